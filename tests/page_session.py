@@ -40,7 +40,7 @@ class Command:
 
 def commands(page: str) -> list[Command]:
     """The commands of all blocks of a page that are run, in order."""
-    found = []
+    found: list[Command] = []
     for skipped, block in BLOCK.findall(page):
         if not skipped:
             found += _of_block(block)
@@ -92,7 +92,7 @@ class Session:
         assert self._bash.stdin and self._bash.stdout
         self._bash.stdin.write(f"{command}\necho; echo end-of-command\n")
         self._bash.stdin.flush()
-        lines = []
+        lines: list[str] = []
         while (line := self._bash.stdout.readline()) != "end-of-command\n":
             if not line:
                 raise AssertionError(f"the shell ended in {command!r}: {lines}")

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from bench.sections.quality.answers import ANSWERS, DATA, QUESTIONS
+from bench.sections.quality.answers import ANSWERS, QUESTIONS
+from bench.sections.quality.continual import DATA
 
 
 @pytest.mark.shared

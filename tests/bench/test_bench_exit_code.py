@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import bench.__main__ as program
-from bench.sections.cost import growth
 from bench.sections.faults import api, fuzz
 from bench.sections.faults.soak import DESCRIPTORS_APART, SETTLED_AT, Held, Soak, violations
+from bench.support.growth import thresholds
 from tests.fuzz.running import Fuzzed
 
 MIB = 1 << 20
@@ -107,7 +107,7 @@ def test_growth_is_held_to_what_no_machine_changes_and_to_every_step() -> None:
         ],
         "commits": {"commits_failed": 1},
     }
-    assert growth.violations([{"passages": 2_000, "ask_failed": -9}], results) == [
+    assert thresholds.violations([{"passages": 2_000, "ask_failed": -9}], results) == [
         "the step ask failed",
         "the step commits failed",
         "store, times one build: 5, which is to be at most 3",

@@ -1,5 +1,7 @@
 """The draw of `bench continual`: fixed, complete, and with all that the first segment's questions need in it."""
 
+from typing import Any
+
 import pytest
 
 from bench.sections.quality.continual import gold_documents
@@ -27,7 +29,7 @@ def test_gold_of_the_forms_of_the_sets() -> None:
     paragraphs = [
         {"title": title, "text": f"About  {title}.", "is_supporting": title != "B"} for title in ("A", "B", "C")
     ]
-    questions = [
+    questions: list[dict[str, Any]] = [
         {"question": "musique?", "paragraphs": paragraphs},
         {"question": "nq?", "reference": ["x"], "contexts": paragraphs[1:]},
         {

@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from bench.support.questions.drives import DEVELOPMENT_CONVERSATIONS, cross_lingual_questions, write_conversations
+from daemon.contract.query import RankedPassage
 
 
 def conversation(number: int) -> dict[str, Any]:
@@ -20,6 +20,10 @@ def conversation(number: int) -> dict[str, Any]:
     return {"conversation": {"session_1": turns, "session_1_date_time": "1 May"}, "qa": asked}
 
 
+def passage(text: str) -> RankedPassage:
+    return RankedPassage(rank=0, score=1.0, id="p", title="", text=text, document="d", location={})
+
+
 def test_questions_with_evidence_find_the_turns_of_their_conversation(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(json.dumps([conversation(number) for number in range(DEVELOPMENT_CONVERSATIONS + 2)]))
@@ -29,7 +33,7 @@ def test_questions_with_evidence_find_the_turns_of_their_conversation(tmp_path: 
     assert (one.kind, one.gold, several.kind, several.gold) == ("one turn", 1, "several turns", 2)
     text = (tmp_path / "drive" / one.scope / "session_1.md").read_text()
     assert text.splitlines()[0] == "# Conversation on 1 May"
-    half, whole = (SimpleNamespace(text=part) for part in (text.partition("Then")[0], text))
+    half, whole = (passage(part) for part in (text.partition("Then")[0], text))
     assert several.found([half]) == 1
     assert several.found([whole]) == several.found([half, whole]) == 2
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from daemon.contract.answering.ask import AskResponse, Citation, Tokens
+from daemon.contract.answering.ask import AskResponse, Citation
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
-from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
+from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase, Tokens
 from daemon.contract.show import DocumentLink, PassageSummary, ShowDocument, TripleText
-from daemon.contract.status import Edges, Event, PassageShare, ReaderShare, SourceStatus, Status
+from daemon.contract.status import DaemonState, Edges, Event, PassageShare, ReaderShare, SourceStatus, Status
 from daemon.contract.transfer import ImportResponse
 
 WHEN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -23,7 +23,7 @@ def plain(model: BaseModel) -> dict[str, Any]:
 
 STATUS = plain(
     Status(
-        state="ready",
+        state=DaemonState.READY,
         commit=42,
         pending=2,
         failed=1,
@@ -36,7 +36,9 @@ STATUS = plain(
         openie="rules",
         sources=[
             SourceStatus(kind="folder", name="/drive", state="following", lag=2),
-            SourceStatus(kind="kafka", name="news", state="error", lag=None, error="broker unreachable"),
+            SourceStatus.model_validate(
+                {"kind": "kafka", "name": "news", "state": "error", "lag": None, "error": "broker unreachable"}
+            ),
         ],
         uptime_s=3720.0,
         rss_bytes=512 * 1024 * 1024,
@@ -118,6 +120,6 @@ REMOVED = plain(RemoveResponse(removed=1, missing=1, missing_uris=["added:2"]))
 RETRIED = plain(RetryResponse(requeued=3))
 IMPORTED = plain(ImportResponse(passages=2, triples=5, skipped=1))
 EVENTS = [
-    plain(Event(id=1, time=WHEN, event="indexed", uri=URI, passages=2)),
-    plain(Event(id=2, time=WHEN, event="commit", commit=43)),
+    plain(Event.model_validate({"id": 1, "time": WHEN, "event": "indexed", "uri": URI, "passages": 2})),
+    plain(Event.model_validate({"id": 2, "time": WHEN, "event": "commit", "commit": 43})),
 ]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -34,7 +34,7 @@ class Reply:
 
     body: Any = None
     status: int = 200
-    pieces: list[bytes | Exception] | None = None
+    pieces: Sequence[bytes | Exception] | None = None
 
 
 Answer = Reply | dict[str, Any] | Callable[[ReceivedRequest], "Reply | dict[str, Any]"]

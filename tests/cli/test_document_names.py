@@ -1,6 +1,7 @@
 """Documents are named as people write them, and what is shown names the same document when it is typed again."""
 
 from pathlib import Path
+from typing import Literal
 from unicodedata import normalize
 
 import pytest
@@ -56,7 +57,7 @@ def test_a_relative_path_is_one_where_it_or_its_folder_is_there(
 
 @pytest.mark.parametrize("typed", ["NFC", "NFD"])
 def test_a_path_may_be_typed_with_the_marks_of_letters_apart_or_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Literal["NFC", "NFD"]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     apart, composed = normalize("NFD", "Übersicht.md"), normalize("NFC", "Küche")

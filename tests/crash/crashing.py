@@ -16,17 +16,20 @@ from pathlib import Path
 
 from store.errors import IncompleteBatch
 from store.export.json_lines import export_lines
+from store.store import Store
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
 ROOT = Path(__file__).parents[2]
+Passages = list[tuple[str, str, None]]
+"""Title and text of a document's passages, without given triples."""
 
 
-def step(number, held):
+def step(number: int, held: dict[str, Passages]) -> tuple[dict[str, Passages], list[str]]:
     """Returns change number `number` to the documents `held`: (new or edited documents, removed URIs). A pure function."""
     random_ = random.Random(number)
-    changed = {}
+    changed: dict[str, Passages] = {}
     for _ in range(random_.randint(1, 3)):
         count = random_.randint(1, 3)
         changed[f"d{random_.randrange(12)}"] = [("T", f"text {random_.randrange(200)}", None) for _ in range(count)]
@@ -34,9 +37,9 @@ def step(number, held):
     return changed, removed
 
 
-def after(count):
+def after(count: int) -> dict[str, Passages]:
     """Returns the documents after the first `count` changes."""
-    held = {}
+    held: dict[str, Passages] = {}
     for number in range(count):
         changed, removed = step(number, held)
         held |= changed
@@ -45,7 +48,7 @@ def after(count):
     return held
 
 
-def work(folder, first):
+def work(folder: str, first: int) -> None:
     store = open_store(Path(folder))
     upkeep = threading.Thread(target=tend, args=(store,), daemon=True)
     upkeep.start()
@@ -66,7 +69,7 @@ def work(folder, first):
         print(json.dumps(number), flush=True)
 
 
-def tend(store):
+def tend(store: Store) -> None:
     while True:
         for job in (store.compact, store.fold, store.write_checkpoint, lambda: store.purge(timedelta(0))):
             job()
@@ -75,15 +78,16 @@ def tend(store):
 class Crashes:
     """Repeated kills of one store; `crash` raises AssertionError if a condition is violated."""
 
-    def __init__(self, folder, seed):
+    def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
         self.random = random.Random(seed)
         self.done = 0
 
-    def crash(self, longest_s):
+    def crash(self, longest_s: float) -> None:
         """Lets a process work for a random time, kills it, and checks the store."""
         command = [sys.executable, "-m", "tests.crash.crashing", str(self.folder), str(self.done)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stderr is not None
             first = process.stdout.readline()
             if not first:
                 raise AssertionError(f"it did not begin: {process.stderr.read()[-2000:]}")

@@ -36,7 +36,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path, mount):
             while True:
                 file.write(b"x" * 4096)
         (drive / "second.md").write_text("# Pierre Curie\n\nPierre Curie was born in Paris.\n")
-        said = until(lambda: daemon.status().get("trouble"), "status tells of the full disk")
+        said = until(lambda: str(daemon.status().get("trouble") or ""), "status tells of the full disk")
         assert "space" in said.lower()
         assert daemon.events("commit_failed")
         for _ in range(2):

@@ -47,7 +47,7 @@ class Row:
 
 def pins(file: Path | None = None) -> dict[str, str]:
     """Versions by canonical name."""
-    found = {}
+    found: dict[str, str] = {}
     for line in (file or PINS).read_text("utf-8").splitlines():
         name, equal, version = line.partition("#")[0].partition("==")
         if equal:
@@ -100,7 +100,8 @@ def licence(distribution: Distribution) -> str:
     classified = [
         text.rpartition(" :: ")[2] for text in meta.get_all("Classifier") or () if text.startswith("License ::")
     ]
-    for text in (meta.get("License-Expression"), *classified, meta.get("License")):
+    named = [*(meta.get_all("License-Expression") or ()), *classified, *(meta.get_all("License") or ())]
+    for text in named:
         if text and text not in ("OSI Approved", "UNKNOWN"):
             return " ".join(text.split())[:60]
     return "not said"

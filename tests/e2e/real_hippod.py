@@ -312,10 +312,15 @@ class Daemon:
                 return float(value)
         return 0.0
 
+    @property
+    def pid(self) -> int:
+        """The pid of the running process."""
+        assert self.process is not None
+        return self.process.pid
+
     def children(self) -> list[psutil.Process]:
         """Returns the processes that the daemon started."""
-        assert self.process is not None
-        return psutil.Process(self.process.pid).children(recursive=True)
+        return psutil.Process(self.pid).children(recursive=True)
 
     @contextmanager
     def reading_paused(self) -> Iterator[None]:

@@ -35,8 +35,10 @@ def first(number: int) -> str:
 
 def lines(**changed: str | None) -> str:
     """Returns a book of 300 documents; `n7="…"` replaces line 7, `n7=None` omits it."""
-    entries = {f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)}
-    entries |= changed  # type: ignore[arg-type]
+    entries: dict[str, str | None] = {
+        f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)
+    }
+    entries |= changed
     return "".join(f"{line}\n" for line in entries.values() if line is not None)
 
 
@@ -191,7 +193,7 @@ def test_a_memory_that_lacks_what_was_added_says_so_where_a_question_names_it(hi
         return daemon.http.post("/v1/query", json=body).status_code
 
     def add(**document: str) -> Json:
-        position = daemon.ask("POST", "/v1/documents", json={"documents": [document]})["position"]
+        position: Json = daemon.ask("POST", "/v1/documents", json={"documents": [document]})["position"]
         daemon.wait()
         return position
 

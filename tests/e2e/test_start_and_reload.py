@@ -30,7 +30,7 @@ def sections(home: Path, **changed: Any) -> dict[str, Any]:
     } | changed
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a key that nobody knows": ({"store": {"pth": "x"}}, ["store.pth", "path"]),
     "a section that nobody knows": ({"stor": {"path": "x"}}, ["stor", "store"]),
     "a wrong type": ({"graph": {"synonym_max": "many"}}, ["graph.synonym_max", "many", "number"]),

@@ -66,7 +66,7 @@ def test_the_extra_is_recommended_and_its_languages_are_read_again_once_it_is_in
 
 def start_with(python: Path, daemon: Daemon) -> Daemon:
     with daemon.log.open("ab") as log:
-        command = [python, "-m", "daemon.main", "--config", daemon.config]
+        command = [str(python), "-m", "daemon.main", "--config", str(daemon.config)]
         daemon.process = subprocess.Popen(command, env=clean_environment(daemon.home), cwd=daemon.home, stderr=log)
     return daemon.wait_ready()
 

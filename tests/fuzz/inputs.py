@@ -122,12 +122,14 @@ values = st.recursive(
 triples = st.lists(st.lists(texts | scalars, max_size=4) | values, max_size=5)
 
 
+def _mostly(right: Any) -> Any:
+    return st.integers(0, 11).flatmap(lambda n: right if n else values)
+
+
 def _often(right: Mapping[str, Any], always: str, keys: Any = names) -> Any:
     """Objects with `always` and some other `right` keys, mostly with the right kinds of values; sometimes with additional
     keys."""
-    known = {
-        key: st.integers(0, 11).flatmap(lambda n, value=value: value if n else values) for key, value in right.items()
-    }
+    known = {key: _mostly(value) for key, value in right.items()}
     others = {key: value for key, value in known.items() if key != always}
     return st.builds(
         lambda some, more: {**more, **some},

@@ -160,7 +160,7 @@ def _sections() -> dict[str, tuple[bool, tuple[str, ...]]]:
     return found
 
 
-FACTS = (
+FACTS: tuple[tuple[str, list[list[str]]], ...] = (
     ("Odile Brandt founded Project Lantern in Pellaston.", [["Odile Brandt", "founded", "Project Lantern"]]),
     ("Project Lantern measures Widow Shaft.", [["Project Lantern", "measures", "Widow Shaft"]]),
     ("Widow Shaft lies beneath Lake Ferrand.", [["Widow Shaft", "lies beneath", "Lake Ferrand"]]),

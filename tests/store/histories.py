@@ -21,6 +21,7 @@ from datetime import timedelta
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -93,10 +94,12 @@ def _phrase(world, i):
     return f"{start}-{world}-{end}"
 
 
-# Scripts consist of JSON values: lists, dictionaries, strings and numbers.
+Step = list[Any]
+"""The name of a method of `Life` and its arguments, all JSON values."""
+Script = list[Step]
 
 
-def script(seed, worlds, steps=STEPS):
+def script(seed: int, worlds: int, steps: int = STEPS) -> Script:
     """Returns `steps` random steps over `worlds` worlds."""
     chosen = random.Random(seed)
     kinds = chosen.choices(list(WEIGHTS), list(WEIGHTS.values()), k=steps)
@@ -273,7 +276,8 @@ class Life:
 
     def _purge(self, how):
         self.purges += 1
-        beside, seen, prepared = dict(how["beside"]), [], {}
+        beside, prepared = dict(how["beside"]), {}
+        seen: list[str] = []
         delete, write_mark = Store._delete, self.store._log._write_mark
         if how["prepared"] and beside:
             # A batch that was completed before the purge and is committed during it.
@@ -377,7 +381,7 @@ class Life:
             raise Wrong(f"there are {kept.rows('extractions')} readings of {snapshot.living_passages} passages")
 
     def _compare(self, snapshot, documents, versions, when):
-        expected = {}
+        expected: dict[tuple[object, ...], float] = {}
         for uris in _by_world(documents).values():
             expected |= _export(uris, tuple((text, versions.get(text, 0)) for text in _texts(uris)))
         got = {}
@@ -394,7 +398,7 @@ class Life:
 
 
 def _by_world(documents):
-    worlds = {}
+    worlds: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
     for uri, passages in sorted(documents.items()):
         worlds.setdefault(uri.partition("/")[0], []).append((uri, tuple(passages)))
     return {world: tuple(uris) for world, uris in worlds.items()}
@@ -436,7 +440,7 @@ def small_sizes(slice_rows):
         yield
 
 
-def failure(steps):
+def failure(steps: Script) -> str | None:
     """Runs a script in a separate folder; returns the violated condition, or None."""
     place = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with (
@@ -458,7 +462,7 @@ def _worlds(steps):
     return sorted({world for step in steps if step[0] == "commit" for world in step[1]})
 
 
-def shortest(steps, most_runs=100):
+def shortest(steps: Script, most_runs: int = 100) -> Script:
     """Shortens a failing script to fewer worlds, steps and changes, within `most_runs` runs."""
     runs = 0
 

@@ -5,11 +5,18 @@ Shares no code with the store: only loops and dictionaries.
 
 import json
 import re
+from collections.abc import Collection, Sequence
 from functools import cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+Triple = tuple[str, str, str]
+Given = Collection[Triple] | None
+Documents = dict[str, Sequence[tuple[str, str, Given] | tuple[str, str, Given, str | None]]]
+"""By URI, the passages: title, text, given triples, and perhaps the extractor that found those."""
 DIM = 8
 THRESHOLD = 0.8
 CELL_PHRASES, FULL_CELLS = 200, 4
@@ -17,20 +24,21 @@ CELL_PHRASES, FULL_CELLS = 200, 4
 
 
 @cache
-def vector(text):
+def vector(text: str) -> NDArray[np.float32]:
     """Returns a unit vector that depends on the text; texts with equal first two letters have close vectors.
 
     Texts that begin with "eq" share one vector; the vector of those that begin with "un" is zero.
     """
 
-    def noise(key):
+    def noise(key: str) -> NDArray[np.float64]:
         seed = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
         return np.random.default_rng(seed).standard_normal(DIM)
 
     if text.startswith("un"):
         return np.zeros(DIM, np.float32)
     v = noise(text[:2]) + (0 if text.startswith("eq") else 0.35) * noise(text)
-    return (v / np.linalg.norm(v)).astype(np.float32)
+    unit: NDArray[np.float64] = v / np.linalg.norm(v)
+    return unit.astype(np.float32)
 
 
 def rounded_vectors(vectors):
@@ -51,7 +59,7 @@ def export(documents, extract, vector=vector, by_texts=True):
     `extract(title, text)`, unless every document was given triples, possibly an empty list. A triple without a predicate is a
     mention edge. `vector(text)` is the encoder.
     """
-    held = {}
+    held: dict[tuple[str, str], dict[str, set[Triple] | None]] = {}
     for uri, passages in documents.items():
         for title, text, given, *_ in passages:
             users = held.setdefault((title, text), {})
@@ -59,7 +67,9 @@ def export(documents, extract, vector=vector, by_texts=True):
                 users[uri] = set(users.get(uri) or ()) | set(given)
             else:
                 users.setdefault(uri, None)
-    passages, context, relation, mention, triples = {}, set(), {}, {}, set()
+    passages, context, triples = {}, set(), set()
+    relation: dict[tuple[str, str], int] = {}
+    mention: dict[tuple[str, str], int] = {}
     for (title, text), users in held.items():
         id = blake2b(f"{title}\0{text}".encode(), digest_size=16).hexdigest()
         passages[id] = (title, text)
@@ -71,10 +81,12 @@ def export(documents, extract, vector=vector, by_texts=True):
                 triples.add((s, p, o))
             context |= {(id, s), (id, o)}
             if s != o:
-                pair, edges = (min(s, o), max(s, o)), relation if p else mention
-                edges[pair] = edges.get(pair, 0) + 1
+                pair, counts = (min(s, o), max(s, o)), relation if p else mention
+                counts[pair] = counts.get(pair, 0) + 1
     phrases = sorted({phrase for _, phrase in context})
-    lines = [{"kind": "passage", "title": passages[id][0], "text": passages[id][1]} for id in sorted(passages)]
+    lines: list[dict[str, Any]] = [
+        {"kind": "passage", "title": passages[id][0], "text": passages[id][1]} for id in sorted(passages)
+    ]
     lines += [{"kind": "phrase", "text": phrase} for phrase in phrases]
     lines += [{"kind": "triple", "subject": s, "predicate": p, "object": o} for s, p, o in sorted(triples)]
     edges = [("context", s, t, 1.0) for s, t in sorted(context)]
@@ -160,7 +172,7 @@ def cells(text):
 
 def crowded(phrases):
     """Returns the phrases whose vector has so many neighbours that they get no synonyms."""
-    counts = {}
+    counts: dict[tuple[int, str], int] = {}
     for phrase in phrases:
         for cell in enumerate(cells(phrase)):
             counts[cell] = counts.get(cell, 0) + 1

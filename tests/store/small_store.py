@@ -64,7 +64,8 @@ def complete(store, documents, removed, extract=extract, again=(), vector=oracle
         for title, text, triples, *extractor in passages:
             id = passage_id(title, text)
             texts[id] = PassageText(id, title, text)
-            refs.append(PassageRef(id, {"line": 1}, triples, *(extractor or [None]), links_of(uri, text)))
+            by = extractor[0] if extractor else None
+            refs.append(PassageRef(id, {"line": 1}, triples, by, links_of(uri, text)))
         metadata = {"labels": [labels[uri]], "tags": [labels[uri]]} if labels else {}
         records.append(Document(uri, "test", metadata=metadata, passages=tuple(refs)))
     batch = Batch(tuple(records), tuple(removed), tuple(texts.values()))

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from store import as_of
-from store.change import rewind
+from store.change import rewind as rewinding
+from store.change.load import documents_of
+from store.change.rewind import rewind
 from store.export.json_lines import export_lines
 from store.scope.scopes import Scopes
 from tests.store import oracle
@@ -29,8 +31,12 @@ def commit_of(store, documents):
 
 def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
     loaded = []
-    load = as_of.rewind
-    monkeypatch.setattr(as_of, "rewind", lambda *args: loaded.append(args[2]) or load(*args))
+
+    def note(*given):
+        loaded.append(given[2])
+        return rewind(*given)
+
+    monkeypatch.setattr(as_of, "rewind", note)
     asked = [commit_of(store, documents) for documents in (1, 2, 3, 4, 1, 5, 1, 2)]
     for documents, commit in zip((1, 2, 3, 4, 1, 5, 1, 2), asked, strict=True):
         documents = numbered_documents(0, documents)
@@ -50,7 +56,12 @@ def test_commits_that_take_too_much_together_are_not_kept_together(store, monkey
 def test_who_sees_the_same_documents_shares_a_scope(store, monkeypatch):
     made = []
     make = Scopes._built
-    monkeypatch.setattr(Scopes, "_built", lambda *args: made.append(1) or make(*args))
+
+    def note(*given):
+        made.append(1)
+        return make(*given)
+
+    monkeypatch.setattr(Scopes, "_built", note)
     seen = store.scoped("one", lambda document: document.uri in ("d0", "d2"), commit_of(store, 4))
     assert store.scoped("other", lambda document: document.uri in ("d0", "d2", "d7"), commit_of(store, 4)) is seen
     assert len(made) == 1
@@ -103,8 +114,12 @@ def test_looking_back_costs_what_has_changed_since(tmp_path, monkeypatch):
         before = store.snapshot().commit
         store.commit(complete(store, {"d3": [("", "text 50", None)]}, ("d4",)))
         read = []
-        converted = rewind.documents_of
-        monkeypatch.setattr(rewind, "documents_of", lambda rows: read.append(rows.num_rows) or converted(rows))
+
+        def note(rows):
+            read.append(rows.num_rows)
+            return documents_of(rows)
+
+        monkeypatch.setattr(rewinding, "documents_of", note)
         past = store.snapshot_at(before)
         assert oracle.same(export_lines(past), oracle.export(numbered_documents(0, 40), extract)) is None
         assert sum(read) == 2

@@ -35,7 +35,7 @@ def test_a_memory_that_remembers_what_was_purged_is_found_and_the_script_becomes
 
     monkeypatch.setattr(LiveIndex, "forget", forgets_half)
     steps = histories.script(1, worlds=4, steps=10)
-    assert "the extraction of row" in histories.failure(steps)
+    assert "the extraction of row" in (histories.failure(steps) or "")
     short = histories.shortest(steps, most_runs=25)
-    assert "the extraction of row" in histories.failure(short)
+    assert "the extraction of row" in (histories.failure(short) or "")
     assert len(short) < len(steps)

@@ -59,12 +59,12 @@ def empty():
 
 def check_names(snapshot, documents, labels):
     """Asserts that each passage has the names of its documents, and that names without documents are not compared."""
-    expected = Counter()
+    expected: Counter[tuple[str, str]] = Counter()
     for uri, passages in documents.items():
         names = f"{uri[-1]}\n\n{labels[uri]}"
         expected.update((names, passage_id(title, text)) for title, text in {tuple(each[:2]) for each in passages})
     naming = snapshot.naming.merged().tocoo()
-    found = Counter()
+    found: Counter[tuple[str, str]] = Counter()
     for row, column, count in zip(naming.row.tolist(), naming.col.tolist(), naming.data.tolist(), strict=True):
         found[snapshot.names(row), snapshot.passage_id(column)] += int(count)
     assert found == expected
@@ -87,7 +87,7 @@ def check_memory(memory, documents, versions, labels):
     crowded = oracle.crowded([text for text in able if oracle.can_have_synonyms(text)])
     assert {snapshot.phrase(row) for row in np.flatnonzero(snapshot.phrase_crowded).tolist()} == crowded
     assert sorted(memory.documents) == sorted(documents)
-    holders = {}
+    holders: dict[str, set[str]] = {}
     for uri, passages in documents.items():
         document = memory.documents[uri]
         texts = [text for _, text, *_ in passages]

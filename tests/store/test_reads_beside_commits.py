@@ -27,7 +27,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_missing_texts_are_right_if_a_commit_adds_some_of_them_meanwhile(store: Store) -> None:
     batch = complete(store, {"a": [("T", "text 1 of a", TRIPLES)]}, [])
     other = complete(store, {"b": [("T", "text 1 of b", (("beta", MENTION, "delta"),))]}, [])
-    get, committed = TextRows.get, []
+    get = TextRows.get
+    committed: list[bool] = []
 
     def commits_first(self: Any, key: str, *default: Any) -> Any:
         if key == "beta" and not committed:  # "alpha" was looked up already
@@ -50,7 +51,7 @@ def test_a_row_is_found_only_once_all_its_columns_are_there(store: Store) -> Non
             assert (index.phrases[row], len(index.linkable.view()) > row) == (key, True)
             added.append("phrase")
         if self is index.triple_rows:
-            assert index.triple_rows.key(row) == key  # type: ignore[union-attr]
+            assert index.triple_rows.key(row) == key
             assert len(index.statements.view()) > row
             added.append("triple")
         add(self, key, row)

@@ -13,6 +13,7 @@ import pytest
 
 import store.store as store_store
 from store import as_of
+from store.change.rewind import rewind
 from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDamaged, StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
@@ -159,15 +160,14 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     looked, kept_from = store.snapshot().commit, time.time()
     time.sleep(0.02)
     add(store, {"late": [("T", "text 6", None)]})
-    made = as_of.rewind
 
     def meanwhile(*given):
         if not purged:
             purged.append(store.purge(timedelta(seconds=time.time() - kept_from)))
             raise KeyError("what was just forgotten")
-        return made(*given)
+        return rewind(*given)
 
-    purged = []
+    purged: list[int] = []
     monkeypatch.setattr(as_of, "rewind", meanwhile)
     del documents["d4"]
     assert oracle.same(export_lines(store.snapshot_at(looked)), oracle.export(documents, extract)) is None

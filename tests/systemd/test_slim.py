@@ -57,7 +57,7 @@ def test_hippod_reads_answers_draws_and_evaluates(python: Path, tmp_path: Path) 
     asked = tmp_path / "questions.json"
     asked.write_text(json.dumps(QUESTIONS))
     with closing(daemon), daemon.log.open("ab") as log:
-        command = [python, "-m", "daemon.main", "--config", daemon.config]
+        command = [str(python), "-m", "daemon.main", "--config", str(daemon.config)]
         environ = clean_environment(daemon.home)
         daemon.process = subprocess.Popen(command, env=environ, cwd=daemon.home, stderr=log)
         status = daemon.wait_ready().wait()

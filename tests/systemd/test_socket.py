@@ -44,6 +44,7 @@ def test_a_listening_unix_socket_is_taken_and_hidden_from_children(passed, tmp_p
     with unix(tmp_path) as given:
         environ = passed(given)
         taken = inherited_socket(environ)
+        assert taken is not None
         assert taken.getsockname() == str(tmp_path / "s")
         assert not os.get_inheritable(taken.fileno())
         assert environ == {"HOME": "/x"}
@@ -92,7 +93,9 @@ def test_a_mode_that_the_socket_does_not_have_is_logged_by_the_daemon_that_takes
 def test_clients_that_wait_for_a_hippod_that_cannot_start_are_answered_at_once(manage: Manage) -> None:
     daemon = manage(activated=True, nonsense={"key": 1})
     waiting = [ask_raw(daemon.socket, '{"query": "x"}') for _ in range(3)]
-    assert daemon.launch().process.wait(60) == 2
+    daemon.launch()
+    assert daemon.process is not None and daemon.listening is not None
+    assert daemon.process.wait(60) == 2
     for client in waiting:
         head, _, body = read_all(client).partition("\r\n\r\n")
         assert head.startswith("HTTP/1.1 503 ")

@@ -26,6 +26,7 @@ def settings_of(name: str) -> list[tuple[str, str]]:
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    assert ANALYZE is not None
     return subprocess.run([ANALYZE, *arguments], capture_output=True, text=True, timeout=60)
 
 

@@ -197,7 +197,7 @@ def _outage(cluster: Cluster, home: Path) -> dict[str, Any]:
             cluster.send(topic, article(n), key=str(n))
         cluster.flush()
         cluster.mock(do="down", broker=1)
-        process = psutil.Process(daemon.process.pid)  # type: ignore[union-attr]
+        process = psutil.Process(daemon.pid)
         used = sum(process.cpu_times()[:2])
         time.sleep(60)
         used = sum(process.cpu_times()[:2]) - used
@@ -213,10 +213,10 @@ def _outage(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 def _cpu(daemon: Daemon) -> float:
     """Returns the processor seconds of the daemon and its workers so far."""
-    process = psutil.Process(daemon.process.pid)  # type: ignore[union-attr]
+    process = psutil.Process(daemon.pid)
     return round(sum(sum(each.cpu_times()[:2]) for each in (process, *process.children(recursive=True))), 1)
 
 
 def _workers(daemon: Daemon) -> list[int]:
-    children = psutil.Process(daemon.process.pid).children(recursive=True)  # type: ignore[union-attr]
+    children = psutil.Process(daemon.pid).children(recursive=True)
     return [child.pid for child in children if "daemon.parser_pool.child_main" in child.cmdline()]

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -276,7 +277,7 @@ def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[
             new = "note.md" if number % 2 else f"note-{number}.md"
             content = f"{name} {polling} {written} {number}".encode()
             (written / new).write_bytes(content)
-            found.append(following.seen_after(lambda n=new, c=content: following.has(n, c), UNSEEN_AFTER_S))  # type: ignore[misc]
+            found.append(following.seen_after(partial(following.has, new, content), UNSEEN_AFTER_S))
             if found[-1] is None:
                 break  # the other files would not be seen either
         # A client that caches content (sshfs: 20 s) shows a change only after the cache expires.

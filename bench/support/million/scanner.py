@@ -56,7 +56,8 @@ def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.f
     found["groups_made_s_cpu_s"] = [round(time.perf_counter() - began, 1), round(time.process_time() - work, 1)]
     found["groups_mb"] = (anonymous_bytes() - memory) >> 20
     found["groups"] = len(view.groups())
-    same, by_groups, figures = 0, 0, {"now": ([], []), "one_byte": ([], [])}  # type: ignore[var-annotated]
+    same, by_groups = 0, 0
+    figures: dict[str, tuple[list[float], list[float]]] = {"now": ([], []), "one_byte": ([], [])}
     deviations = []
     for query in [queries[0], *queries]:
         wall, work = time.perf_counter(), time.process_time()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.client.address import Address
 from cli.commands.doctor import worst
 from cli.doctor import daemon as daemons
 from cli.doctor import server_inspection
@@ -14,7 +15,7 @@ from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
 from memory.encoder.hashing import HashEncoder
 from tests.cli.sample_answers import LIST, STATUS
-from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
+from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell, problem
 
 pytestmark = pytest.mark.daemon
 
@@ -35,8 +36,8 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def by_name(ended: object) -> dict[str, dict[str, str]]:
-    return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
+def by_name(ended: Ended) -> dict[str, dict[str, str]]:
+    return {check["name"]: check for check in ended.json["checks"]}
 
 
 def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -> None:
@@ -182,15 +183,15 @@ def test_a_configuration_that_is_no_toml_is_exit_2(here: Here, scripted: Scripte
 def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
-    checked = [daemons.socket(daemons.Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
+    checked = [daemons.socket(Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
     assert [(check.status, check.exit_code) for check in checked] == [("fail", Exit.NO_DAEMON)] * 2
     scripted.socket.chmod(0o666)
-    assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "warn"
+    assert daemons.socket(Address(scripted.socket, "--socket")).status == "warn"
     scripted.socket.chmod(0o660)
-    assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "ok"
+    assert daemons.socket(Address(scripted.socket, "--socket")).status == "ok"
     if os.geteuid() != 0:
         scripted.socket.chmod(0o000)
-        assert daemons.socket(daemons.Address(scripted.socket, "--socket")).status == "fail"
+        assert daemons.socket(Address(scripted.socket, "--socket")).status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -203,8 +204,8 @@ def test_an_encoder_that_knows_no_meaning_is_reported(encoder: str, status: str)
 def test_a_source_that_still_reads_is_well() -> None:
     check = daemons.source(SourceStatus(kind="folder", name="/drive", state="following", lag=3))
     assert (check.status, check.detail) == ("ok", "following, 3 changes to read")
-    fallen_back = SourceStatus(kind="folder", name="/drive", state="polling", lag=0, detail="raise max_user_watches")
-    check = daemons.source(fallen_back)
+    polling = {"kind": "folder", "name": "/drive", "state": "polling", "lag": 0, "detail": "raise max_user_watches"}
+    check = daemons.source(SourceStatus.model_validate(polling))
     assert (check.status, check.detail) == ("warn", "polling, up to date: raise max_user_watches")
 
 

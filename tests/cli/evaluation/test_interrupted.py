@@ -111,7 +111,7 @@ def test_requests_that_may_call_the_model_are_given_its_time(
 
 
 def test_a_failed_request_is_repeated(here: Here, model: Model, tmp_path: Path) -> None:
-    model.refused = {QUESTIONS[0]["question"]}
+    model.refused = {str(QUESTIONS[0]["question"])}
     model.breaks_at = 6
     assert here(*COMMAND).code != 0
     model.calls, model.refused, model.breaks_at = [], set(), None

@@ -232,8 +232,8 @@ def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl
 def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted: Scripted) -> None:
     assert "_HIPPOCTL_COMPLETE=zsh_complete" in hippoctl("completion", "zsh").out
     assert "_HIPPOCTL_COMPLETE=fish_complete" in hippoctl("completion", SHELL="/usr/bin/fish").out
-    words = {"COMP_WORDS": "hippoctl query --mode d", "COMP_CWORD": "3", "_HIPPOCTL_COMPLETE": "bash_complete"}
-    assert hippoctl(**words).out == "plain,dense\n"
+    typed = "hippoctl query --mode d"
+    assert hippoctl(COMP_WORDS=typed, COMP_CWORD="3", _HIPPOCTL_COMPLETE="bash_complete").out == "plain,dense\n"
 
 
 EXPORTED = {"kind": "passage", "title": "a\u202eb\U0001d173", "text": "\x7f \x9b31m ü \u2066 \u00ad 👩\u200d🔬"}

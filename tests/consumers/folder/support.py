@@ -9,12 +9,13 @@ from concurrent.futures import Future
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from consumers.folder import FolderSettings, FolderState, FolderWatcher, HardLinks, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint, content_digest
 
 PATIENCE_S = 90.0
+Kind = TypeVar("Kind", bound=FileEvent)
 
 
 def until(true: Callable[[], Any], what: str = "it") -> None:
@@ -84,7 +85,7 @@ class Daemon:
         with self.lock:
             return {name: position.digest for name, position in self.positions.items()}
 
-    def kinds(self, *of: type) -> list[FileEvent]:
+    def kinds(self, *of: type[Kind]) -> list[Kind]:
         with self.lock:
             return [event for event in self.events if isinstance(event, of)]
 
@@ -101,7 +102,13 @@ class Folder:
         self.polling = polling
         self.max_bytes = max_bytes
         self.daemon = Daemon()
-        self.source: FolderWatcher | None = None
+        self.started: FolderWatcher | None = None
+
+    @property
+    def source(self) -> FolderWatcher:
+        """The started source."""
+        assert self.started is not None
+        return self.started
 
     def start(self, hard_links: HardLinks | None = None, **settings: Any) -> Daemon:
         given = {
@@ -112,7 +119,7 @@ class Folder:
             **settings,
         }
         self.daemon.refused.clear()
-        self.source = FolderWatcher(
+        self.started = FolderWatcher(
             FolderSettings(self.root, **given),
             dict(self.daemon.positions),
             self.daemon.emit,
@@ -120,7 +127,7 @@ class Folder:
             self.daemon.touch,
             hard_links=hard_links,
         )
-        self.source.start()
+        self.started.start()
         return self.daemon
 
     def scanned(self, **settings: Any) -> Daemon:
@@ -130,13 +137,12 @@ class Folder:
         return self.daemon
 
     def rescan(self) -> None:
-        assert self.source is not None
         assert rescanned(self.source)
 
     def stop(self) -> None:
-        if self.source is not None:
-            self.source.stop()
-            self.source = None
+        if self.started is not None:
+            self.started.stop()
+            self.started = None
 
     def restart(self, **settings: Any) -> Daemon:
         self.stop()
@@ -145,12 +151,10 @@ class Folder:
 
     def commit(self) -> None:
         """Reports the emitted events to the source as committed."""
-        assert self.source is not None
         for name, position in self.daemon.positions.items():
             self.source.committed(name, position)
 
     def state(self) -> FolderState:
-        assert self.source is not None
         return self.source.state
 
     def on_disk(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pytest
 from watchdog.observers.inotify_c import InotifyConstants as In
 
 from consumers.folder import FolderSettings, FolderWatcher
+from consumers.folder.inotify_watches import WatchEvent
 from consumers.types import FileChanged, FileEvent, FileMoved
 from tests.consumers.folder.support import PATIENCE_S, Daemon, Folder, digest, rescanned, until, uri
 
@@ -50,7 +51,8 @@ def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder
     source.start()
     until(lambda: events)
     (watched.root / "urgent").write_bytes(b"now")
-    until(lambda: any(event.mask & In.IN_CLOSE_WRITE for event in source._inbox.copy()))  # CREATE comes first
+    # The event CREATE comes first.
+    until(lambda: any(isinstance(e, WatchEvent) and e.mask & In.IN_CLOSE_WRITE for e in source._inbox.copy()))
     free.set()
     assert rescanned(source)
     source.stop()

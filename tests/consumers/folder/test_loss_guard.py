@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,10 @@ def folder(tmp_path: Path) -> Folder:
     return folder
 
 
+def says(watcher: FolderWatcher, what: str) -> bool:
+    return what in watcher.state.detail
+
+
 def unlink(files: list[Path]) -> None:
     for file in files:
         file.unlink()
@@ -73,7 +78,7 @@ def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder
         with folder.followed() as watcher:
             assert watcher.state.unconfirmed == 5
             told = f"5 of {known} documents are missing; they are kept until `hippoctl confirm {folder.path}`"
-            until(lambda told=told: told in watcher.state.detail, "it says so between two scans")
+            until(partial(says, watcher, told), "it says so between two scans")
             (folder.path / "new.txt").write_text("new")
             until(lambda: any(uri.endswith("new.txt") for uri in folder.known), "what is new is read")
         assert folder.removed == 0

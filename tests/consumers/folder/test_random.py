@@ -75,7 +75,6 @@ def _apply(folder: Folder, step: tuple[object, ...]) -> None:
 
 def _confirm(folder: Folder) -> int:
     """Confirms pending removals, if the scan misses so much of the folder that it waits for confirmation."""
-    assert folder.source is not None
     return folder.source.confirm()
 
 

@@ -77,7 +77,9 @@ def test_a_permission_given_while_the_daemon_was_down_is_noticed(unprivileged: F
     path.chmod(0)
     daemon = unprivileged.scanned()
     unprivileged.stop()
-    daemon.positions[uri(path)] = daemon.refused[uri(path)].fingerprint
+    fingerprint = daemon.refused[uri(path)].fingerprint
+    assert fingerprint is not None
+    daemon.positions[uri(path)] = fingerprint
     path.chmod(0o600)
     assert unprivileged.restart().digests == {uri(path): digest(b"x")}
 

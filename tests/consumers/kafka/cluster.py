@@ -121,7 +121,9 @@ class Cluster:
                     break
                 assert message is not None and message.error() is None, message
                 found.append(message)
-                at[message.partition()] = message.offset() + 1
+                number, offset = message.partition(), message.offset()
+                assert number is not None and offset is not None
+                at[number] = offset + 1
             found.sort(key=lambda each: (each.partition(), each.offset()))
             return found
         finally:
@@ -148,10 +150,19 @@ class Cluster:
             self.process.wait()
 
 
+def headers_of(message: confluent_kafka.Message) -> dict[str, bytes]:
+    """Returns the headers of a message by name, with b"" for null."""
+    found: dict[str, bytes] = {}
+    for name, value in dict(message.headers() or ()).items():
+        assert not isinstance(value, str)
+        found[name] = value or b""
+    return found
+
+
 def dead(messages: Iterable[confluent_kafka.Message]) -> list[Place]:
     """Returns the places of the messages that the dead letters contain."""
     out = []
     for message in messages:
-        headers = {name: (value or b"").decode() for name, value in message.headers() or []}
+        headers = {name: value.decode() for name, value in headers_of(message).items()}
         out.append((headers["hippod-topic"], int(headers["hippod-partition"]), int(headers["hippod-offset"])))
     return sorted(out)

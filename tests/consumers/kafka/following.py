@@ -3,10 +3,10 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
-from tests.consumers.kafka.cluster import REAL, Cluster
+from tests.consumers.kafka.cluster import REAL
 from tests.e2e.real_hippod import Daemon
 
 Json = dict[str, Any]
@@ -14,7 +14,16 @@ QUICK = {"session_timeout_ms": 6000 if REAL else 3000, "heartbeat_interval_ms": 
 """The shortest timeout for a killed member that real brokers allow; mock ones allow any."""
 
 
-def following(home: Path, cluster: Cluster, *topics: str, group: str | None = None, **more: Any) -> Daemon:
+class Brokers(Protocol):
+    """Addresses of brokers, separated by commas, and options of their clients."""
+
+    @property
+    def brokers(self) -> str: ...
+    @property
+    def options(self) -> dict[str, Any]: ...
+
+
+def following(home: Path, cluster: Brokers, *topics: str, group: str | None = None, **more: Any) -> Daemon:
     """Returns a daemon that is not started. `options` are added to the cluster's; `sections` are other configuration tables."""
     options = {**cluster.options, **QUICK, **more.pop("options", {})}
     sections = more.pop("sections", {})

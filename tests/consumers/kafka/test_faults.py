@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 
 import psutil
 import pytest
@@ -18,7 +19,7 @@ from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, following, positions, source
 from tests.consumers.kafka.message_stream import Stream, publish
 from tests.consumers.kafka.refusing_broker import Refusing
-from tests.e2e.real_hippod import until
+from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = [
     pytest.mark.broker,
@@ -38,6 +39,10 @@ def cluster():
         yield cluster
 
 
+def has_committed_since(daemon: Daemon, commit: int) -> bool:
+    return bool(daemon.status()["commit"] > commit)
+
+
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster, tmp_path):
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(2)
     stream = Stream()
@@ -47,7 +52,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster
             commit = daemon.status()["commit"]
             publish(cluster, topic, MESSAGES // KILLS, PARTITIONS, step, stream)
             cluster.flush()
-            until(lambda before=commit: daemon.status()["commit"] > before, "it has known_topics with what came")
+            until(partial(has_committed_since, daemon, commit), "it has known_topics with what came")
             time.sleep(rng.random() * 0.5)  # any moment will do
             daemon.kill()
             daemon.start()
@@ -112,7 +117,7 @@ def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp
         cluster.send(topic, {"id": "warm", "text": "Ada lives in Rome."})
         cluster.flush()
         daemon.wait()
-        children = psutil.Process(daemon.process.pid).children(recursive=True)
+        children = psutil.Process(daemon.pid).children(recursive=True)
         workers = [child.pid for child in children if "daemon.parser_pool.child_main" in child.cmdline()]
         assert workers
         for pid in workers:
@@ -146,7 +151,7 @@ def test_a_broker_that_goes_and_comes_back_is_followed_again(cluster, tmp_path):
         cluster.mock(do="down", broker=1)
         until(lambda: source(daemon)["state"] == "unreachable", "status says so")
         assert cluster.brokers in source(daemon)["detail"]
-        process = psutil.Process(daemon.process.pid)
+        process = psutil.Process(daemon.pid)
         used, since = sum(process.cpu_times()[:2]), time.monotonic()
         until(lambda: time.monotonic() > since + 4, "some seconds without brokers")
         assert sum(process.cpu_times()[:2]) - used < 2, "a busy loop"

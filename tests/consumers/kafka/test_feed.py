@@ -1,6 +1,7 @@
 """A followed topic: which documents are added, replaced and removed, and where reading continues."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -8,7 +9,7 @@ pytest.importorskip("confluent_kafka")
 
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, error_of, following, positions, shown, source
-from tests.e2e.real_hippod import hippod, until, write_config
+from tests.e2e.real_hippod import Daemon, hippod, until, write_config
 
 pytestmark = [
     pytest.mark.broker,
@@ -21,6 +22,10 @@ pytestmark = [
 def cluster():
     with Cluster() as cluster:
         yield cluster
+
+
+def was_tried(daemon: Daemon, uri: str, attempts: int) -> bool:
+    return bool(daemon.documents()[uri]["attempts"] == attempts)
 
 
 def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
@@ -184,7 +189,7 @@ def test_a_retry_brings_nothing_back_that_was_removed_since(cluster, tmp_path):
         for attempts in (2, 3):
             daemon.restart()
             assert daemon.ctl_json("retry")["requeued"] == 1
-            until(lambda wanted=attempts: daemon.documents()[uri]["attempts"] == wanted, "it was tried again")
+            until(partial(was_tried, daemon, uri, attempts), "it was tried again")
             daemon.wait()
             assert set(daemon.documents()) == {base + "a3", uri}
 

@@ -168,7 +168,8 @@ def test_a_login_that_one_cluster_refuses_is_not_said_of_another():
         version = {"api_version": (2, 3)}
         with followed(strict.brokers, "one", **version, **LOGIN) as refused, followed(mute, "two", **version) as other:
             until(lambda: refused.state.state == "denied", "the login is refused")
-            before, told = other.state, []
+            before = other.state
+            told: list[ConsumerState] = []
             until(lambda: looked(other, told) is not before, "the other has looked again")
             since = time.monotonic()
             until(lambda: looked(other, told) and time.monotonic() > since + 3, "and some times more")

@@ -62,8 +62,8 @@ class Replica:
 
     async def __aenter__(self):
         self.store = Store(self._folder, ENCODER.identity)
-        idle = (Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
-        self.pipeline = Pipeline(self.store, *idle, owners=Owners(KAFKA.claims(self._section)))
+        owners = Owners(KAFKA.claims(self._section))
+        self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1, owners=owners)
         self.pool = ParserPool(1)
         self.pool.start()
         self.pipeline.start()

@@ -2,7 +2,8 @@
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 Line = tuple[float, float, float, str]
 """x, y (from the bottom, in points), size of type, text."""
@@ -76,7 +77,20 @@ def flowed(paragraphs: Sequence[str], heading: str = "", width: int = 80, y: flo
     return lines
 
 
-def archive(members: dict[str, str | bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+class SizeLimits(TypedDict, total=False):
+    """Some sizes and lengths of `Limits`."""
+
+    file_bytes: int
+    json_line_bytes: int
+    text_chars: int
+    line_chars: int
+    unpacked_bytes: int
+    columns: int
+    cells: int
+    pages: int
+
+
+def archive(members: Mapping[str, str | bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as package:
         for name, content in members.items():

@@ -14,7 +14,7 @@ from store.links.names import document_names
 from store.types import Document
 from tests.consumers.parsing.conservation.pdf_places import write as pdf
 from tests.consumers.parsing.conservation.tnef_places import attribute
-from tests.consumers.parsing.office_samples import outlook
+from tests.consumers.parsing.office_samples import Storage, outlook
 from tests.consumers.parsing.samples import docx
 
 SETTINGS = SplitSettings(max_tokens=400, min_tokens=0)
@@ -22,7 +22,7 @@ PNG = b"\x89PNG\r\n\x1a\n\x00"
 DATE = "2026-05-05T10:00:00+00:00"
 
 
-def mail(subject: str = "Tide gauge", **files: bytes) -> EmailMessage:
+def mail(subject: str = "Tide gauge", /, **files: bytes) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["Subject"] = "Mara <mara@tarn.example>", subject
     message["Date"] = "Tue, 05 May 2026 10:00:00 +0000"
@@ -188,7 +188,7 @@ def test_files_and_messages_in_a_message_of_outlook() -> None:
     def file(name: str, data: bytes) -> dict[str, bytes]:
         return {**wide("3707", name), "__substg1.0_37010102": data}
 
-    inner = {
+    inner: Storage = {
         "__properties_version1.0": bytes(24), **wide("0037", "Older"), **wide("1000", "An older letter."),
         "__attach_version1.0_#00000000": file("note.txt", b"A note.".ljust(4096)),
     }  # fmt: skip

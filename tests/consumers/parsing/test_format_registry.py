@@ -7,7 +7,8 @@ import pytest
 
 from consumers.parsing import NotADocument
 from consumers.parsing.format_detection import detect_format
-from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, FORMATS, JSON_LINES, DocumentFormat
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, FORMATS, JSON_LINES
 
 ROOT = Path(__file__).parents[3]
 EACH = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)

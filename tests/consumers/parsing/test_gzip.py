@@ -6,6 +6,7 @@ import os
 import tarfile
 import zlib
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -13,11 +14,12 @@ from consumers.failure_codes import FailureCode
 from consumers.parsing import Limits, parse_data, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from tests.consumers.parsing.samples import SizeLimits
 
 S = SplitSettings(max_tokens=400, min_tokens=0)
 
 
-def read(name: str, data: bytes, **limits: int) -> list[ParsedDocument]:
+def read(name: str, data: bytes, **limits: Unpack[SizeLimits]) -> list[ParsedDocument]:
     return list(parse_data(data, name.encode(), f"file:///{name}", S, Limits(**limits)))
 
 

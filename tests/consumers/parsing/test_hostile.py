@@ -9,7 +9,7 @@ import struct
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
@@ -17,7 +17,7 @@ from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.office_samples import opendocument, outlook
-from tests.consumers.parsing.samples import archive, docx, epub, flowed, pdf
+from tests.consumers.parsing.samples import SizeLimits, archive, docx, epub, flowed, pdf
 
 S = SplitSettings()
 GOOD_PDF = pdf([flowed(["Words of a report. " * 30], "Report")])
@@ -29,7 +29,7 @@ Refused = Callable[..., ParsedDocument]
 def refused(tmp_path: Path) -> Refused:
     """Writes a file, parses it, and gives the one document that says why it is not indexed."""
 
-    def parse(name: str, data: bytes, **limits: int) -> ParsedDocument:
+    def parse(name: str, data: bytes, **limits: Unpack[SizeLimits]) -> ParsedDocument:
         path = tmp_path / name
         path.write_bytes(data)
         *documents, summary = parse_file(bytes(path), path.as_uri(), S, Limits(**limits))
@@ -143,11 +143,12 @@ def test_xml_and_latex_read_no_other_file(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret words")
     entities = f'<!DOCTYPE a [<!ENTITY s SYSTEM "{secret.as_uri()}"><!ENTITY t "ha"><!ENTITY u "&t;&t;">]>'
-    for name, text in {
+    files: dict[str, str | bytes] = {
         "a.xml": f"{entities}<a><p>Here is &s; and &u;.</p></a>",
         "a.tex": f"\\documentclass{{article}}\\begin{{document}}Here is \\input{{{secret}}}.\\end{{document}}",
         "a.odt": opendocument("text", "<text:p>Here is a text.</text:p>"),
-    }.items():
+    }
+    for name, text in files.items():
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         document, _ = parse_file(bytes(path), "u", S)

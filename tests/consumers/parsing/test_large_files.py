@@ -15,7 +15,7 @@ from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.parsing.formats.registry import FORMATS, MAILBOX
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
-from tests.consumers.parsing.samples import flowed, pdf
+from tests.consumers.parsing.samples import SizeLimits, flowed, pdf
 
 S = SplitSettings(400, 40)
 BEGINNING = {
@@ -70,7 +70,7 @@ def test_a_mailbox_is_read_up_to_the_limit_message_by_message(tmp_path: Path, me
 @given(count=st.integers(3, 30), share=st.floats(0.5, 1.2))
 def test_a_text_is_read_up_to_the_limit(
     tmp_path_factory: pytest.TempPathFactory, format, count: int, share: float
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     """Every part that ends within the limit is read whole; of others at most the beginning; and the account says so."""
     begin, part = BEGINNING.get(format.name, ""), PART.get(format.name, "The word {} stands here.\n\n")
     content = (begin + "".join(part.format(f"ünik{n:04}") for n in range(count))).encode()
@@ -154,7 +154,7 @@ def test_what_can_be_read_only_as_a_whole_is_skipped_with_the_reason(tmp_path: P
     ],
 )
 def test_other_limits_leave_out_what_is_beyond_them(
-    tmp_path: Path, name: str, content: str, limits: dict[str, int], read: int, left_out: str
+    tmp_path: Path, name: str, content: str, limits: SizeLimits, read: int, left_out: str
 ) -> None:
     """A log that outgrows one of them must not be forgotten."""
     path = tmp_path / name

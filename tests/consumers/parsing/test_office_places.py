@@ -3,6 +3,7 @@
 import re
 import zipfile
 from io import BytesIO
+from types import ModuleType
 
 import pytest
 
@@ -13,7 +14,7 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.conservation import docx_places, pptx_places, xlsx_places
 from tests.consumers.parsing.conservation.docx_places import paragraph, run, words
-from tests.consumers.parsing.conservation.office_parts import NAMESPACES, element, package
+from tests.consumers.parsing.conservation.office_parts import NAMESPACES, Related, element, package
 from tests.consumers.parsing.conservation.opendocument_markup import opendocument
 from tests.consumers.parsing.conservation.places import unique_words
 from tests.consumers.parsing.samples import archive
@@ -33,7 +34,9 @@ def text(document: ParsedDocument) -> str:
 
 def word_file(body: str, **parts: str) -> bytes:
     related = {name: (name, f"{name}.xml") for name in parts}
-    others = {f"word/{name}.xml": (element(f"w:{name}", markup), {}) for name, markup in parts.items()}
+    others: dict[str, tuple[str, Related]] = {
+        f"word/{name}.xml": (element(f"w:{name}", markup), {}) for name, markup in parts.items()
+    }
     return package(
         "word/document.xml",
         {"word/document.xml": (element("w:document", f"<w:body>{body}</w:body>"), related), **others},
@@ -59,8 +62,8 @@ def strict(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("places", [docx_places, pptx_places, xlsx_places])
-def test_a_strict_file_reads_as_a_transitional_one(places: object) -> None:
-    table = places.TABLE  # type: ignore[attr-defined]
+def test_a_strict_file_reads_as_a_transitional_one(places: ModuleType) -> None:
+    table = places.TABLE
     data = table.write(unique_words(table.places))
     with zipfile.ZipFile(BytesIO(strict(data))) as made:
         assert any(b"purl.oclc.org" in made.read(name) for name in made.namelist())

@@ -1,13 +1,17 @@
 """Records as Kafka messages: split if too large, and joined when all parts are present, in any order."""
 
+from typing import TypeVar
+
 import numpy as np
 import pytest
 
-from consumers.records.assembler import MAX_HELD_BYTES, ORPHAN_WAIT_S, WAIT_S, PartAssembler
-from consumers.records.messages import Part, part_of, position_of, to_messages, uri_of
+from consumers.records.assembler import MAX_HELD_BYTES, ORPHAN_WAIT_S, WAIT_S, Assembled, PartAssembler
+from consumers.records.messages import Part, RecordMessage, part_of, position_of, to_messages, uri_of
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, RecordVectors, SourcePosition
 from consumers.types import ParsedDocument, Passage
+
+Token = TypeVar("Token")
 
 
 def record(uri="kafka://t/1", seed=0, offset=5):
@@ -32,26 +36,33 @@ def test_a_removal_is_a_null_that_says_from_where():
 def test_parts_in_any_order_and_twice_are_the_record():
     messages = to_messages(record(), 4500)
     assert len(messages) > 2 and len({message.key for message in messages}) == len(messages)
-    assert all(len(message.value) + len(message.key) < 4500 for message in messages)
+    assert all(len(message.value or b"") + len(message.key) < 4500 for message in messages)
     for order in (messages, messages[::-1], [messages[0], *messages]):
-        parts = PartAssembler()
-        found = [
-            parts.add(uri_of(m.key), part_of(m.headers), position_of(m.headers), m.value, place)
-            for place, m in enumerate(order)
-        ]
+        by_place: PartAssembler[int] = PartAssembler()
+        found = [add(by_place, message, place) for place, message in enumerate(order)]
         assert [each.value for each in found[:-1]] == [None] * (len(order) - 1)
-        assert from_message(found[-1].value).document == record().document
+        assert document_of(found[-1]) == record().document
         assert found[-1].tokens == tuple(range(len(order))), "every message is acknowledged with the record"
-        assert len(parts) == parts.held_bytes == 0
+        assert len(by_place) == by_place.held_bytes == 0
 
 
-def add(parts, message, token):
-    return parts.add(uri_of(message.key), part_of(message.headers), position_of(message.headers), message.value, token)
+def add(parts: PartAssembler[Token], message: RecordMessage, token: Token) -> Assembled[Token]:
+    part = part_of(message.headers)
+    assert part is not None and message.value is not None
+    return parts.add(uri_of(message.key), part, position_of(message.headers), message.value, token)
+
+
+def document_of(found: Assembled[Token]) -> ParsedDocument:
+    """Returns the document of the record that is now whole."""
+    assert found.value is not None
+    record = from_message(found.value)
+    assert isinstance(record, Record)
+    return record.document
 
 
 def test_parts_of_another_version_give_way_to_the_newer_one():
     old, new = to_messages(record(seed=1, offset=5), 4500), to_messages(record(seed=2, offset=6), 4500)
-    parts = PartAssembler()
+    parts: PartAssembler[str | int] = PartAssembler()
     assert add(parts, old[0], "old").released == ()
     assert add(parts, new[0], "new").released == ("old",)
     assert add(parts, old[1], "late").released == ("late",), "an older part does not spoil a newer record"
@@ -61,7 +72,7 @@ def test_parts_of_another_version_give_way_to_the_newer_one():
 
 
 def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
-    parts = PartAssembler()
+    parts: PartAssembler[str] = PartAssembler()
     add(parts, to_messages(record(offset=5), 4500)[0], "part")
     assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 4)) == ()
     assert parts.supersede("another", None) == ()
@@ -71,22 +82,22 @@ def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
 def test_parts_of_two_copies_of_one_position_may_be_mixed():
     one, two = to_messages(record(seed=1), 10_500), to_messages(record(seed=2), 10_500)
     assert len(one) == len(two) == 2
-    parts = PartAssembler()
+    parts: PartAssembler[str] = PartAssembler()
     for message, token in ((one[0], "A0"), (two[0], "B0")):
         found = add(parts, message, token)
         assert found.value is None and found.released == ()
     found = add(parts, one[1], "A1")
-    assert from_message(found.value).document == record(seed=1).document
+    assert document_of(found) == record(seed=1).document
     assert found.tokens == ("A0", "A1") and found.released == ()
     assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 5)) == ("B0",), "no copy is waited for"
     found = add(parts, two[1], "B1")
-    assert from_message(found.value).document == record(seed=2).document, "the one that comes last counts"
+    assert document_of(found) == record(seed=2).document, "the one that comes last counts"
     assert found.tokens == ("B1",) and len(parts) == parts.held_bytes == 0
 
 
 def test_a_newer_part_or_record_voids_every_older_copy():
     one, two, new = (to_messages(record(seed=n, offset=5 + n // 3), 9500) for n in (1, 2, 3))
-    parts = PartAssembler()
+    parts: PartAssembler[str] = PartAssembler()
     add(parts, one[0], "A0")
     add(parts, two[0], "B0")
     assert add(parts, new[0], "C0").released == ("A0", "B0") and len(parts) == 1
@@ -95,7 +106,7 @@ def test_a_newer_part_or_record_voids_every_older_copy():
 
 
 def test_copies_without_a_position_may_be_mixed_too_until_a_whole_record_comes():
-    parts = PartAssembler()
+    parts: PartAssembler[int] = PartAssembler()
     assert parts.add("a", Part(0, 2, "d"), None, b"1", 1).released == ()
     assert parts.add("a", Part(0, 2, "e"), None, b"1", 2).released == ()
     assert parts.supersede("a", None) == (1, 2) and parts.held_bytes == 0
@@ -103,7 +114,7 @@ def test_copies_without_a_position_may_be_mixed_too_until_a_whole_record_comes()
 
 def test_parts_that_no_others_follow_are_given_up():
     now = [0.0]
-    parts = PartAssembler(lambda: now[0])
+    parts: PartAssembler[str | int] = PartAssembler(lambda: now[0])
     add(parts, to_messages(record(), 4500)[0], "part")
     now[0] = WAIT_S - 1
     assert parts.expired(lambda _: True) == ()
@@ -113,7 +124,7 @@ def test_parts_that_no_others_follow_are_given_up():
 
 def test_parts_whose_first_is_gone_hold_up_nothing_and_are_whole_should_it_come():
     now = [0.0]
-    parts = PartAssembler(lambda: now[0])
+    parts: PartAssembler[str | int] = PartAssembler(lambda: now[0])
     first, *others = to_messages(record(), 4500)
     for number, message in enumerate(others):
         assert add(parts, message, number).value is None
@@ -124,18 +135,18 @@ def test_parts_whose_first_is_gone_hold_up_nothing_and_are_whole_should_it_come(
     assert parts.expired(lambda _: True) == tuple(range(len(others)))
     assert parts.expired(lambda _: True) == ()
     found = add(parts, first, "first")
-    assert from_message(found.value).document == record().document and found.tokens == ("first",)
+    assert document_of(found) == record().document and found.tokens == ("first",)
 
 
 def test_no_more_is_held_than_may_be():
-    parts = PartAssembler()
+    parts: PartAssembler[int] = PartAssembler()
     chunk = b"x" * (MAX_HELD_BYTES // 2 + 1)
     assert parts.add("a", Part(0, 2, "d"), None, chunk, 1).released == ()
     assert parts.add("b", Part(0, 2, "d"), None, chunk, 2).released == (1,)
 
 
 def test_parts_that_are_not_what_was_written_say_so():
-    parts = PartAssembler()
+    parts: PartAssembler[int] = PartAssembler()
     parts.add("a", Part(0, 2, "wrong"), None, b"1", 1)
     found = parts.add("a", Part(1, 2, "wrong"), None, b"2", 2)
     assert found.broken and found.value is None and found.tokens == (1, 2)

@@ -57,12 +57,14 @@ def test_each_link_is_in_the_passage_with_its_words_and_below_its_heading(shape,
         blocks.append(TextBlock(text, headings, links=tuple(placed), heading_links=above))
     passages = split(blocks, "", SplitSettings(limit, min(5, limit)))
     for block in blocks:
-        for placed in block.links:
-            holders = [passage for passage in passages if placed.link.target in words(passage.text)]
-            assert [passage for passage in passages if placed.link in passage.links] == holders, placed
+        for each in block.links:
+            holders = [passage for passage in passages if each.link.target in words(passage.text)]
+            assert [passage for passage in passages if each.link in passage.links] == holders, each
             assert all(set(block.heading_links) <= set(passage.links) for passage in holders)
     shown = {link for passage in passages for link in passage.links}
-    assert shown == {each for block in blocks for each in (*block.heading_links, *(link.link for link in block.links))}
+    assert shown == {
+        link for block in blocks for link in (*block.heading_links, *(placed.link for placed in block.links))
+    }
 
 
 def test_links_beyond_the_limit_are_dropped() -> None:

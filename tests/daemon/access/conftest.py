@@ -15,12 +15,12 @@ from tests.memory.llm.model_server import ModelServer, obedient
 
 SECRET = "zanzibarium"
 """Occurs in every text, title, name, label, path and metadata that only the board may see."""
-BOARD = {
+BOARD: dict[str, str | bytes] = {
     "wages.md": f"# {SECRET} wages\n\nSolveig Aas earns {SECRET} crowns. The {SECRET} mill of Ternby belongs to Solveig Aas.\n",
     f"{SECRET}.txt": f"Torgeir Vik bought {SECRET} from Solveig Aas in Ternby.",
     f"{SECRET}-broken.docx": b"PK\x03\x04 and then nothing that is a document",
 }
-PUBLIC = {
+PUBLIC: dict[str, str | bytes] = {
     "mill.md": "# The mill\n\nSolveig Aas built the mill of Ternby in 1790. Ternby lies on the river Ask.\n",
     "bridge.txt": "Torgeir Vik designed the bridge of Ternby. Torgeir Vik was a pupil of Solveig Aas.",
     "broken.docx": b"PK\x03\x04 and then nothing that is a document",

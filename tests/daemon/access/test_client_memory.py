@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from daemon.api.access.client import Client, Right
 from daemon.contract.query import QueryRequest
+from daemon.contract.retrieval import Mode
 from daemon.contract.scope import Scope
 from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
@@ -62,7 +63,10 @@ def service(store: Store, scopes: ScopeService) -> QueryService:
     return QueryService(store, ENCODER, RetrievalSettings, lambda: "fused", threads=1, scopes=scopes)
 
 
-def answer(service: QueryService, mode: str, scope: Scope | None, as_of: int | None = None) -> Any:
+IN_ONE = Scope.model_validate({"in": ("/one",)})
+
+
+def answer(service: QueryService, mode: Mode, scope: Scope | None, as_of: int | None = None) -> Any:
     request = QueryRequest(query=QUESTION, k=20, mode=mode, scope=scope, as_of=as_of, explain=True)
     found = asyncio.run(service.query(request))
     passages = [(p.id, round(p.score, 5), p.document, tuple(p.also_in)) for p in found.passages]
@@ -121,11 +125,11 @@ class ClientsMemory(RuleBasedStateMachine):
 
     @rule(
         labels=st.none() | labels_given,
-        asked=st.sampled_from([None, Scope(labels=("hr",)), Scope(source="added"), Scope(in_=("/one",))]),
-        mode=st.sampled_from(["fused", "hipporag2", "bm25", "hipporag"]),
+        asked=st.sampled_from([None, Scope(labels=("hr",)), Scope(source="added"), IN_ONE]),
+        mode=st.sampled_from([Mode(name) for name in ("fused", "hipporag2", "bm25", "hipporag")]),
         back=st.integers(0, 2),
     )
-    def ask(self, labels: list[str] | None, asked: Scope | None, mode: str, back: int) -> None:
+    def ask(self, labels: list[str] | None, asked: Scope | None, mode: Mode, back: int) -> None:
         client = Client("c", None if labels is None else frozenset(labels), frozenset(Right))
         scope = client.limited(asked)
 
@@ -157,7 +161,7 @@ class ClientsMemory(RuleBasedStateMachine):
             }
             self.alone(then, lambda _, queries: self._same_then(queries, mode, scope, commit))
 
-    def _same_then(self, queries: QueryService, mode: str, scope: Scope | None, commit: int) -> None:
+    def _same_then(self, queries: QueryService, mode: Mode, scope: Scope | None, commit: int) -> None:
         assert answer(self.queries, mode, scope, commit) == answer(queries, mode, None)
 
     @invariant()
@@ -193,8 +197,8 @@ def test_the_past_shows_what_was_seen_then_but_for_what_has_been_hidden_since() 
         memory.store.commit(Batch(removed=("added:y",)))
         scope = Client("c", frozenset({"hr"}), frozenset(Right)).limited(None)
         assert scope is not None
-        assert answer(memory.queries, "dense", scope)[0] == []
-        past = answer(memory.queries, "dense", scope, then)[0]
+        assert answer(memory.queries, Mode("dense"), scope)[0] == []
+        past = answer(memory.queries, Mode("dense"), scope, then)[0]
         assert [document for _, _, document, _ in past] == ["added:y"]
     finally:
         memory.teardown()

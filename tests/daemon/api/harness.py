@@ -45,13 +45,14 @@ from daemon.contract.transfer import ImportResponse
 from daemon.errors import NotConfigured, TimedOut
 from daemon.page import routes as page_routes
 from daemon.page.login_middleware import LoginMiddleware
+from daemon.services.status import StatusService
 
 SECRET = "the inside of the daemon"
 PATIENCE_S = 90.0
 
 
 @dataclass
-class Memory:
+class Memory(StatusService):
     """All ports except events. A query text that is a key of `queries` is answered by its function."""
 
     documents_by_uri: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -132,7 +133,7 @@ class Memory:
     def state(self) -> DaemonState:
         return self.stage
 
-    async def status(self) -> Status:
+    async def status(self, scope: Scope | None = None) -> Status:
         return Status(
             state=self.stage,
             commit=7,
@@ -150,7 +151,7 @@ class Memory:
             rss_bytes=1,
         )
 
-    async def wait(self, timeout_s: float | None) -> Status:
+    async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
         self.waits_inside += 1
         try:
             async with asyncio.timeout(timeout_s):

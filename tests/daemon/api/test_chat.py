@@ -6,6 +6,7 @@ from typing import Any
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, Citation
 from daemon.contract.http.problem import Problem
@@ -15,7 +16,7 @@ from daemon.errors import UpstreamFailed
 from tests.daemon.api.harness import Served, served
 
 TOKEN = "correct-horse-battery-staple"
-QUESTION = [{"role": "user", "content": "Who built it?"}]
+QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Who built it?"}]
 INVALID = openai.UnprocessableEntityError
 URI = "file:///drive/a%20(b).md"
 CONTENT = "Emil did [1].\n\n- [1] [Rain \\[gauge\\]](file:///drive/a%20%28b%29.md)"
@@ -74,6 +75,11 @@ def client(api: Served) -> Iterator[openai.OpenAI]:
         yield made
 
 
+def message_of(refused: openai.APIStatusError) -> str:
+    assert isinstance(refused.body, dict)
+    return str(refused.body["message"])
+
+
 def test_an_answer_has_its_citations_as_links_and_annotations(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="hippod", messages=QUESTION, temperature=0.5)
     message = answer.choices[0].message
@@ -92,7 +98,8 @@ def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
     deltas = [piece.choices[0].delta for piece in pieces if piece.choices]
     assert "".join(delta.content or "" for delta in deltas) == CONTENT
     assert [delta.content for delta in deltas][1:3] == ["Emil", " did"]
-    assert deltas[-2].annotations[0]["url_citation"]["url"] == URI
+    added = deltas[-2].model_extra
+    assert added is not None and added["annotations"][0]["url_citation"]["url"] == URI
     assert [piece.choices[0].finish_reason for piece in pieces if piece.choices][-2:] == [None, "stop"]
     assert pieces[-1].usage is not None and pieces[-1].usage.prompt_tokens == 20
     assert len({piece.id for piece in pieces}) == 1
@@ -106,7 +113,7 @@ def test_search_gives_the_passages_themselves(client: openai.OpenAI) -> None:
 
 
 def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai.OpenAI, reader: Reader) -> None:
-    turns = [
+    turns: list[ChatCompletionMessageParam] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Zero?"},
         {"role": "user", "content": "What is\nit?"},
@@ -114,10 +121,10 @@ def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai
         {"role": "user", "content": "x" * 1000},
         {"role": "user", "content": [{"type": "text", "text": "And when?"}]},
     ]
-    client.chat.completions.create(model="hippod-deep", messages=turns)  # type: ignore[arg-type]
+    client.chat.completions.create(model="hippod-deep", messages=turns)
     assert reader.asked[-1].deep
     assert reader.asked[-1].question == f"(Asked before: What is it?)\n(Asked before: {'x' * 400})\nAnd when?"
-    client.chat.completions.create(model="hippod", messages=turns[:2])  # type: ignore[arg-type]
+    client.chat.completions.create(model="hippod", messages=turns[:2])
     assert (reader.asked[-1].deep, reader.asked[-1].question) == (False, "Zero?")
 
 
@@ -147,7 +154,7 @@ def test_a_refusal_is_an_error_of_the_clients(client: openai.OpenAI, asked: Any,
     with pytest.raises(kind) as refused:
         client.chat.completions.create(**asked)
     assert isinstance(refused.value, openai.APIStatusError)
-    assert message in refused.value.body["message"]  # type: ignore[index]
+    assert message in message_of(refused.value)
     assert Problem.model_validate_json(refused.value.response.content).status == refused.value.status_code
 
 
@@ -168,7 +175,7 @@ PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}
 def test_an_invalid_field_is_named_once(client: openai.OpenAI, asked: Any, message: str) -> None:
     with pytest.raises(INVALID) as refused:
         client.chat.completions.create(model="hippod", **asked)
-    assert refused.value.body["message"] == message  # type: ignore[index]
+    assert message_of(refused.value) == message
 
 
 def test_without_the_token_the_client_knows_why(api: Served) -> None:
@@ -177,7 +184,7 @@ def test_without_the_token_the_client_knows_why(api: Served) -> None:
 
 
 def test_a_stream_that_fails_says_so(client: openai.OpenAI) -> None:
-    broken = [{"role": "user", "content": "break"}]
+    broken: list[ChatCompletionMessageParam] = [{"role": "user", "content": "break"}]
     with (
         client.chat.completions.create(model="hippod", messages=broken, stream=True) as stream,
         pytest.raises(openai.APIError, match="went away"),

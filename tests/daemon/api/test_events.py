@@ -126,7 +126,12 @@ def test_the_hub_takes_events_from_any_thread_and_numbers_them_without_gaps() ->
     async def collect() -> list[Event]:
         hub = EventHub(capacity=10_000)
         reader = hub.events()
-        threads = [threading.Thread(target=lambda: [hub.publish("x") for _ in range(500)]) for _ in range(4)]
+
+        def publish() -> None:
+            for _ in range(500):
+                hub.publish("x")
+
+        threads = [threading.Thread(target=publish) for _ in range(4)]
         for thread in threads:
             thread.start()
         found = [await asyncio.wait_for(anext(reader), PATIENCE_S) for _ in range(2_000)]

@@ -23,10 +23,16 @@ LINKED = re.compile(
 OWN = ("file:", "kafka:", "added:")
 
 
+class Permissive(MarkdownIt):
+    """Allows links of any scheme."""
+
+    def validateLink(self, url: str) -> bool:
+        return True
+
+
 def renderer() -> MarkdownIt:
     """Returns a renderer with the most permissive settings: HTML, tables, bare addresses, and links of any scheme."""
-    made = MarkdownIt("commonmark", {"html": True, "linkify": LINKIFY}).enable(["table", "strikethrough"])
-    made.validateLink = lambda _url: True  # type: ignore[method-assign]
+    made = Permissive("commonmark", {"html": True, "linkify": LINKIFY}).enable(["table", "strikethrough"])
     made.disable("text_join")  # exposes the text that a linkifier gets: escaped characters stay separate tokens
     return made.enable("linkify") if LINKIFY else made
 

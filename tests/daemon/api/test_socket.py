@@ -192,5 +192,5 @@ def test_who_changes_the_memory_is_logged_with_what_the_kernel_says_of_it(folder
         ("debug", "GET", "/v1/documents/{uri}"),
         ("info", "DELETE", "/v1/sessions"),
     ]
-    assert all(each | who == each and each["took_ms"] >= 0 for each in requests)
+    assert all({**each, **who} == each and each["took_ms"] >= 0 for each in requests)
     assert "hidden" not in str(logged)

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +11,7 @@ from consumers.types import Fingerprint
 from daemon.app import program_watch
 from daemon.app.program_watch import ProgramWatch
 from daemon.config.sections import Parsing
+from daemon.parser_pool.pool import ParserPool
 from memory.encoder.hashing import HashEncoder
 from store.store import Store
 from store.types import Batch, Document, Omission, State
@@ -45,7 +45,11 @@ def program(identity: str) -> Program:
     ],
 )
 def test_the_documents_of_changed_programs_are_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: dict, now: dict, affected: set[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: dict[str, Program],
+    now: dict[str, Program],
+    affected: set[str],
 ) -> None:
     monkeypatch.setattr(program_watch, "find_programs", lambda *_: now)
     again: set[str] = set()
@@ -55,7 +59,7 @@ def test_the_documents_of_changed_programs_are_read_again(
         return len(again)
 
     with Store(tmp_path, HashEncoder(8).identity) as store:
-        pool = SimpleNamespace(limits=Limits(programs=before))
+        pool = ParserPool(limits=Limits(programs=before))
         watch = ProgramWatch(store, pool, Parsing())
         watch.check_at_start()
         positions = {document.uri: READ for document in DOCUMENTS.values()}

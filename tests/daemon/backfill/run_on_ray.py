@@ -67,7 +67,8 @@ def main():
         ray.init(address=cluster.address, log_to_driver=False)
         stack.callback(ray.shutdown)
         cluster.wait_for_nodes()
-        out, lost = home / "ray", []
+        out = home / "ray"
+        lost: list[int] = []
 
         def progress(done, records):
             if done >= len(work) // 3 and not lost:

@@ -5,9 +5,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from daemon.config import Config, load_config
 from daemon.config.client import ClientSection
+from daemon.sources.folder import FOLDER
 from daemon.sources.registry import SOURCE_KINDS
 
 FILE = Path(__file__).parents[3] / "config.toml"
@@ -30,7 +32,7 @@ def uncommented() -> str:
 def test_it_follows_the_drive_beside_it_and_keeps_everything_under_var(checkout):
     (checkout / "config.toml").write_bytes(FILE.read_bytes())
     config = load_config(checkout / "config.toml", {"HOME": "/h"})
-    assert [folder.path for folder in config.folder] == [checkout / "drive"]
+    assert [folder.path for folder in config.tables(FOLDER)] == [checkout / "drive"]
     assert config.store.path == checkout / "var" / "store"
     assert config.api.socket == checkout / "var" / "hippod.sock"
 
@@ -56,6 +58,11 @@ def test_every_commented_setting_is_the_default(checkout):
     assert said == default
 
 
+def model_of(annotation: object) -> type[BaseModel]:
+    assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation
+
+
 def test_every_setting_is_there(checkout):
     written = tomllib.loads(uncommented())
     models = {name: field.annotation for name, field in Config.model_fields.items()} | {
@@ -65,10 +72,10 @@ def test_every_setting_is_there(checkout):
     assert list(written) == list(models)
     for section, model in models.items():
         table = written[section][0] if isinstance(written[section], list) else written[section]
-        assert set(table) == set(model.model_fields), section
+        assert set(table) == set(model_of(model).model_fields), section
 
 
 def test_the_default_places_it_tells_of_are_the_defaults():
     text = FILE.read_text()
-    assert f"the default is {Config.model_fields['store'].annotation.model_fields['path'].default}" in text
-    assert f"default socket is {Config.model_fields['api'].annotation.model_fields['socket'].default}" in text
+    assert f"the default is {model_of(Config.model_fields['store'].annotation).model_fields['path'].default}" in text
+    assert f"default socket is {model_of(Config.model_fields['api'].annotation).model_fields['socket'].default}" in text

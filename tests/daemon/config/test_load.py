@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from daemon.config_types.values import _seconds, _size, size_text
 from daemon.contract.durations import duration_text
 from daemon.main import main
 from daemon.runtime.reload import diff_reload
+from daemon.sources.folder import FOLDER
+from daemon.sources.kafka.declaration import KAFKA
+from tests.daemon.config.test_config_file import model_of
 
 
 @pytest.fixture
-def write(tmp_path):
+def write(tmp_path: Path) -> Callable[..., Path]:
     """Writes a configuration, with a `drive` next to it, and returns its path."""
     (tmp_path / "drive").mkdir()
 
@@ -42,7 +46,7 @@ def test_an_empty_file_is_a_configuration_of_defaults(write):
     assert config.store.path == Path("/home/ada/.local/share/hippod/store")
     assert config.api.socket == Path("/run/user/7/hippod.sock")
     assert config.api.mode_bits == 0o660
-    assert config.folder == config.kafka == ()
+    assert config.tables(FOLDER) == config.tables(KAFKA) == ()
     assert not config.llm.configured
     assert unsupported(config) == []
 
@@ -52,7 +56,7 @@ def test_paths_start_from_the_file_and_expand_home_and_variables(write, tmp_path
     config = load_config(path, {"HOME": "/home/ada", "RUN": "/run/there"})
     assert config.store.path == Path("/home/ada/s")
     assert config.api.socket == Path("/run/there/x.sock")
-    assert config.folder[0].path == tmp_path / "drive"
+    assert config.tables(FOLDER)[0].path == tmp_path / "drive"
     assert config.file == path
 
 
@@ -60,7 +64,7 @@ def test_a_relative_configuration_file_gives_absolute_paths(write, tmp_path, mon
     write('[[folder]]\npath = "drive"\n')
     monkeypatch.chdir(tmp_path / "drive")
     config = load_config("../config.toml", {"HOME": "/home/ada"})
-    assert config.folder[0].path == (tmp_path / "drive").resolve()
+    assert config.tables(FOLDER)[0].path == (tmp_path / "drive").resolve()
 
 
 def test_times_and_sizes_are_written_as_people_do(write):
@@ -75,6 +79,7 @@ def test_tcp_gives_host_and_port_and_needs_a_token(write, tmp_path):
     (tmp_path / "token").write_text("s3cret-token\n")
     config = load_config(write('[api]\ntcp = "[::1]:7411"\ntoken_file = "token"\n'), {"HOME": "/h"})
     assert config.api.tcp_address == ("::1", 7411)
+    assert config.api.token_file is not None
     assert read_token(config.api.token_file) == "s3cret-token"
     [problem] = problems(write('[api]\ntcp = "127.0.0.1:7411"\n'))
     assert "config.toml: api.token_file is not set; must be set" in problem
@@ -281,7 +286,11 @@ def test_the_environment_overrides_the_file(write, tmp_path):
         "HIPPOD_SOCKET": "for hippoctl",
     }
     config = load_config(path, environ)
-    assert (config.retrieval.mode, config.retrieval.top_triples, config.graph.synonym_max) == ("dense", 3, 7)
+    assert (config.retrieval.mode, config.retrieval.model_dump()["top_triples"], config.graph.synonym_max) == (
+        "dense",
+        3,
+        7,
+    )
     assert config.store.path == tmp_path / "elsewhere"
     assert (config.schedule.retry, config.schedule.rescan, config.api.request_bytes) == (120, 90, 4096)
     assert config.encoder.model == "42"
@@ -330,7 +339,7 @@ def test_the_rendered_configuration_shows_every_key_and_no_secret(write):
     tables = tomllib.loads(shown)
     for section, field in Config.model_fields.items():
         if section not in ("folder", "kafka", "client"):
-            assert list(tables[section]) == list(field.annotation.model_fields)
+            assert list(tables[section]) == list(model_of(field.annotation).model_fields)
 
 
 def test_a_reload_tells_what_changes_at_once_from_what_needs_a_restart(write):

@@ -69,8 +69,12 @@ def test_a_load_reports_what_is_left_once_enough_is_extracted(tmp_path) -> None:
     with capture_logs() as logs:
         asyncio.run(asyncio.wait_for(run(), 60))
     assert shown[:SAMPLE_PASSAGES] == [None] * SAMPLE_PASSAGES
-    left = [each.passages for each in shown[SAMPLE_PASSAGES:]]
+    estimates = [each for each in shown[SAMPLE_PASSAGES:] if each is not None]
+    assert len(estimates) == len(shown) - SAMPLE_PASSAGES
+    left = [each.passages for each in estimates]
     assert left == list(range(PASSAGES - SAMPLE_PASSAGES, 0, -1))
     [logged] = [each for each in logs if each["event"] == "extraction_estimated"]
     assert (logged["extracted"], logged["prompt_tokens"]) == (SAMPLE_PASSAGES, 1000 * logged["passages"])
-    assert estimate_words(shown[-1]) == "about 2 calls · 1,000 prompt and 100 completion tokens · 0.00 of money · 2 s"
+    assert (
+        estimate_words(estimates[-1]) == "about 2 calls · 1,000 prompt and 100 completion tokens · 0.00 of money · 2 s"
+    )

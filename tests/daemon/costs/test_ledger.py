@@ -1,6 +1,7 @@
 """The ledger adds up calls by day, source and purpose, and survives restarts, crashes and a disk that takes no more."""
 
 import asyncio
+import io
 import json
 from datetime import date
 from pathlib import Path
@@ -44,7 +45,8 @@ CALLS = st.lists(
 @given(CALLS)
 def test_the_entries_are_the_sums_of_the_calls_and_a_restart_changes_none(tmp_path_factory, calls) -> None:
     file = tmp_path_factory.mktemp("ledger") / "costs.jsonl"
-    clock, expected = Clock(), {}
+    clock = Clock()
+    expected: dict[CostKey, tuple[int, int, int, float]] = {}
     ledger = CostLedger(file, lambda: PRICE, clock)
     for day, source, purpose, prompt, completion in sorted(calls, key=lambda call: call[0]):
         clock.now = day * DAY_S + 1
@@ -105,11 +107,9 @@ def test_a_disk_that_takes_no_more_loses_no_count(tmp_path: Path, monkeypatch) -
     ledger = CostLedger(file, lambda: None, Clock())
     ledger.count("filter", 1, 0)
 
-    class Full:
-        def write(self, _line: str) -> None:
+    class Full(io.StringIO):
+        def write(self, _line: str) -> int:
             raise OSError(28, "No space left on device")
-
-        def close(self) -> None: ...
 
     ledger._out = Full()
     monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))

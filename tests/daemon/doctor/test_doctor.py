@@ -198,7 +198,7 @@ def test_a_clock_that_is_behind_the_last_commit(
 ) -> None:
     later = time.time() + 86_400
     with monkeypatch.context() as clock:
-        clock.setattr(commits.time, "time", lambda: later)
+        clock.setattr(time, "time", lambda: later)
         make(tmp_path / "store")
     bad(store(configured()), "clock", "timedatectl", status="warn")
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
 
 from tests.e2e.real_hippod import Daemon, clean_environment
 
@@ -73,6 +74,13 @@ def talk(daemon: Daemon, connection: Connection, script: Script, *arguments: str
             return await script(client)
 
     return asyncio.run(over_stdio() if connection.transport == "stdio" else over_http())
+
+
+def text_of(answer: CallToolResult) -> str:
+    """Returns the text of a tool's answer."""
+    content = answer.content[0]
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 def with_tcp(daemon_home: Any, **sections: Any) -> Daemon:

@@ -15,7 +15,7 @@ from cli.client.address import Address
 from cli.commands.mcp import CONFIG_VARIABLE, configured
 from cli.errors import CommandError
 from daemon.mcp.tools import TOOLS
-from tests.daemon.mcp.sdk_client import CONNECTIONS, TOKEN, command, talk, url, with_tcp
+from tests.daemon.mcp.sdk_client import CONNECTIONS, TOKEN, command, talk, text_of, url, with_tcp
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment, write_config
 
 pytestmark = pytest.mark.daemon
@@ -144,14 +144,14 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
     async def over_stdio(client: Client) -> None:
         assert "ask" in await names(client)  # an unreachable daemon cannot report that it has no model
         away = await client.call_tool("status", {})
-        assert away.is_error and "No hippod answers on" in away.content[0].text
+        assert away.is_error and "No hippod answers on" in text_of(away)
         with pytest.raises(MCPError, match="No hippod answers on"):
             await client.list_resources()
         daemon.start()
         assert (await client.call_tool("status", {})).structured_content["state"] == "ready"
         assert "ask" not in await names(client)
         without = await client.call_tool("ask", {"question": "who?"})
-        assert without.is_error and "No language model is configured" in without.content[0].text
+        assert without.is_error and "No language model is configured" in text_of(without)
         await refused(client)
 
     async def over_http(client: Client) -> None:

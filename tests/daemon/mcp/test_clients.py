@@ -5,8 +5,9 @@ import json
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import TextResourceContents
 
-from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk
+from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk, text_of
 from tests.e2e.real_hippod import Daemon, until
 
 pytestmark = pytest.mark.daemon
@@ -33,11 +34,11 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, con
 
         heard: list[tuple[float, str | None]] = []
 
-        async def progress(at: float, total: float | None, message: str | None) -> None:
-            heard.append((at, message))
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append((progress, message))
 
         question = {"question": "Who built the Quill lamp?"}
-        asked = await client.call_tool("ask", question, progress_callback=progress)
+        asked = await client.call_tool("ask", question, progress_callback=hear)
         assert not asked.is_error
         assert "It is so." in asked.structured_content["answer"]
         assert asked.structured_content["citations"][0]["document"].endswith("/lamp.md")
@@ -104,7 +105,7 @@ def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None
             ({"uri": "quill lamp"}, "use show"),
         ):
             wrong = await client.call_tool("read", arguments)
-            assert wrong.is_error and said in wrong.content[0].text
+            assert wrong.is_error and said in text_of(wrong)
         await client.call_tool("forget", {"uris": [uri], "wait_s": 90})
 
     talk(memory, STDIO, script, "--write")
@@ -137,7 +138,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
         assert then["commit"] == 1 < commit
         assert then["mode"] == "dense"
         never = await client.call_tool("search", {**first, "as_of": commit + 1000})
-        assert never.is_error and "There is no state of that time" in never.content[0].text
+        assert never.is_error and "There is no state of that time" in text_of(never)
 
     talk(memory, STDIO, script)
 
@@ -145,7 +146,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
 def test_the_same_text_is_in_the_content_for_clients_that_read_no_structure(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         status = await client.call_tool("status", {})
-        assert json.loads(status.content[0].text) == status.structured_content
+        assert json.loads(text_of(status)) == status.structured_content
 
     talk(memory, CONNECTIONS[3], script)
 
@@ -184,7 +185,7 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, conn
         ):
             answer = await client.call_tool(name, arguments)
             assert answer.is_error, (name, arguments)
-            assert said in answer.content[0].text
+            assert said in text_of(answer)
         with pytest.raises(MCPError, match="The tool 'dance' does not exist; the tools are search, ask"):
             await client.call_tool("dance", {})
         with pytest.raises(MCPError, match="no such document"):
@@ -213,12 +214,14 @@ def test_documents_and_passages_are_resources_in_pages(memory: Daemon, connectio
         lamp = next(each for each in listed if each.name == "Project Attic")
         assert lamp.annotations is not None and lamp.annotations.last_modified
         [text] = (await client.read_resource(lamp.uri)).contents
+        assert isinstance(text, TextResourceContents)
         assert "Sabine Rell built the Quill lamp" in text.text and text.mime_type == "text/plain"
 
         templates = (await client.list_resource_templates()).resource_templates
         assert [each.uri_template for each in templates] == ["hippod://document/{uri}", "hippod://passage/{id}"]
         found = (await client.call_tool("search", {"query": "Quill lamp", "k": 1})).structured_content["passages"][0]
         [text] = (await client.read_resource(f"hippod://passage/{found['id']}")).contents
+        assert isinstance(text, TextResourceContents)
         assert text.text == f"{found['title']}\n\n{found['text']}"
         with pytest.raises(MCPError, match="no such"):  # a passage's id names no document
             await client.read_resource(f"hippod://document/{found['id']}")

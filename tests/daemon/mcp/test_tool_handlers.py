@@ -73,7 +73,11 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
 
 
 def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
-    late = [problem("timed-out", 504, "Not yet."), problem("timed-out", 504, "Not yet."), STATUS]
+    late: list[Reply | dict[str, Any]] = [
+        problem("timed-out", 504, "Not yet."),
+        problem("timed-out", 504, "Not yet."),
+        STATUS,
+    ]
     scripted.answers |= {
         "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
         "DELETE /v1/documents": {"removed": 1, "missing": 0},

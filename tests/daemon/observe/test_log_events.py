@@ -85,8 +85,8 @@ def test_every_event_is_in_the_docs_with_its_level_and_fields() -> None:
     assert wrong == {}
     optional = {"request": {"method", "route", "status", "took_ms"} | PEER, "kafka_state": {"detail"}}
     optional["turned_away"] = optional["request"]
-    wrong = {n: (code[n][1], docs[n][1]) for n in code if code[n][1] != docs[n][1] - optional.get(n, set())}
-    assert wrong == {}
+    other = {n: (code[n][1], docs[n][1]) for n in code if code[n][1] != docs[n][1] - optional.get(n, set())}
+    assert other == {}
 
 
 def test_the_rooms_log_through_structlog_alone() -> None:

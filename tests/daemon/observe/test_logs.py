@@ -9,6 +9,7 @@ import re
 import socket
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -39,7 +40,7 @@ def stream():
     return io.StringIO()
 
 
-def lines(stream: io.StringIO) -> list[dict]:
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -134,8 +135,9 @@ class _Named(Exception):
 
 def fail(kind: type[Exception], one: str, two: str) -> None:
     """The texts come from elsewhere: a traceback shows the lines of the source."""
+    empty: dict[str, str] = {}
     try:
-        {}[one]
+        empty[one]
     except KeyError as error:
         raise kind(two) from error
 

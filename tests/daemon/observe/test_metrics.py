@@ -254,6 +254,8 @@ def test_an_alert_of_an_increase_tells_a_first_burst_too() -> None:
     for alert, text in expressions_by_alert.items():
         assert GROWN_OR_BORN.fullmatch(text), (alert, text)
         tree = promql.parse(text)
+        assert isinstance(tree, promql.BinaryExpr)
+        assert isinstance(tree.lhs, promql.BinaryExpr) and isinstance(tree.rhs, promql.BinaryExpr)
         assert (str(tree.op), str(tree.lhs.op), str(tree.rhs.op)) == ("or", ">", ">"), alert
 
 

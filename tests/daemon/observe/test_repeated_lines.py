@@ -4,6 +4,8 @@ import contextlib
 import io
 import json
 import logging
+from collections.abc import MutableMapping
+from typing import Any
 
 import pytest
 import structlog
@@ -20,7 +22,7 @@ class Log:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.lines: list[dict] = []
+        self.lines: list[MutableMapping[str, Any]] = []
         self.process = RepeatedLines(lambda: self.now)
 
     def __call__(self, level: str = "error", **fields) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -39,7 +40,7 @@ def browsing() -> Iterator[Browser]:
             browser.close()
 
 
-def page_daemon(home: Path, **sections: object) -> Daemon:
+def page_daemon(home: Path, **sections: Any) -> Daemon:
     """Returns a daemon, not yet started, that serves the page on a free port of the loopback interface."""
     home.mkdir(parents=True, exist_ok=True)
     token = home / "token"

@@ -2,11 +2,12 @@
 
 import io
 import re
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from tests.daemon.page.browsing import Watched, opened
 from tests.daemon.page.conftest import BROKEN, DOCUMENTS, LOCKED, ring
@@ -29,7 +30,7 @@ def search(page: Page, question: str = QUESTION) -> None:
     expect(page.locator("#outcome")).to_contain_text("mode")
 
 
-def arrival(page: Page, uri: str) -> object:
+def arrival(page: Page, uri: str) -> Locator:
     return page.locator(f'#arrival-list [data-uri="{uri}"]')
 
 
@@ -87,7 +88,7 @@ def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
 
     def hear(request: Request) -> None:
         if request.url.endswith("/v1/query"):
-            explained.append("explain" in request.post_data_json)
+            explained.append("explain" in (request.post_data_json or {}))
 
     page.on("request", hear)
     search(page)
@@ -286,7 +287,9 @@ def test_axe_finds_no_serious_fault(browser: Browser, base: str) -> None:
         page.locator("#answers .hit").first.get_by_role("button", name="Why").click()
         page.locator("#heaviest").evaluate("each => { each.open = true; }")
         page.locator("#node-list button").first.click()
-        for width, scheme in ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")):
+        views: tuple[tuple[int, Literal["light", "dark"]], ...]
+        views = ((1280, "light"), (1280, "dark"), (390, "dark"), (390, "light"))
+        for width, scheme in views:
             page.set_viewport_size({"width": width, "height": 800})
             page.emulate_media(color_scheme=scheme)
             assert page.evaluate("document.documentElement.scrollWidth") <= width

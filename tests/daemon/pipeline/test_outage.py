@@ -1,6 +1,7 @@
 """An outage: tries with growing pauses, one line in the log, and a reason that `status` can report until a try succeeds."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 from structlog.testing import capture_logs
@@ -24,9 +25,9 @@ def test_pauses_double_up_to_the_maximum_with_jitter() -> None:
 def test_a_success_ends_the_outage_and_its_pauses() -> None:
     server = Dependency(30)
     pauses(server, 4)
-    assert server.problem == "ConnectionError: refused"
+    problem = server.problem
     server.restored()
-    assert server.problem is None
+    assert (problem, server.problem) == ("ConnectionError: refused", None)
     assert server.failed("server_away", DOWN) <= 1.2
 
 
@@ -53,7 +54,8 @@ def test_an_outage_is_logged_once_until_its_error_changes(monkeypatch: pytest.Mo
 
 def test_work_is_tried_until_it_succeeds_and_its_own_errors_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "MIN_PAUSE_S", 0.001)
-    server, answers = Dependency(0.002), iter([DOWN, DOWN, "done"])
+    server = Dependency(0.002)
+    answers: Iterator[Exception | str] = iter([DOWN, DOWN, "done"])
     reported: list[str | None] = []
 
     async def attempt() -> str:

@@ -2,12 +2,16 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from consumers.json_documents import read_json_document
 from consumers.records.reader import from_message
@@ -18,15 +22,17 @@ from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.pipeline import records as records_module
 from daemon.pipeline.document_mapping import to_store_document
+from daemon.pipeline.document_reader import DocumentReader, delivered_change
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, record_delivery
 from daemon.pipeline.records import stored_position
-from daemon.pipeline.work_items import DeliveredDocument
+from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, Work
 from memory.encoder import make_encoder
 from memory.openie.rules.extractor import RulesExtractor
+from memory.types import Encoder, Matrix
 from store.export.json_lines import export_lines
 from store.store import Store
-from store.types import Extraction, ExtractionOutcome
+from store.types import Extraction, ExtractionOutcome, PassageText
 from tests.daemon.pipeline.any_owner import AnyOwner
 
 ENCODER = make_encoder("hash", "64", 64, "cpu")
@@ -39,35 +45,40 @@ class Rules:
 
     name = RulesExtractor.name
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.calls = 0
 
-    async def extract(self, passages):
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         self.calls += len(passages)
         return RULES.extract(passages)
 
 
-class Refusing:
+class Refusing(Encoder):
     """An extractor and an encoder that must not be called."""
 
     name = "refusing"
     identity = ENCODER.identity
 
-    async def extract(self, passages):
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         raise AssertionError(f"nothing is to be extracted: {passages}")
 
-    def encode(self, texts):
+    def encode(self, texts: Sequence[str]) -> Matrix:
         raise AssertionError(f"nothing is to be encoded: {texts}")
 
-    encode_low_precision = encode
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        raise AssertionError(f"nothing is to be encoded: {text}")
 
 
-class Reader:
+class Reader(DocumentReader):
     """A parser for tasks of the intake that supports delivered documents only."""
 
-    async def read(self, work, is_superseded=None):
-        from daemon.pipeline.document_reader import delivered_change
+    def __init__(self) -> None:
+        """Has no parsing processes."""
 
+    async def read(
+        self, work: Work, is_superseded: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[DocumentChange]:
+        assert isinstance(work.task, DeliveredDocument)
         yield delivered_change(work, work.task)
 
 
@@ -84,7 +95,9 @@ async def running(folder, use, extractor=None, encoder=None, identity=ENCODER.id
         return list(export_lines(store.snapshot())), store.documents(), dict(store.positions)
 
 
-def parsed(uri, title, text, triples=None, **more):
+def parsed(
+    uri: str, title: str, text: str, triples: Sequence[Sequence[str]] | None = None, **more: Any
+) -> ParsedDocument:
     value = {"id": "x", "title": title, "text": text, **more} | ({} if triples is None else {"triples": triples})
     return replace(read_json_document(value, "", None, SplitSettings(60, 10)), uri=uri)
 

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.contract.query import QueryRequest
+from daemon.contract.retrieval import Mode
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.watchdog import BUSY_STEP_LIMIT_S, PipelineEnded, ProbeCheck, ThreadCheck, stalls, watch
@@ -87,7 +88,9 @@ def test_query_threads_that_all_hang_are_found(tmp_path: Path) -> None:
             probe = ProbeCheck("queries", service.moves, 0.01)
             asking = asyncio.create_task(probe.run())
             await service.moves()
-            queries = [asyncio.create_task(service.query(QueryRequest(query=f"q{n}", mode="dense"))) for n in range(2)]
+            queries = [
+                asyncio.create_task(service.query(QueryRequest(query=f"q{n}", mode=Mode("dense")))) for n in range(2)
+            ]
             assert await asyncio.to_thread(inside.acquire, timeout=60)
             assert await asyncio.to_thread(inside.acquire, timeout=60)
             async with asyncio.timeout(60):

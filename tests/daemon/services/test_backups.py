@@ -5,40 +5,50 @@ from time import time
 import pytest
 
 from daemon.config.sections import ScheduleTimes
+from daemon.pipeline.backpressure import Burst
 from daemon.runtime.scheduler import Scheduler
 from daemon.services.backups import ScheduledBackup
+from daemon.services.progress import ProgressBoard
 from store.backup.repository import BackupError, Repository
 from tests.store.small_store import complete, open_store
 
 
-class Board:
-    def running(self, *_given):
-        from contextlib import nullcontext
-        from types import SimpleNamespace
+class Idle:
+    """A queue without work."""
 
-        return nullcontext(SimpleNamespace(update=lambda *_step: None))
+    burst = Burst()
+
+    def __len__(self) -> int:
+        return 0
+
+
+BOARD = ProgressBoard(Idle(), Idle())
+
+
+def times_of(backup: str, backup_to: str) -> ScheduleTimes:
+    return ScheduleTimes.model_validate({"backup": backup, "backup_to": backup_to})
 
 
 def test_a_scheduled_backup_is_sent_and_remembered_for_its_place(tmp_path):
     url = f"file://{tmp_path}/away"
-    times = ScheduleTimes(backup="1d", backup_to=url)
+    times = times_of("1d", url)
     with open_store(tmp_path / "store") as store:
         store.commit(complete(store, {"d1": [("T", "text 1", None)]}, []))
-        backups = ScheduledBackup(store, lambda: times, Board(), lambda: False)
+        backups = ScheduledBackup(store, lambda: times, BOARD, lambda: False)
         assert backups.last_run() == 0
         backups.run()
         assert len(Repository(url).lists()) == 1
-        again = ScheduledBackup(store, lambda: times, Board(), lambda: False)
+        again = ScheduledBackup(store, lambda: times, BOARD, lambda: False)
         assert abs(again.last_run() - time()) < 3600
-        elsewhere = ScheduleTimes(backup="1d", backup_to=f"{url}/other")
-        assert ScheduledBackup(store, lambda: elsewhere, Board(), lambda: False).last_run() == 0
+        elsewhere = times_of("1d", f"{url}/other")
+        assert ScheduledBackup(store, lambda: elsewhere, BOARD, lambda: False).last_run() == 0
         with pytest.raises(BackupError, match="cancelled"):
-            ScheduledBackup(store, lambda: times, Board(), lambda: True).run()
+            ScheduledBackup(store, lambda: times, BOARD, lambda: True).run()
 
 
 @pytest.mark.parametrize(("ago_s", "in_s"), [(3600.0, 82_800.0), (10 * 86400.0, 60.0)])
 def test_a_job_that_an_earlier_process_ran_comes_an_interval_after_that_run(ago_s, in_s):
-    scheduler = Scheduler(ScheduleTimes(backup="1d", backup_to="s3://bucket/prefix"))
+    scheduler = Scheduler(times_of("1d", "s3://bucket/prefix"))
     try:
         scheduler.start()
         scheduler.add("backup", lambda: None, time() - ago_s)

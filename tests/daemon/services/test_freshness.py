@@ -2,8 +2,8 @@
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.contract.query import QueryRequest
 from daemon.contract.scope import ClientScope
+from daemon.contract.status import SourceStatus
 from daemon.errors import Invalid, TimedOut
 from daemon.fleet.record_maker import PositionedDocument
 from daemon.pipeline.record_import import record_delivery
@@ -18,7 +19,7 @@ from daemon.pipeline.work_items import DeliveredDocument
 from daemon.services.client_positions import ClientPositions
 from daemon.services.freshness import Freshness
 from daemon.services.scopes import ScopeService
-from daemon.sources.base import SourceLabels
+from daemon.sources.base import Source, SourceLabels
 from tests.daemon.pipeline.test_records import ENCODER, Rules, article, at, made, parsed, removal, running
 
 
@@ -39,6 +40,22 @@ class Position:
         pass
 
 
+class Topics(Source):
+    """A source that follows topics and delivers nothing."""
+
+    kind = "kafka"
+
+    def __init__(self, name: str, topics: Sequence[str]) -> None:
+        self.name, self.topics = name, topics
+
+    def start(self) -> None: ...
+
+    def status(self, pending: int) -> SourceStatus:
+        return SourceStatus(kind=self.kind, name=self.name, state="following", lag=pending)
+
+    async def delivered(self) -> None: ...
+
+
 def asking(after, timeout_s=0.0, **more):
     return QueryRequest(query="who", after=after, after_timeout_s=timeout_s, **more)
 
@@ -47,7 +64,7 @@ def freshness(pipeline, labels=(), topics=()):
     """`labels`: by source name, its labels. `topics`: by source, its topics."""
     store = pipeline._store
     scopes = ScopeService(store, lambda: labels)
-    sources = [SimpleNamespace(name=name, topics=followed) for name, followed in topics]
+    sources = [Topics(name, followed) for name, followed in topics]
     return Freshness(store, pipeline, scopes, ClientPositions(store.folder), sources)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.contract.query import QueryRequest
+from daemon.contract.retrieval import Mode
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
@@ -48,7 +49,7 @@ def test_what_a_commit_removes_meanwhile_is_not_answered_without_a_document(tmp_
     with Racing(tmp_path, encoder.identity) as store:
         store.commit(batch(encoder))
         service = QueryService(store, encoder, RetrievalSettings, lambda: "dense")
-        answer = asyncio.run(service.query(QueryRequest(query="Who made the lamp?", mode="dense")))
+        answer = asyncio.run(service.query(QueryRequest(query="Who made the lamp?", mode=Mode("dense"))))
         service.close()
         assert store.raced
         assert [passage.document for passage in answer.passages] == ["added:b"]
@@ -74,10 +75,11 @@ def test_questions_about_earlier_commits_take_no_share_of_the_queries(tmp_path: 
 
     async def scenario(store: Slow, service: QueryService) -> None:
         earlier = [
-            asyncio.create_task(service.query(QueryRequest(query="lamp", mode="dense", as_of=2))) for _ in range(8)
+            asyncio.create_task(service.query(QueryRequest(query="lamp", mode=Mode("dense"), as_of=2)))
+            for _ in range(8)
         ]
         await asyncio.to_thread(store.loading.acquire)
-        assert (await service.query(QueryRequest(query="lamp", mode="dense"))).commit == 3
+        assert (await service.query(QueryRequest(query="lamp", mode=Mode("dense")))).commit == 3
         assert not any(each.done() for each in earlier)
         store.load.set()
         assert {answer.commit for answer in await asyncio.gather(*earlier)} == {2}

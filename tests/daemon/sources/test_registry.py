@@ -8,6 +8,7 @@ import pytest
 
 from daemon.api.openapi import OTHER_MODELS
 from daemon.config import Config
+from daemon.contract.finding import Finding
 from daemon.contract.status import SourceStatus
 from daemon.sources.base import SourceKind
 from daemon.sources.registry import SOURCE_KINDS
@@ -48,7 +49,7 @@ def test_doctor_reports_what_each_kind_finds_and_goes_on_where_one_fails(monkeyp
         raise RuntimeError("no such thing")
 
     def finds(_tables: Sequence[Any]) -> Iterator[Any]:
-        yield doctor.Finding("other", "ok", "looked at")
+        yield Finding("other", "ok", "looked at")
 
     first, *_ = SOURCE_KINDS
     one = SourceKind(first.table, first.section, first.status, first.make, first.conflicts, first.claims, fails)

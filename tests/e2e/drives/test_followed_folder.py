@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shutil
+from functools import partial
 
 import pytest
 
@@ -16,6 +17,10 @@ pytestmark = pytest.mark.daemon
 def holding(daemon: Daemon, words: str, mode: str = "bm25") -> list[Json]:
     """Returns the found passages whose text contains `words`, among all passages."""
     return [passage for passage in daemon.query(words, mode, k=1000) if words in passage["text"]]
+
+
+def is_indexed(daemon: Daemon, uri: str) -> bool:
+    return uri in daemon.documents(state="indexed")
 
 
 def counts(daemon: Daemon) -> tuple[int, ...]:
@@ -80,7 +85,7 @@ def test_of_two_lines_with_one_id_the_last_counts_however_often_the_file_is_read
     for again in ("2", "3"):
         other = json.dumps({"id": again, "text": f"Line {again} is another."}) + "\n"
         live.write("twice.jsonl", lines + other)
-        until(lambda line=f"{uri}#{again}": line in live.documents(state="indexed"), "the file was read again")
+        until(partial(is_indexed, live, f"{uri}#{again}"), "the file was read again")
         assert holding(live, second)
         assert not holding(live, first)
 

@@ -73,7 +73,7 @@ def found_here(text: Shared) -> set[tuple[str, str, str]]:
     return set(found.triples)
 
 
-def made(home: Path, model: ModelServer, **sections: object) -> Memory:
+def made(home: Path, model: ModelServer, **sections: Any) -> Memory:
     tokens: dict[str, str] = {}
     home.mkdir(exist_ok=True)
     api = {"tcp": f"127.0.0.1:{free_port()}"}
@@ -154,8 +154,10 @@ def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
 
 def assert_clerk_sees_the_same(both: tuple[Memory, Memory], *texts: Shared) -> None:
     """Asserts that the clerk sees the same in both memories, in lists and for each of `texts`."""
-    seen_in = [{"all": seen(each, "clerk"), "shown": [shown(each, "clerk", text) for text in texts]} for each in both]
-    assert list(differences(*seen_in)) == []
+    mine, theirs = (
+        {"all": seen(each, "clerk"), "shown": [shown(each, "clerk", text) for text in texts]} for each in both
+    )
+    assert list(differences(mine, theirs)) == []
 
 
 @pytest.mark.parametrize("first", ["record", "document"])

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,7 @@ def test_slow_files_of_one_folder_delay_no_other_and_no_added_document(daemon: D
     good.write_text("# Good\n\nThe harbour freezes in winter.")
     [added] = daemon.add({"id": "beside", "text": "The bell rings at noon."})
     for uri in (good.as_uri(), added):
-        until(lambda uri=uri: daemon.documents(prefix=uri, state="indexed"), f"{uri} is indexed", pause_s=0.02)
+        until(partial(daemon.documents, prefix=uri, state="indexed"), f"{uri} is indexed", pause_s=0.02)
     failed = [
         uri for uri, each in daemon.documents(prefix=daemon.drive.as_uri(), state="failed").items() if uri in slow
     ]

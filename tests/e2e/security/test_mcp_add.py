@@ -8,7 +8,7 @@ from mcp import Client
 
 from consumers.types import INTERNAL_KEYS as KEPT_BY_CONSUMERS
 from daemon.contract.documents import DOCUMENT_KEYS, INTERNAL_KEYS
-from tests.daemon.mcp.sdk_client import CONNECTIONS, talk, with_tcp
+from tests.daemon.mcp.sdk_client import CONNECTIONS, Connection, talk, text_of, with_tcp
 from tests.e2e.real_hippod import Daemon, Json
 
 pytestmark = pytest.mark.daemon
@@ -30,7 +30,7 @@ def metadata(daemon: Daemon, uri: str) -> Json:
 
 
 @pytest.mark.parametrize("connection", [CONNECTIONS[0], CONNECTIONS[2]], ids=str)
-def test_no_key_of_an_agents_metadata_has_a_meaning(daemon: Daemon, connection: object) -> None:
+def test_no_key_of_an_agents_metadata_has_a_meaning(daemon: Daemon, connection: Connection) -> None:
     [victim] = daemon.add({"id": "victim", "text": "The mill of Ternby."})
     daemon.wait()
 
@@ -39,16 +39,16 @@ def test_no_key_of_an_agents_metadata_has_a_meaning(daemon: Daemon, connection: 
             for value in (True, "victim", "UGxhbnRlZA==", [["a", "b", "c"]], {"offset": 1}):
                 call = {"text": "Approved.", "metadata": {"id": "victim", key: value}, "wait_s": 0}
                 refused = await client.call_tool("add", call)
-                assert refused.is_error and key in refused.content[0].text
+                assert refused.is_error and key in text_of(refused)
         for key in ("id", "url", "labels", "deleted"):
             refused = await client.call_tool("add", {"text": "Approved.", key: "victim"})
-            assert refused.is_error and "is not known here" in refused.content[0].text
+            assert refused.is_error and "is not known here" in text_of(refused)
         sound = {"text": "Approved.", "title": "T", "metadata": {"by": "me", "ID": "x"}, "wait_s": 90}
         added = (await client.call_tool("add", sound)).structured_content
         assert added["searchable"] and added["uri"] != victim
         assert metadata(daemon, added["uri"]) == {"by": "me", "ID": "x"}
 
-    talk(daemon, connection, script, "--write")  # type: ignore[arg-type]
+    talk(daemon, connection, script, "--write")
     assert daemon.ctl_json("show", victim)["passages"][0]["text"] == "The mill of Ternby."
 
 

@@ -16,7 +16,7 @@ from consumers.types import ParsedDocument
 from memory.encoder import make_encoder
 from store.store import Store
 from store.types import Batch
-from tests.consumers.kafka.cluster import Cluster, dead
+from tests.consumers.kafka.cluster import Cluster, dead, headers_of
 from tests.consumers.kafka.following import QUICK, shown
 from tests.daemon.pipeline.test_records import parsed
 from tests.e2e.real_hippod import Daemon, Json, until
@@ -83,7 +83,7 @@ def looked_at(daemon: Daemon, uri: str) -> Json | None:
 
 def follow(home: Path, cluster: Cluster, topics: dict[str, str]) -> Daemon:
     base: Json = {"brokers": cluster.brokers.split(","), "options": {**cluster.options, **QUICK}}
-    feeds = [
+    feeds: list[Json] = [
         {"topics": [topics["articles"]]},
         {"topics": [topics["texts"]], "format": "text"},
         {"topics": [topics["records"]], "format": "records", "labels": ["public"], "dead_letter": topics["letters"]},
@@ -175,11 +175,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 def letters(memory: Memory) -> list[tuple[str, str]]:
     """Returns the key and the reason of every dead letter."""
     found = memory.cluster.read(memory.topics["letters"])
-    headers = [{name: value or b"" for name, value in each.headers() or []} for each in found]
-    return [
-        ((each.key() or b"").decode(), about["hippod-error"].decode())
-        for each, about in zip(found, headers, strict=True)
-    ]
+    return [((each.key() or b"").decode(), headers_of(each)["hippod-error"].decode()) for each in found]
 
 
 @pytest.mark.parametrize("victim", VICTIMS)

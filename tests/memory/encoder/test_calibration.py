@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory.encoder import calibration
 from memory.encoder.bert_encoder import BertEncoder
@@ -42,10 +43,12 @@ class Narrow(Encoder):
     def encode(self, texts: Sequence[str]) -> Matrix:
         wide = self._wide.encode(texts) + np.float32(self._noise)
         vectors = np.hstack([wide, np.full((len(texts), 1), 3.0, np.float32)])
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
 
-    def encode_query(self, text: str) -> np.ndarray:
-        return self.encode([text])[0]
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
 
 
 def test_another_encoders_constants_follow_the_range_of_its_cosines() -> None:

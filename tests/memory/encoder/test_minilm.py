@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory.encoder import identity_before_loading, make_encoder
 from memory.encoder.bert_encoder import BertEncoder
@@ -111,8 +112,8 @@ def encoder(minilm: BertEncoder) -> BertEncoder:
     return minilm
 
 
-def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a * b).sum(axis=1)
+def cosines(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray((a * b).sum(axis=1))
 
 
 def test_vectors_are_those_of_the_models_authors(encoder: BertEncoder) -> None:
@@ -138,7 +139,7 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
 def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: BertEncoder) -> None:
     texts = [prose(1 + n % 40, n) for n in range(12)] + TEXTS
     rough = encoder.encode_low_precision(texts)
-    assert (rough.dtype, rough.shape) == (np.float32, (len(texts), 384))
+    assert rough.dtype == np.float32 and rough.shape == (len(texts), 384)
     np.testing.assert_allclose(np.linalg.norm(rough, axis=1), 1.0, atol=1e-6)
     assert cosines(rough, encoder.encode(texts)).min() >= 0.9999
     np.testing.assert_allclose(encoder.encode_low_precision(texts[::-1])[::-1], rough, atol=1e-6)

@@ -52,7 +52,7 @@ def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mo
         whole = result.walk.reset.sum()
         rows = [hit.row for hit in retrieve(snapshot, ENCODER, query, mode, 4, context.settings).hits]
         alone = {}
-        for node in np.flatnonzero(result.walk.reset):
+        for node in np.flatnonzero(result.walk.reset).tolist():
             only = np.zeros(len(result.walk.reset))
             only[node] = result.walk.reset[node]
             ranks = pagerank(result.walk.graph, result.walk.graph.degrees, only, result.walk.damping)

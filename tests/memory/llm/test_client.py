@@ -24,7 +24,7 @@ QUESTION = "Where was the designer of Tolm Harbour born?"
 @pytest.fixture
 def daemon(hippo, model) -> Daemon:
     """A small memory whose triples came with its documents; only queries and questions ask the model."""
-    made = hippo(model, retrieval={"filter_timeout_s": 1.0, "mode": "hipporag2"}).start()
+    made: Daemon = hippo(model, retrieval={"filter_timeout_s": 1.0, "mode": "hipporag2"}).start()
     made.add(
         *[
             {

@@ -64,7 +64,7 @@ def in_bulk(monkeypatch):
         decoding = SimpleNamespace(StructuredOutputsParams=lambda **options: options)
         fake = SimpleNamespace(LLM=LLM, SamplingParams=lambda **options: options, sampling_params=decoding)
         monkeypatch.setitem(sys.modules, "vllm", fake)
-        unread = {}
+        unread: dict[str, object] = {}
         extractor = VLLMExtractor("m", 0.0)
         found = extractor.extract(passages, unread.__setitem__) if listen else extractor.extract(passages)
         return found, unread, len(asked)

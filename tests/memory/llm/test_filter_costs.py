@@ -6,18 +6,21 @@ import threading
 import pytest
 
 from memory.llm.client import Reply
-from memory.retrieval.linking.recognition_memory import QueryFilter, recognition_prompt
+from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter, recognition_prompt
+from store.types import Triple
 
 TRIPLES = (("corl tower", "sold to", "brandel family"),)
 
 
-class Replying:
-    """Stands for `ModelFilter`: answers with one reply."""
+class Replying(ModelFilter):
+    """Answers with one reply."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply, remembered: bool = False) -> None:
         self.loop, self._reply, self._remembered = loop, reply, remembered
 
-    async def keep(self, _query: str, _triples: object, _within: str) -> tuple[tuple[int, ...], Reply, bool]:
+    async def keep(
+        self, query: str, triples: tuple[Triple, ...], within: str = ""
+    ) -> tuple[tuple[int, ...], Reply, bool]:
         return (0,), self._reply, self._remembered
 
 

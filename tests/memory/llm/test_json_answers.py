@@ -17,7 +17,9 @@ PASSAGE = PassageText("p", "Skellan Light", "Ada Kerr built it.")
 
 
 def names(text):
-    return parse(text).value["named_entities"]
+    answer = parse(text).value
+    assert isinstance(answer, dict)
+    return answer["named_entities"]
 
 
 @pytest.mark.parametrize(

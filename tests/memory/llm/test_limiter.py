@@ -55,7 +55,7 @@ class Window:
     """Ten calls in any second."""
 
     def __init__(self, latency_s):
-        self.taken = deque()
+        self.taken: deque[float] = deque()
         self.latency_s = latency_s
 
     async def __call__(self, now):

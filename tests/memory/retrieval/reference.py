@@ -64,6 +64,13 @@ class Answer:
     seeds: dict[str, float] = field(default_factory=dict)
 
 
+class Sums(dict[str, float]):
+    """Numbers by key, 0 for other keys."""
+
+    def __missing__(self, key: str) -> float:
+        return 0.0
+
+
 class Reference:
     """`passages`: those that live, each once. `vector(text)` and `query_vector(text)` give unit vectors;
     `triple_query_vector(text)` those that triples are compared with, where they are others. `known_words(text)`: of which
@@ -127,7 +134,7 @@ class Reference:
 
     def _relations(self):
         """{frozenset of two phrases: number of (passage, statement or mention edge) pairs that link them}."""
-        counts = Counter()
+        counts: Counter[frozenset[str]] = Counter()
         for p in self.passages:
             for s, _, o in set(p[3]):
                 if s != o:
@@ -232,7 +239,7 @@ class Reference:
         triples = self._top_triples(query, settings.top_triples, min_max)
         if not triples:
             return Answer(self._dense(query))
-        weights = {}
+        weights: dict[str, list[float]] = {}
         for (s, _, o), score in triples:
             for phrase in (s, o):
                 weights.setdefault(phrase, []).append(score * self._specificity(phrase, settings))
@@ -271,7 +278,7 @@ class Reference:
             return Answer(self._dense(query))
         if settings.walk == "pagerank":
             return Answer(self._walk(query, seeds, None, settings, None), [], seeds)
-        weights = Counter(seeds)
+        weights = Sums(seeds)
         if settings.walk == "neighbours":
             edges = self.edges.keys() | (self.synonyms.keys() if settings.synonym_edges else set())
             for seed in seeds:
@@ -316,7 +323,7 @@ class Reference:
         titles = self._titles_in(query, settings)
         starts = self._passage_starts(query, titles, settings) if settings.passage_nodes else {}
         stated = {triple for p in self.passages if p[0] in self._heaviest(starts, settings) for triple in p[3]}
-        phrases = {}
+        phrases: dict[str, float] = {}
         chances = softmax([score for _, score in triples], settings.temperature)
         for (triple, _), chance in zip(triples, chances, strict=True):
             if settings.passage_nodes and triple not in stated:
@@ -386,7 +393,7 @@ class Reference:
         sure[0] *= known
         sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
         sure[2] *= 1.0 - known if titles else 1.0
-        named = Counter()
+        named = Sums()
         for ids in titles.values():
             for id in ids:
                 named[id] += 1.0 / len(ids) / len(titles)
@@ -394,7 +401,7 @@ class Reference:
         said = {word for title in titles for word in self.query_terms(title, self.languages)}
         length = math.sqrt(sum(idf**2 for idf in asked.values()))
         share = math.sqrt(sum(idf**2 for term, idf in asked.items() if term in said)) / length if titles else 0.0
-        starts = Counter()
+        starts = Sums()
         for part, weights in (
             (share, named),
             ((1.0 - share) * sure[0] / sum(sure), nearest),
@@ -409,7 +416,7 @@ class Reference:
         """{id: score} of the best by BM25, with BM25 of runs of characters of the query's words, as among them."""
         best = sorted(words, key=lambda id: (-round(words[id], 5), id))[: settings.word_candidates]
         texts = {id: folded(self.full[self.ids.index(id)]) for id in best}
-        parts = Counter()
+        parts: Counter[str] = Counter()
         for word in re.findall(r"[^\W_]+", folded(query)):
             for start in range(len(word) - settings.part_length + 1):
                 parts[word[start : start + settings.part_length]] += 1
@@ -443,7 +450,7 @@ class Reference:
         sources = self._heaviest(starts, settings)
         at = {p[0]: p for p in self.passages}
         scaled = self._scaled_triples(query, {triple for id in sources for triple in at[id][3]})
-        arrives = Counter()
+        arrives = Sums()
         for id in sources:
             own = self._titles(at[id])
             said = sorted(set(at[id][3]), key=lambda triple: (-round(scaled[triple], 9), "\0".join(triple)))
@@ -479,7 +486,7 @@ class Reference:
             enough = {id for id, count in said.items() if count >= least}
             if len(enough) > 2 * settings.titled_passages:
                 enough = {id for id, count in said.items() if count > least}
-            said = enough
+            return [p[0] for p in self.passages if p[0] in enough and phrase in self._titles(p)]
         return [p[0] for p in self.passages if p[0] in said and phrase in self._titles(p)]
 
     @staticmethod
@@ -493,7 +500,7 @@ class Reference:
         scores = self.bm25(query)
         candidates = sorted(scores, key=lambda id: (-round(scores[id], 5), id))[: settings.word_candidates]
         at = {p[0]: p for p in self.passages}
-        bearers = {}
+        bearers: dict[str, list[str]] = {}
         for id in candidates:
             for phrase in self._titles(at[id]):
                 bearers.setdefault(phrase, []).append(id)
@@ -508,7 +515,8 @@ class Reference:
                     if any(capital[i] for i in span) or (not any(capital) and length > 1):
                         spans.append((-len(phrase), start, phrase, span))
                     break
-        found, taken = {}, set()
+        found = {}
+        taken: set[int] = set()
         for _, _, phrase, span in sorted(spans, key=lambda each: each[:3]):
             if not taken & set(span):
                 taken |= set(span)

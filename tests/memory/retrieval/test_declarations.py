@@ -112,7 +112,7 @@ def test_the_contract_and_the_configuration_take_a_setting_within_its_bounds(set
     for value in wrong:
         for model in (Retrieval, RetrievalOverrides):
             with pytest.raises(ValidationError):
-                model(**{setting.name: value})
+                model.model_validate({setting.name: value})
 
 
 def test_the_contract_has_no_other_setting() -> None:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.batch_encoding import with_vectors
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
@@ -16,7 +18,7 @@ from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, Link, PassageRef, PassageText
-from tests.memory.retrieval.test_reference import ENCODER, with_vectors
+from tests.memory.retrieval.test_reference import ENCODER
 
 QUERY = "Which team mends the broken cadvisor image?"
 OWNERS = "file:///drive/owners.md"
@@ -61,7 +63,7 @@ def commit(
     memory.commit(with_vectors(memory, ENCODER, Batch(records, removed, tuple(unique.values()))))
 
 
-def ask(memory: DocumentSnapshot, k: int = 5, **changed: bool) -> Retrieved:
+def ask(memory: DocumentSnapshot, k: int = 5, **changed: Any) -> Retrieved:
     chosen = RetrievalSettings(**changed)
     return retrieve(memory.snapshot, ENCODER, QUERY, "fused", k, chosen, explained=True, documents=memory)
 

@@ -8,6 +8,7 @@ import pytest
 
 from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase
 from daemon.pipeline.document_mapping import normalised_triples
+from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.show import show
 from memory.answering.working_memory.subquery_retrieval import _nearest_triples
 from memory.batch_encoding import with_vectors
@@ -27,6 +28,7 @@ from store.export.json_lines import export_lines
 from store.index.quantised.sample import RowSample
 from store.index.vectors.matrix import Vectors
 from store.passage_id import passage_id
+from store.snapshot import Snapshot
 from store.store import Store
 from store.types import MENTION, Batch, Document, PassageRef, PassageText
 
@@ -63,6 +65,19 @@ class UnknownQuery(CountingEncoder):
     @staticmethod
     def encode_query(text):
         return np.zeros(HASH.identity.dim, np.float32)
+
+
+class NoStates(CurrentStates):
+    """No work is in progress."""
+
+    def __init__(self) -> None:
+        """Needs no store."""
+
+
+def phrase_row(snapshot: Snapshot, phrase: str) -> int:
+    row = snapshot.phrase_row(phrase)
+    assert row is not None
+    return row
 
 
 @pytest.fixture
@@ -106,13 +121,14 @@ def test_no_query_is_linked_to_a_mention_edge(memory: Store, mode: str, make: ty
 def test_a_mention_edge_leads_to_a_passage_and_its_path_says_so(memory: Store) -> None:
     """The walk goes from "quill lamp" to the gauge's passage over a mention edge."""
     snapshot = memory.snapshot()
-    rows = {text: snapshot.phrase_row(text) for text in ("quill lamp", "ada quill", "oslo", "norway")}
+    rows = {text: phrase_row(snapshot, text) for text in ("quill lamp", "ada quill", "oslo", "norway")}
     edge = phrase_edge(snapshot, rows["quill lamp"], rows["ada quill"])
     assert (edge.kind, edge.weight, edge.triples) == ("mention", 1.0, ())
     # A pair with a statement has a relation edge too, and that is the one that a path names.
     stated = phrase_edge(snapshot, rows["oslo"], rows["norway"])
     assert (stated.kind, [each.triple for each in stated.triples]) == ("relation", [("oslo", "lies in", "norway")])
     gauge = snapshot.passage_row(passage_id(*TEXTS["gauge"]))
+    assert gauge is not None
     about = context_edge(snapshot, rows["ada quill"], gauge)
     assert [each.triple for each in about.triples] == [("ada quill", "met", "bo ek")]
 
@@ -141,22 +157,18 @@ def test_show_and_the_graph_name_statements_alone(memory: Store) -> None:
     )
 
     def shown(key):
-        class States:
-            entry = staticmethod(lambda document: None)
-            next_try_at = staticmethod(lambda document: None)
-
-        answer = show(whole, lambda passage: None, key, 100, States())
+        answer = show(whole, lambda passage: None, key, 100, NoStates())
         assert isinstance(answer, ShowPassage | ShowPhrase | ShowDocument)
         assert answer.counts["triples"] == len(answer.triples)
         return [(each.subject, each.predicate, each.object) for each in answer.triples]
 
     assert shown(passage_id(*TEXTS["gauge"])) == [("ada quill", "met", "bo ek")]
     assert shown("Ada Quill") == [("ada quill", "met", "bo ek")]
-    assert show(whole, lambda passage: None, json.dumps(MENTIONS[0]), 100, None) is None
+    assert show(whole, lambda passage: None, json.dumps(MENTIONS[0]), 100, NoStates()) is None
     context = QueryContext(snapshot, HASH, "Who met Ada Quill?", RetrievalSettings(), k=3)
     for found in (
         query_neighbourhood(context, "fused", 50),
-        node_neighbourhood(context, "fused", snapshot, snapshot.phrase_row("ada quill"), 50),
+        node_neighbourhood(context, "fused", snapshot, phrase_row(snapshot, "ada quill"), 50),
     ):
         kinds = [EDGE_KINDS[kind] for kind in found.edges.kinds.tolist()]
         assert "mention" in kinds

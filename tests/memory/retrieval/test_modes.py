@@ -1,6 +1,7 @@
 """Every retrieval mode answers every query, the same each time, and says so when it had to fall back."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
 from store.store import Store
-from tests.memory.retrieval.test_reference import commit
+from tests.memory.retrieval.test_reference import TitledText, commit
 
 ENCODER = make_encoder("hash", "64", 64, "cpu")
 HERON = (
@@ -24,8 +25,8 @@ HERON = (
 DORN = ("Casimir Dorn", "Casimir Dorn was trained by Ludo.", [("casimir dorn", "trained by", "ludo pasternek")])
 TEA = ("Tea", "Tea is made of leaves and water.", [("tea", "made of", "leaves"), ("tea", "is", "tea")])
 TOKYO = ("東京", "東京は日本の首都です。", [("東京", "首都", "日本")])
-BARE = ("", "nothing is said about anything here", [])
-MEMORIES = {
+BARE: TitledText = ("", "nothing is said about anything here", [])
+MEMORIES: dict[str, list[TitledText]] = {
     "empty": [],
     "one passage": [HERON],
     "one passage without triples": [BARE],
@@ -91,7 +92,7 @@ def test_every_mode_answers_every_query(memory, mode: str, query: str) -> None:
 @pytest.mark.parametrize("nodes", [True, False])
 def test_extreme_settings_answer_too(memory, mode: str, nodes: bool) -> None:
     store, passages = memory
-    extremes = {
+    extremes: dict[str, Any] = {
         "passage_weight": 0.0,
         "passage_share": 0.0,
         "temperature": 0.01,
@@ -177,7 +178,7 @@ def test_a_mode_that_there_is_not_is_named(several: Store) -> None:
 
 
 def test_equal_scores_are_in_order_of_passage_id(tmp_path: Path) -> None:
-    twins = [("", f"same words {' ' * at}", []) for at in range(9)]
+    twins: list[TitledText] = [("", f"same words {' ' * at}", []) for at in range(9)]
     with Store(tmp_path / "store", ENCODER.identity) as store:
         for at, each in enumerate(twins):
             commit(store, {f"file:///{at}": each})

@@ -13,7 +13,7 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.store import Store
-from tests.memory.retrieval.test_reference import ENCODER, commit, document
+from tests.memory.retrieval.test_reference import ENCODER, TitledText, commit, document
 
 QUERY = "Who built the Heron gauge in Tollmin?"
 HERON = ("Heron", "The Heron gauge was built by Casimir Dorn.", [("heron gauge", "built by", "casimir dorn")])
@@ -152,7 +152,7 @@ def test_a_scope_groups_its_own_documents_alone(tmp_path: Path) -> None:
 
 def test_a_chain_of_small_changes_joins_no_passages_that_differ(tmp_path: Path) -> None:
     words = [f"word{at}" for at in range(60)]
-    chain = {f"file:///{at}": ("", " ".join(words[at : at + 30]), []) for at in range(0, 30, 2)}
+    chain: dict[str, TitledText] = {f"file:///{at}": ("", " ".join(words[at : at + 30]), []) for at in range(0, 30, 2)}
     with Store(tmp_path / "store", ENCODER.identity) as memory:
         commit(memory, chain)
         snapshot = memory.snapshot()

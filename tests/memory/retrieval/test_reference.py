@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,16 +22,20 @@ from memory.types import Encoder
 from store.passage_id import passage_id
 from store.store import Store
 from store.text.terms import passage_terms, query_terms
-from store.types import Batch, Document, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Document, PassageRef, PassageText, SynonymRule, Triple
 from tests.memory.retrieval.reference import Reference, Settings
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "musique"
 WORDS = ["amber", "bolt", "cedar", "dune", "ember", "fjord", "grove", "Heron", "Ines Quade", "Tollmin", "Widow Shaft"]
 TITLES = ["amber bolt", "Heron", "Ines Quade (painter)", "Tollmin", "ember", "Widow Shaft", ""]
 ENCODER = make_encoder("hash", "64", 64, "cpu")
+TitledText = tuple[str, str, Collection[Triple]]
+"""A passage's title, text and triples."""
 
 
-def commit(memory, documents, removed=(), *, encoder=None):
+def commit(
+    memory: Store, documents: Mapping[str, TitledText], removed: Sequence[str] = (), *, encoder: Encoder | None = None
+) -> None:
     """`documents`: {uri: (title, text, triples)}."""
     texts = {uri: PassageText(passage_id(t, x), t, x) for uri, (t, x, _) in documents.items()}
     batch = Batch(
@@ -46,7 +51,7 @@ def commit(memory, documents, removed=(), *, encoder=None):
 
 def living(documents):
     """What the reference is given: each passage once, with the triples of all its documents."""
-    passages = {}
+    passages: dict[tuple[str, str], set[Triple]] = {}
     for title, text, triples in documents.values():
         passages.setdefault((title, text), set()).update(triples)
     return [(passage_id(t, x), t, x, tuple(sorted(triples))) for (t, x), triples in passages.items()]
@@ -140,7 +145,7 @@ def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
     monkeypatch.setattr(store.index.delta_csr, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
     chance = random.Random(seed)
     rule = SynonymRule(0.6)
-    documents = {}
+    documents: dict[str, TitledText] = {}
     memory = Store(tmp_path / "store", ENCODER.identity, rule)
     for step in range(12):
         changes = {f"file:///{chance.randint(0, 30)}": document(chance) for _ in range(chance.randint(1, 6))}

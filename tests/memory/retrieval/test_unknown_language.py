@@ -29,7 +29,8 @@ class EnglishEncoder(Encoder):
         return vectors
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self.encode([text])[0]
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
 
 
 def _is_unknown(text: str) -> bool:
@@ -73,12 +74,12 @@ def ask(memory: Store, query: str, mode: str, k: int = 10) -> Retrieved:
 def test_what_the_encoder_knows_answers_as_if_nothing_else_were_there(memories, mode: str, query: str) -> None:
     alone, beside = ask(memories["english"], query, mode), ask(memories["both"], query, mode)
     # What no walk reaches has no score in either.
-    found = [(hit.id, pytest.approx(hit.score, rel=1e-5)) for hit in alone.hits if hit.score]
-    assert [(hit.id, hit.score) for hit in beside.hits if hit.score] == found
-    assert [(t.subject, t.object, pytest.approx(t.score)) for t in alone.triples] == [
-        (t.subject, t.object, t.score) for t in beside.triples
-    ]
-    assert [(s.phrase, pytest.approx(s.weight)) for s in alone.seeds] == [(s.phrase, s.weight) for s in beside.seeds]
+    hits: list[object] = [(hit.id, pytest.approx(hit.score, rel=1e-5)) for hit in alone.hits if hit.score]
+    assert [(hit.id, hit.score) for hit in beside.hits if hit.score] == hits
+    triples: list[object] = [(t.subject, t.object, pytest.approx(t.score)) for t in alone.triples]
+    assert triples == [(t.subject, t.object, t.score) for t in beside.triples]
+    seeds: list[object] = [(s.phrase, pytest.approx(s.weight)) for s in alone.seeds]
+    assert seeds == [(s.phrase, s.weight) for s in beside.seeds]
 
 
 @pytest.mark.parametrize("memory", ["chinese", "both"])

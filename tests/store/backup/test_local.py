@@ -38,7 +38,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
     said = []
     verify(store, lambda *step: said.append(step))
     backup(store, tmp_path / "backup", lambda *step: said.append(step))
-    last = {}
+    last: dict[str, tuple[int, int | None]] = {}
     for step, done, total in said:
         assert total is None or done <= total
         assert step not in last or last[step][0] <= done

@@ -46,7 +46,13 @@ def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_pat
     first = send(store, url)
     assert first.sent_files > 5
     read = []
-    monkeypatch.setattr(remote, "_digest", lambda path, really=remote._digest: read.append(path) or really(path))
+    digest = remote._digest
+
+    def note(path):
+        read.append(path)
+        return digest(path)
+
+    monkeypatch.setattr(remote, "_digest", note)
     again = send(store, url)
     # The list of checksums is copied for each backup, because the next commit appends to it.
     assert (again.sent_files, again.sent_bytes, [path.name for path in read]) == (0, 0, ["checksums"])
@@ -122,7 +128,7 @@ def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_s
 @pytest.mark.slow
 def test_a_restore_that_was_cut_off_goes_on_where_it_stood(store, url, tmp_path, monkeypatch):
     send(store, url)
-    fetched = []
+    fetched: list[str] = []
 
     def download(repository, entry, path, name, really=remote._download):
         if len(fetched) == 4:
@@ -136,9 +142,13 @@ def test_a_restore_that_was_cut_off_goes_on_where_it_stood(store, url, tmp_path,
         with pytest.raises(BackupError, match="power"):
             fetch(url, tmp_path / "new")
     before = list(fetched)
-    monkeypatch.setattr(
-        remote, "_download", lambda *given, really=remote._download: fetched.append(given[3]) or really(*given)
-    )
+    finish = remote._download
+
+    def note(*given):
+        fetched.append(given[3])
+        return finish(*given)
+
+    monkeypatch.setattr(remote, "_download", note)
     assert restored(url, tmp_path / "new") == exported(store)
     assert len(fetched) == len(set(fetched)) > len(before)
 

@@ -4,18 +4,27 @@ import json
 import shutil
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from daemon.app.open_memory import write_last_checkpoint
-from store.checkpoint.files import CheckpointTimeout, manifest_checksum, newest
+from store.checkpoint.files import CheckpointTimeout, manifest_checksum
+from store.checkpoint.files import newest as newest_or_none
 from store.export.json_lines import export_lines
 from store.index.file_arrays import link_file, mapped_inode
 from store.store import Store
 from store.types import EncoderIdentity, SynonymRule
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
+
+
+def newest(folder: Path) -> Path:
+    """Returns the newest checkpoint, which exists."""
+    found = newest_or_none(folder)
+    assert found is not None
+    return found
 
 
 def add(store, documents, removed=()):
@@ -102,7 +111,7 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
             # A start checks only the size of large files, and reads them later.
             assert store.opened_from.startswith("checkpoint")
             assert not store.check_checkpoint()
-            assert newest(folder) is None
+            assert newest_or_none(folder) is None
             assert all(
                 vector.tolist() == oracle.rounded_vectors(oracle.vector(each.full)).tolist()
                 for each, vector in vectors(store)
@@ -257,7 +266,12 @@ def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_ag
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     monkeypatch.setattr("store.index.file_arrays.FILE_MIN_BYTES", 1)
     named = []
-    monkeypatch.setattr("store.index.part.link_file", lambda *given: named.append(link_file(*given)) or named[-1])
+
+    def link(*given):
+        named.append(link_file(*given))
+        return named[-1]
+
+    monkeypatch.setattr("store.index.part.link_file", link)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
         expected = lines(store)

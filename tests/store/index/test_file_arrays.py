@@ -49,7 +49,7 @@ def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Pat
     "shape, dtype", [((LENGTH,), np.int64), ((LENGTH, 2), np.float32), ((8 * LENGTH + 1,), np.int8)]
 )
 def test_a_nameless_file_can_be_given_a_name_and_is_read_as_any_other(
-    tmp_path: Path, shape: tuple, dtype: type
+    tmp_path: Path, shape: tuple[int, ...], dtype: type
 ) -> None:
     array = ArrayStorage(tmp_path).empty(shape, dtype)
     array[:] = np.arange(array.size).reshape(shape) % 100

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import store.index.pager
-from store.index.file_arrays import map_file
+from store.index.file_arrays import map_file, page_in
 from store.index.pager import Pager
 from store.index.part import PartWriter
 from store.index.vectors import matrix
@@ -32,8 +32,12 @@ class Part:
 
 def test_each_part_is_brought_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brought: list[int] = []
-    page_in = store.index.pager.page_in
-    monkeypatch.setattr(store.index.pager, "page_in", lambda array: (brought.append(len(array)), page_in(array)))
+
+    def note(array: NDArray[Any]) -> None:
+        brought.append(len(array))
+        page_in(array)
+
+    monkeypatch.setattr(store.index.pager, "page_in", note)
     pager, first, second = Pager("parts"), Part(tmp_path / "first.npy"), Part(tmp_path / "second.npy", ROWS + 1)
     assert resident_share(first.file) < 1.0
     pager.bring([first])

@@ -51,7 +51,7 @@ class LanceTable:
         }
 
     def fragments(self) -> int:
-        return self.handle.stats()["fragment_stats"]["num_fragments"]
+        return int(self.handle.stats()["fragment_stats"]["num_fragments"])
 
     def manifest(self) -> bytes:
         return layout.manifest_proper(layout.manifests(self.folder)[0])

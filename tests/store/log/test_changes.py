@@ -1,7 +1,7 @@
 """A commit is one flush of the disk, and a process that ends at any point of a change leaves a whole store."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from unittest import mock
@@ -80,7 +80,7 @@ def test_a_process_that_ends_at_any_step_of_a_change_leaves_a_whole_store(tmp_pa
 def test_a_mark_names_flushed_files(tmp_path: Path, operation: str) -> None:
     flushed: set[Path] = set()
     marks: list[set[Path]] = []
-    fsync, write_mark = os.fsync, commits.write_mark
+    fsync = os.fsync
 
     def table_files() -> set[Path]:
         return {path for path in tmp_path.glob("*.lance/*/*") if path.suffix in SUFFIXES}
@@ -138,10 +138,10 @@ def test_commits_beside_a_flush_are_in_the_next(tmp_path: Path) -> None:
         store.commit(complete(store, numbered_documents(0, 3), []))
         sync = Checksums.sync
 
-        def commits_meanwhile(checksums: Checksums, tables: object) -> None:
+        def commits_meanwhile(checksums: Checksums, tables: Iterable[str]) -> None:
             with mock.patch.object(Checksums, "sync", sync):
                 store.commit(complete(store, numbered_documents(3, 5), []))
-            sync(checksums, tables)  # type: ignore[arg-type]
+            sync(checksums, tables)
 
         with mock.patch.object(Checksums, "sync", commits_meanwhile):
             store.compact(10**6)

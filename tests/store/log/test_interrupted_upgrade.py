@@ -15,7 +15,7 @@ from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log import commits
 from store.log.log_summary import encoder_of_store
-from store.log.mark import Mark, read_mark
+from store.log.mark import Mark, read_mark, write_mark
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.log.interruptions import copied_at_every_step, sampled
@@ -45,7 +45,7 @@ def test_the_first_mark_names_flushed_files_after_a_killed_process(tmp_path: Pat
     folder, flushed, marks = tmp_path / "store", set(), []
     with mock.patch.object(commits, "write_mark", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         opened(folder)
-    fsync, write_mark = os.fsync, commits.write_mark
+    fsync = os.fsync
 
     def note(file: int) -> None:
         fsync(file)

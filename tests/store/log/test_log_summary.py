@@ -1,11 +1,14 @@
 """A summary of a log shows what an opening would, also after an interrupted change and during a flush."""
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 
 from store.errors import StoreDamaged
+from store.lance.tables import read_unopened
 from store.log import log_summary
 from store.log.log_files import FOLDER
 from store.log.log_summary import summarize_log, summary_of_store
@@ -30,10 +33,10 @@ def test_a_change_that_ended_before_the_mark_is_not_in_the_summary(tmp_path: Pat
 def test_a_flush_during_the_summary_loses_no_commit(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 2), []))
-        read = log_summary.read_unopened
+        read = read_unopened
 
-        def flushed_after(*given: object) -> object:
-            rows = read(*given)  # type: ignore[arg-type]
+        def flushed_after(*given: Any) -> pa.Table:
+            rows = read(*given)
             with mock.patch.object(log_summary, "read_unopened", read):
                 if store.commits_in_log():
                     store.compact(10**6)

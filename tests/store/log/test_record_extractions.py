@@ -69,7 +69,12 @@ def test_synonyms_are_made_anew_though_the_upgrade_was_cut_short(upgraded: Path,
         lock.release()
     made = []
     settle = Store._settle_synonyms
-    monkeypatch.setattr(Store, "_settle_synonyms", lambda store: made.append(1) or settle(store))
+
+    def note(store):
+        made.append(1)
+        return settle(store)
+
+    monkeypatch.setattr(Store, "_settle_synonyms", note)
     opened(upgraded).close()
     opened(upgraded).close()
     assert made == [1]

@@ -16,6 +16,7 @@ from store.errors import StoreError, StoreFolderLost, StoreStopped
 from store.index.live_index import LiveIndex
 from store.lance.tables import Tables
 from store.log import commits, mark
+from store.log.mark import write_mark
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.small_store import complete, exported, numbered_documents, open_store
@@ -68,7 +69,7 @@ def after(step: Callable[..., Any], then: Callable[[], object]) -> Callable[...,
 
 def test_a_folder_that_goes_after_the_mark_leaves_no_row_twice(store: Store) -> None:
     away = store.folder.with_name("away")
-    written = after(commits.write_mark, lambda: store.folder.rename(away))
+    written = after(write_mark, lambda: store.folder.rename(away))
     with mock.patch.object(commits, "write_mark", written), pytest.raises(StoreFolderLost):
         store.compact(10**6)
     away.rename(store.folder)

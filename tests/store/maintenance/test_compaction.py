@@ -1,6 +1,7 @@
 """The log is written into the tables as commits arrive, and the tables stay small."""
 
 import re
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -65,7 +66,7 @@ def test_a_failing_flush_is_reported_and_tried_less_and_less_often(
 ) -> None:
     now = 1000.0
     monkeypatch.setattr(compaction, "FLUSH_COMMITS", 1)
-    monkeypatch.setattr(compaction.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     with open_store(tmp_path) as memory:
 
         def commit(number: int) -> None:

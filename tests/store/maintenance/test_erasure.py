@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -77,10 +78,10 @@ def test_a_text_that_a_commit_beside_a_purge_removes_leaves_the_disk_with_the_ne
         store.commit(complete(store, {"a": [("T", SECRET, None)]}, ["d1"]))
         delete = Store._delete
 
-        def commit_then_delete(self: Store, *given: object) -> int:
+        def commit_then_delete(self: Store, *given: Any) -> int:
             if "a" in {document.uri for document in self.documents()}:
                 self.commit(complete(self, {}, ["a"]))
-            return delete(self, *given)  # type: ignore[arg-type]
+            return delete(self, *given)
 
         with mock.patch.object(Store, "_delete", commit_then_delete):
             assert store.purge(timedelta(0))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import store.store
+from store.change.load import load_index
 from store.export.json_lines import export_lines
 from store.index.graph.edge_entries import EdgeWeights
 from store.index.live_index import LiveIndex
@@ -25,7 +26,7 @@ def held(memory: "store.store.Store") -> int:
     return sum(memory._index.stored().values())
 
 
-def check(memory: "store.store.Store", documents: dict) -> None:
+def check(memory: "store.store.Store", documents: oracle.Documents) -> None:
     assert oracle.same(export_lines(memory.snapshot()), oracle.export(documents, extract)) is None
 
 
@@ -56,7 +57,7 @@ def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
 
 @pytest.mark.slow
 def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
-    load = store.store.load_index
+    load = load_index
     earlier = worn.snapshot()
 
     def busy(*arguments):
@@ -67,7 +68,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
 
     monkeypatch.setattr(store.store, "load_index", busy)
     assert worn.rebuild_index(force=True)
-    documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
+    documents: oracle.Documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
     check(worn, documents)
     assert worn.snapshot().commit > earlier.commit
     assert worn.document("file:///2") is None
@@ -102,7 +103,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Any]]]:
     found: list[weakref.ref[Any]] = []
 
     def remember(kind: type) -> None:
-        make = kind.__init__
+        make = vars(kind)["__init__"]
 
         def remembered(self, *arguments, **settings) -> None:
             make(self, *arguments, **settings)

@@ -7,6 +7,7 @@ import pytest
 
 import store.maintenance.retention as retention
 from store import as_of
+from store.change.rewind import rewind
 from store.checkpoint import writer
 from store.errors import StoreError
 from store.export.json_lines import export_lines
@@ -62,7 +63,8 @@ def without_snapshots(folder):
 
 def before_slice(monkeypatch, number, act):
     """Calls `act(store)` before slice `number` of the next purge; returns a list that has an entry once done."""
-    delete, done, seen = Store._delete, [], []
+    delete, seen = Store._delete, []
+    done: list[bool] = []
 
     def act_then_delete(store, *given):
         seen.append(given)
@@ -82,7 +84,7 @@ def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
         add(store, {"b": [("", "text 5", None)]})
         add(store, {}, ["b"])
         store.purge(timedelta(0))
-        documents = {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]}
+        documents: oracle.Documents = {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]}
         add(store, documents)
         assert verify(store).problems == []
         assert store.extraction_state(passage_id("", "text 5")) is None
@@ -276,7 +278,7 @@ def half(index, delta):
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """A result from partly deleted rows would be wrong."""
     with open_store(folder) as store:
-        past = as_of.rewind
+        past = rewind
 
         def meanwhile(*given):
             store.purge(timedelta(0))

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.errors import NotEncoded
-from store.fixed_point import fixed
+from store.fixed_point import Fixed, fixed
 from store.reencode import new_vectors
 from store.reencode.new_vectors import FOLDER, VECTORS, NewVectors, Target, discard, key_of, target_of
 
 TARGET = Target("other", 3)
 
 
-def vectors(count: int, seed: int = 0) -> new_vectors.Fixed:
+def vectors(count: int, seed: int = 0) -> Fixed:
     return fixed(np.random.default_rng(seed).standard_normal((count, 3)).astype(np.float32))
 
 

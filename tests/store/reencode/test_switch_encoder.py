@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from store.errors import EncoderMismatch, NotEncoded, StoreError
 from store.fixed_point import fixed
@@ -25,16 +26,17 @@ RULE, NEW_RULE = SynonymRule(oracle.THRESHOLD), SynonymRule(0.6)
 CALIBRATION = Calibration(0.6, 0.2)
 
 
-def other_vector(dim: int, text: str) -> np.ndarray:
+def other_vector(dim: int, text: str) -> NDArray[np.float32]:
     """Returns a unit vector that depends on the text, zero for other texts than with the oracle's encoder."""
     if text.startswith("bo"):
         return np.zeros(dim, np.float32)
     seeds = [oracle.vector(text[:3]), oracle.vector(text[::-1])]
     mixed = np.resize(seeds[0] + 0.3 * seeds[1], dim) * np.linspace(1, 2, dim)
-    return (mixed / max(np.linalg.norm(mixed), 1e-9)).astype(np.float32)
+    unit: NDArray[np.float64] = mixed / max(float(np.linalg.norm(mixed)), 1e-9)
+    return unit.astype(np.float32)
 
 
-def encode_all(store: Store, target: Target, vector: Callable[[str], np.ndarray]) -> NewVectors:
+def encode_all(store: Store, target: Target, vector: Callable[[str], NDArray[np.float32]]) -> NewVectors:
     vectors = NewVectors(store.folder, target)
     for kind in KINDS:
         first = 0
@@ -46,7 +48,7 @@ def encode_all(store: Store, target: Target, vector: Callable[[str], np.ndarray]
     return vectors
 
 
-def fill(store: Store, vector: Callable[[str], np.ndarray]) -> None:
+def fill(store: Store, vector: Callable[[str], NDArray[np.float32]]) -> None:
     """Adds, replaces and removes documents, with purged rows in between."""
     change = partial(complete, store, vector=vector)
     store.commit(change(numbered_documents(0, 14), []))
@@ -54,7 +56,7 @@ def fill(store: Store, vector: Callable[[str], np.ndarray]) -> None:
     store.commit(change(numbered_documents(3, 4), ["d7"], extract=partial(reading, version=1)))
 
 
-def fill_further(store: Store, vector: Callable[[str], np.ndarray]) -> None:
+def fill_further(store: Store, vector: Callable[[str], NDArray[np.float32]]) -> None:
     store.commit(complete(store, numbered_documents(18, 26), ["d0", "d19"], vector=vector))
     store.commit(complete(store, numbered_documents(5, 6), [], vector=vector))
 

@@ -194,7 +194,7 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
     assert memory.scopes.count == 1
     monkeypatch.setattr(store.scope.scopes, "MAX_CACHED_BYTES", 1 << 30)
     now = time.monotonic()
-    monkeypatch.setattr(store.scope.scopes.time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
+    monkeypatch.setattr(time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
     scoped(memory, "b")
     assert memory.scopes.count == 1  # the one before was dropped, although there is room
     monkeypatch.undo()

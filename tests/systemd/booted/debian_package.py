@@ -7,8 +7,9 @@ import io
 import subprocess
 import tarfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 Edit = Callable[[str, bytes], bytes]
 """What a file is to hold, from its name and what it holds."""
@@ -21,7 +22,7 @@ def rewrite(source: Path, target: Path, edits: Mapping[str, Edit]) -> None:
         made.write(b"!<arch>\n")
         _member(made, "debian-binary", lambda: made.write(b"2.0\n"))
         for name, option in (("control.tar", "--ctrl-tarfile"), ("data.tar", "--fsys-tarfile")):
-            _member(made, name, lambda option=option: left.difference_update(_copy(source, option, made, edits)))  # type: ignore[misc]
+            _member(made, name, partial(_copy, source, option, made, edits, left))
     assert not left, f"not in the package: {left}"
 
 
@@ -37,20 +38,18 @@ def _member(made: BinaryIO, name: str, write: Callable[[], object]) -> None:
     made.write(b"\n" * (end % 2))
 
 
-def _copy(source: Path, option: str, made: BinaryIO, edits: Mapping[str, Edit]) -> set[str]:
-    """Copies a tar within the package; returns which of `edits` were in it."""
-    found = set()
+def _copy(source: Path, option: str, made: BinaryIO, edits: Mapping[str, Edit], left: set[str]) -> None:
+    """Copies a tar within the package; removes from `left` which of `edits` were in it."""
     with subprocess.Popen(["dpkg-deb", option, source], stdout=subprocess.PIPE) as reading:
         with (
             tarfile.open(fileobj=reading.stdout, mode="r|") as files,
-            tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT, copybufsize=1 << 20) as copy,
+            tarfile.TarFile(fileobj=made, mode="w", format=tarfile.GNU_FORMAT, copybufsize=1 << 20) as copy,
         ):
             for each in files:
-                content = files.extractfile(each) if each.isreg() else None
+                content: IO[bytes] | None = files.extractfile(each) if each.isreg() else None
                 if content is not None and each.name in edits:
                     changed = edits[each.name](each.name, content.read())
-                    each.size, content = len(changed), io.BytesIO(changed)  # type: ignore[assignment]
-                    found.add(each.name)
+                    each.size, content = len(changed), io.BytesIO(changed)
+                    left.discard(each.name)
                 copy.addfile(each, content)
         assert reading.wait() == 0
-    return found

@@ -139,6 +139,6 @@ class Load:
 
     def __exit__(self, *_: object) -> None:
         self._service.sh("touch /run/load-stop")
-        said, _ = self._running.communicate(timeout=PATIENCE_S * 2)
+        said, _stderr = self._running.communicate(timeout=PATIENCE_S * 2)
         self.summary = json.loads(said)
         print(self.summary)

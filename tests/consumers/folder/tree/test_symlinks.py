@@ -1,6 +1,12 @@
 """Symbolic links are refused, or followed if the settings say so."""
 
-from tests.consumers.folder.support import Folder, digest, until, uri
+from functools import partial
+
+from tests.consumers.folder.support import Daemon, Folder, digest, until, uri
+
+
+def has_digests(daemon: Daemon, expected: dict[str, str]) -> bool:
+    return daemon.digests == expected
 
 
 def test_links_are_skipped_once_each_unless_they_are_to_be_followed(folder: Folder) -> None:
@@ -47,7 +53,8 @@ def test_a_change_is_reported_for_every_link_to_the_file(folder: Folder) -> None
     daemon = folder.scanned(follow_symlinks=True)
     for content in (b"edited", b"edited once more"):
         target.write_bytes(content)
-        until(lambda content=content: daemon.digests == {uri(link): digest(content) for link in links})
+        expected = {uri(link): digest(content) for link in links}
+        until(partial(has_digests, daemon, expected))
     links.pop(0).unlink()
     until(lambda: len(daemon.digests) == 2)
     target.write_bytes(b"edited again")

@@ -92,8 +92,8 @@ def write(words: Words) -> bytes:
     shown, y = ["BT /F1 11 Tf 60 780 Td (The mill stands at the weir.) Tj ET"], 740
     for place, (_, operators) in SHOWN.items():
         if place in words:
-            word = words[place]
-            given = (word[:4], word[4:]) if place == "text in pieces" else (word,)
+            text = words[place]
+            given = (text[:4], text[4:]) if place == "text in pieces" else (text,)
             shown.append(operators.format(*given, y=y))
             y -= 40
     annotations = [

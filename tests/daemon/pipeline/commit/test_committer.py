@@ -79,20 +79,20 @@ def committed_all(store, encoder, outcomes):
     """Commits the outcomes, and returns the log of it."""
 
     async def scenario():
-        finished = []
+        finished: list[DocumentChange] = []
         committer = make_committer(
             store, encoder, lambda found: finished.extend(each for each in found if isinstance(each, DocumentChange))
         )
         extractions = [each for each in outcomes if isinstance(each, ExtractionsFound)]
-        for each in extractions:
-            each.committed = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        commits: list[asyncio.Future[None]] = [loop.create_future() for _ in extractions]
+        for each, committed in zip(extractions, commits, strict=True):
+            each.committed = committed
         for each in outcomes:
             committer.queue.put_now(each)
         running = asyncio.create_task(committer.run())
         async with asyncio.timeout(60):
-            while len(finished) < len(outcomes) - len(extractions) or not all(
-                each.committed.done() for each in extractions
-            ):
+            while len(finished) < len(outcomes) - len(extractions) or not all(each.done() for each in commits):
                 assert not running.done(), running.exception()
                 await asyncio.sleep(0.01)
         running.cancel()
@@ -115,7 +115,7 @@ def outcome(number, broken=False):
 def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committed(tmp_path):
     async def scenario():
         encoder = make_encoder("hash", "", 64, "cpu")
-        finished = []
+        finished: list[str] = []
         with Store(tmp_path, encoder.identity) as store:
             committer = make_committer(
                 store, encoder, lambda outcomes: finished.extend(outcome.work.key for outcome in outcomes)
@@ -286,6 +286,7 @@ def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, h
         for id in (ids[0], ids[2]):
             assert store.extraction_state(id) == ExtractionState("model")
         failure = store.extraction_state(ids[1])
+        assert failure is not None and failure.error is not None
         assert (failure.status, failure.attempts) == (ExtractionOutcome.FAILED, 1)
         assert "phrase 1" in failure.error
         assert [document.state for document in store.documents()] == [State.INDEXED] * 3
@@ -315,6 +316,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
     async def scenario():
         loop = asyncio.get_running_loop()
         committed = []
+        committer: Committer
         encoder = Announcing(
             make_encoder("hash", "", 64, "cpu"),
             lambda: loop.call_soon_threadsafe(committer.queue.put_now, outcome(1)),
@@ -350,7 +352,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
 
 def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tmp_path):
     """Other work on the processors may have changed since."""
-    slices = {"first": [], "second": []}
+    slices: dict[str, list[int]] = {"first": [], "second": []}
 
     class Watched(Poisoned):
         def encode(self, texts):
@@ -408,7 +410,7 @@ def test_a_batch_that_waits_for_an_encoder_is_encoded_by_the_one_that_replaces_i
     async def scenario():
         old, new = (make_encoder("hash", dim, 64, "cpu") for dim in ("32", "64"))
         away = Poisoned(old, "text 1", EncoderServerDown)
-        committed = []
+        committed: list[str] = []
         with Store(tmp_path, old.identity) as store:
             committer = make_committer(store, away, lambda found: committed.extend(each.work.key for each in found))
             for number in range(3):

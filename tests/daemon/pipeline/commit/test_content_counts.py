@@ -72,8 +72,13 @@ def test_only_the_first_count_reads_everything(tmp_path, monkeypatch):
         counts.commit(complete(store, documents, []))
         assert counts.extractors() == {"oracle": 20}
         asked = []
-        label = store.extractor_label
-        monkeypatch.setattr(store, "extractor_label", lambda passage: asked.append(passage) or label(passage))
+        extractor_label = store.extractor_label
+
+        def label(passage):
+            asked.append(passage)
+            return extractor_label(passage)
+
+        monkeypatch.setattr(store, "extractor_label", label)
         for name in ("passages_by_extractor", "documents", "extraction_times"):
             monkeypatch.setattr(store, name, pytest.fail)
         counts.commit(complete(store, {"file:///new.md": [("T", "text 30", None)]}, ["file:///0.md"]))

@@ -1,6 +1,6 @@
 """The queue of passages for the model: its cost at a commit, and passages that are removed and added again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def commit(store: Store) -> Commit:
 
 @pytest.fixture
 def extraction_queue(store: Store, tmp_path: Path) -> ExtractionQueue:
-    async def nobody(*_: object) -> None:
+    async def nobody(_passage: PassageText) -> Extraction:
         raise AssertionError("nothing runs")
 
     return ExtractionQueue(store, NAME, nobody, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 1)
@@ -64,7 +64,12 @@ def test_a_commit_costs_the_queue_what_it_wrote(
 ) -> None:
     looked: list[str] = []
     documents_to_extract = store.documents_to_extract
-    monkeypatch.setattr(store, "documents_to_extract", lambda id: looked.append(id) or documents_to_extract(id))
+
+    def look(id: str) -> Sequence[str]:
+        looked.append(id)
+        return documents_to_extract(id)
+
+    monkeypatch.setattr(store, "documents_to_extract", look)
     extraction_queue.committed(passage_id("", f"never stored {n}") for n in range(1000))
     looked.clear()
     ids = commit("Ada Kerr built it.")

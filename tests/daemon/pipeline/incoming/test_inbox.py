@@ -16,7 +16,6 @@ from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Burst, Capacity, QueueLimits
 from daemon.pipeline.document_reader import DocumentReader
-from daemon.pipeline.extraction.extractors import Extraction
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
@@ -29,6 +28,7 @@ from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.store import Store
+from tests.daemon.pipeline.test_records import Reader, Refusing
 
 Publish = Callable[..., None]
 
@@ -44,8 +44,8 @@ def filled(
     async def run() -> None:
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(folder, encoder.identity) as store:
-            idle = cast("tuple[Extraction, DocumentReader]", (None, None))
-            pipeline = Pipeline(store, encoder, *idle, publish, 1, limits or QueueLimits(), owners=Owners())
+            most = limits or QueueLimits()
+            pipeline = Pipeline(store, encoder, Refusing(), Reader(), publish, 1, most, owners=Owners())
             async with asyncio.timeout(60):
                 await scenario(pipeline)
             await pipeline.stop(1)

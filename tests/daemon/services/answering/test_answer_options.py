@@ -5,10 +5,16 @@ from typing import Any
 import pytest
 
 from tests.daemon.services.answering.conftest import Asking, Thoughts
+from tests.e2e.real_hippod import Json
 from tests.memory.answering.working_memory.toy import QUESTION
-from tests.memory.llm.model_server import Text, obedient
+from tests.memory.llm.model_server import Script, Text, obedient
 
 pytestmark = pytest.mark.daemon
+
+
+def filtering(said: Text | Json) -> Script:
+    """Returns a script of a model that answers `said` to recognition memory."""
+    return lambda call: said if call.purpose == "filter" else obedient(call)
 
 
 def titles(passages: list[dict[str, Any]]) -> list[str]:
@@ -19,7 +25,7 @@ def titles(passages: list[dict[str, Any]]) -> list[str]:
 def test_a_mode_and_settings_retrieve_as_a_query_with_them(asking: Asking, thinking: Thoughts, mode: str) -> None:
     settings = {"top_triples": 1, "damping": 0.9}
     scope = {"in": ["added:L", "added:S", "added:W"]}
-    how = {"mode": mode, "settings": settings, "k": 3, "scope": scope}
+    how: dict[str, Any] = {"mode": mode, "settings": settings, "k": 3, "scope": scope}
     queried = asking.daemon.http.post("/v1/query", json={"query": QUESTION} | how).json()["passages"]
     answer = asking.ask(thinking("Corl Tower!"), steps=2, passages=True, **how)
     assert titles(answer["steps"][0]["found"]) == titles(queried)
@@ -189,9 +195,9 @@ def test_a_deep_answer_shows_the_passages_that_it_was_written_from(asking: Askin
 def test_a_cut_off_choice_of_recognition_memory_leaves_all_triples(asking: Asking) -> None:
     body = {"query": "Who forged the lantern?", "mode": "hipporag2", "filter": "llm"}
     cut = Text('{"relevant": [["edda vance", "forged", ', finish="length")
-    whole = {"relevant": []}
+    whole: Json = {"relevant": []}
     for said, kept_all in ((cut, True), (whole, False), (cut, False)):
-        asking.model.script = lambda call, said=said: said if call.purpose == "filter" else obedient(call)
+        asking.model.script = filtering(said)
         found = asking.daemon.ask("POST", "/v1/query", json=body)
         assert all(triple["kept"] for triple in found["triples"]) is kept_all
         if kept_all:

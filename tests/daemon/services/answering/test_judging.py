@@ -7,7 +7,7 @@ import pytest
 
 from tests.daemon.services.answering.conftest import Asking
 from tests.memory.answering.working_memory.toy import QUESTION
-from tests.memory.llm.model_server import Status, Text, obedient
+from tests.memory.llm.model_server import Script, Status, Text, obedient
 
 pytestmark = pytest.mark.daemon
 
@@ -23,6 +23,10 @@ BETTER = {
     (KNOWN, "comprehensiveness"): (2, 1), (OPEN, "comprehensiveness"): (0, 1),
     (KNOWN, "diversity"): (1, 1), (OPEN, "diversity"): (1, 0),
 }  # fmt: skip
+
+
+def always(said: Any) -> Script:
+    return lambda _call: said
 
 
 def script(call: Any) -> Any:
@@ -128,5 +132,5 @@ def test_the_judge_by_itself(asking: Asking) -> None:
         refused = post("/v1/judge", json=whole | wrong)
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
     for bad in (Text("no JSON"), {"reason": "", "score": "high"}, {"reason": "", "score": True}, Status(500)):
-        asking.model.script = lambda call, bad=bad: bad
+        asking.model.script = always(bad)
         assert post("/v1/judge", json=whole).status_code == 502

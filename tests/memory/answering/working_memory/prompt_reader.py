@@ -1,8 +1,11 @@
 """What a model that reads its prompt knows: which number a point, an entity or a passage was given there."""
 
 import re
+from typing import Any
 
 from tests.memory.llm.model_server import Call
+
+Json = dict[str, Any]
 
 POINT = re.compile(r"«point (\d+)»\nEntities: (.*)\n(.*)\n«/point»")
 PASSAGE = re.compile(r"«passage (\d+)»\n(.*)\n")
@@ -31,7 +34,7 @@ class Prompt:
         part = self.text.partition("\nEntities:\n")[2].partition("\n\nFacts:")[0]
         return {entity: int(number) for number, entity in ENTITY.findall(part)}
 
-    def insert(self, description: str, entities: list[str], passages: list[str], names: tuple[str, ...] = ()) -> dict:
+    def insert(self, description: str, entities: list[str], passages: list[str], names: tuple[str, ...] = ()) -> Json:
         """A point to insert, as the model would write it."""
         return {
             "description": description,
@@ -40,6 +43,6 @@ class Prompt:
             "passages": [self.passages[passage] for passage in passages],
         }
 
-    def update(self, before: str, after: str, passages: list[str]) -> dict:
+    def update(self, before: str, after: str, passages: list[str]) -> Json:
         numbers = [self.passages[passage] for passage in passages]
         return {"point": self.points[before], "description": after, "passages": numbers}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory.answering.working_memory.candidates import global_candidates, local_candidates
 from memory.answering.working_memory.records.inquiries import Concern
@@ -32,7 +33,7 @@ class OracleEncoder(Encoder):
     def encode(self, texts: Sequence[str]) -> Matrix:
         return np.stack([oracle.vector(text) for text in texts])
 
-    def encode_query(self, text: str) -> np.ndarray:
+    def encode_query(self, text: str) -> NDArray[np.float32]:
         return oracle.vector(text)
 
 
@@ -49,7 +50,7 @@ class Graph:
     triples: set[tuple[str, str, str]]
 
 
-def graph_of(snapshot: Snapshot, documents: dict) -> Graph:
+def graph_of(snapshot: Snapshot, documents: oracle.Documents) -> Graph:
     lines = oracle.export(documents, extract)
     graph = Graph(snapshot, {}, {}, {}, set())
     for line in lines:
@@ -71,7 +72,7 @@ def graphs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A store's snapshots after random adds, edits, removals and folds: bases, logs and dead rows, all there is."""
     chance = random.Random(request.param)
     folder: Path = tmp_path_factory.mktemp("graph") / "store"
-    documents: dict = {}
+    documents: oracle.Documents = {}
     seen = []
     with open_store(folder) as store:
         for step in range(STEPS):
@@ -150,7 +151,8 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
         chance = random.Random(at)
         for memory in memories(graph, chance):
             about = chance.choice([*memory.points, None])
-            concern = Concern("why", chance.choice(PHRASES) + chance.choice(["", " of", " zz"]), about and about.id)
+            subquery = chance.choice(PHRASES) + chance.choice(["", " of", " zz"])
+            concern = Concern("why", subquery, None if about is None else about.id)
             among = formula_7(graph, memory) if about is None else formula_6(graph, memory, about)
             inquiry = inquire(graph.snapshot, OracleEncoder(), memory, concern, settings)
             entities = [entity.phrase for entity in inquiry.entities]
@@ -193,14 +195,14 @@ def test_a_few_candidates_among_many_rows_are_ranked_as_all_of_them_would_be() -
         few = np.zeros(400, np.bool_)
         few[chance.choice(400, 20, replace=False)] = True
         rows, scores = best_rows(view, query, few, 7, str)
-        exact = {int(row): float(view.rows([row])[0].astype(float) @ query) for row in np.flatnonzero(few)}
+        exact = {int(row): float(view.rows([int(row)])[0].astype(float) @ query) for row in np.flatnonzero(few)}
         assert rows == sorted(exact, key=lambda row: (-exact[row], str(row)))[:7]
         assert scores == pytest.approx([exact[row] for row in rows])
 
 
 def test_a_subquery_of_which_the_encoder_knows_nothing_is_answered_by_words(tmp_path: Path) -> None:
-    class Unknowing:
-        def encode_query(self, text: str) -> np.ndarray:
+    class Unknowing(OracleEncoder):
+        def encode_query(self, text: str) -> NDArray[np.float32]:
             return np.zeros(oracle.DIM, np.float32)
 
     said = (("am bird", "sees", "bo tree"), ("cy stone", "lies", "bo hill"))

@@ -109,7 +109,7 @@ def test_half_a_subquery_is_not_searched_for(ask) -> None:
 @pytest.mark.parametrize("streamed", [True, False])
 def test_an_answer_keeps_its_whole_sentences(ask, streamed: bool) -> None:
     sentences = [{"text": "It is so.", "sources": [1]}, {"text": "It is so because of the flame.", "sources": [2]}]
-    said = [half({"found": True, "sentences": sentences, "short": "so"}, "because of")]
+    said: list[Text | Status] = [half({"found": True, "sentences": sentences, "short": "so"}, "because of")]
     if not streamed:
         said.insert(0, Status(500))
     answer = ask(QUESTION, at("answer", lambda _call: said.pop(0)), ONE_STEP)

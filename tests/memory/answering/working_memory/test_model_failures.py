@@ -72,7 +72,7 @@ def sound(answer: DeepAnswer, model: ModelServer) -> None:
 def deep(ask, model: ModelServer):
     def run(script: Any, **more: Any) -> DeepAnswer:
         model.answered.clear()
-        answer = ask(QUESTION, script, QUICK, **more)
+        answer: DeepAnswer = ask(QUESTION, script, QUICK, **more)
         sound(answer, model)
         return answer
 

@@ -7,6 +7,8 @@ subqueries of its own; the passages here say what its points say, and the first 
 study (table 8), shortened.
 """
 
+from typing import Any
+
 import pytest
 
 from memory.answering.working_memory.deep_answer import DeepAnswer
@@ -17,9 +19,10 @@ from memory.answering.working_memory.records.serialization import trace_to_json
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.errors import BadAnswer
 from store.store import Store
-from tests.memory.answering.working_memory.conftest import ENCODER, keep
+from tests.memory.answering.working_memory.conftest import keep
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.replay import every_call, replay_step, trace_from_json
+from tests.memory.answering.working_memory.toy import ENCODER
 from tests.memory.llm.model_server import Call, Text
 
 QUESTION = "Why is Xodar given to Carter as a slave?"
@@ -105,9 +108,9 @@ SETTINGS = DeepSettings(entities=9, passages=3)
 
 @pytest.fixture
 def four_steps(ask, xodar):
-    def run(**changed: object) -> tuple[DeepAnswer, list[str]]:
+    def run(**changed: Any) -> tuple[DeepAnswer, list[str]]:
         heard: list[str] = []
-        settings = DeepSettings(entities=9, passages=3, **changed)  # type: ignore[arg-type]
+        settings = DeepSettings(entities=9, passages=3, **changed)
         return ask(QUESTION, plays(heard), settings, snapshot=xodar), heard
 
     return run

@@ -1,6 +1,7 @@
 """The toy example, step by step: the trace says what was looked for, what was found, and what the memory was after it."""
 
 from memory.answering.working_memory.deep_answer import DeepAnswer
+from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
@@ -99,7 +100,7 @@ def passages(answer: DeepAnswer, step: int) -> list[list[str]]:
 
 def test_the_trace_of_the_toy_example_step_by_step(ask, toy: Store) -> None:
     heard, script = plays()
-    told = []
+    told: list[DeepEvent] = []
     answer = ask(QUESTION, script, SETTINGS, on_event=told.append)
     assert heard == ["evolve", "merge", "judge", "evolve", "merge", "judge", "evolve", "merge", "answer"]
     first, second, third = answer.trace.steps
@@ -168,7 +169,7 @@ def test_the_trace_of_the_toy_example_step_by_step(ask, toy: Store) -> None:
         *("began", "judged", "found", "changed", "changed"),
         "answering",
     ]
-    assert told[-1].text == answer.text
+    assert isinstance(told[-1], AnswerGrew) and told[-1].text == answer.text
 
 
 def test_what_the_graph_lacks_is_marked_and_never_written_to_the_store(ask, toy: Store) -> None:
@@ -195,7 +196,7 @@ def test_every_step_can_be_replayed_from_its_record_and_retrieved_again(ask, toy
 
 
 def test_the_same_question_gives_the_same_trace(ask) -> None:
-    def bare(answer: DeepAnswer) -> list:
+    def bare(answer: DeepAnswer) -> list[tuple[object, ...]]:
         return [(s.concerns, s.inquiries, s.changes, s.refused, s.after) for s in answer.trace.steps]
 
     assert bare(ask(QUESTION, plays()[1], SETTINGS)) == bare(ask(QUESTION, plays()[1], SETTINGS))

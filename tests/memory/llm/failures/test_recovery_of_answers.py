@@ -29,7 +29,7 @@ def ask(monkeypatch):
             client = ModelClient(
                 ModelSettings(url, "m", **settings), lambda _purpose, outcome: outcomes.update([outcome])
             )
-            found = []
+            found: list[object] = []
             try:
                 for _ in range(times):
                     try:

@@ -25,7 +25,7 @@ PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built Skellan Light in 186
 def url(tmp_path_factory):
     folder = tmp_path_factory.mktemp("llama")
     model = folder / "random.gguf"
-    subprocess.run([PYTHON, str(Path(__file__).with_name("random_gguf.py")), str(model)], check=True)
+    subprocess.run([str(PYTHON), str(Path(__file__).with_name("random_gguf.py")), str(model)], check=True)
     with llama_server(model, folder / "log", CONTEXT) as address:
         yield address
 

@@ -3,12 +3,13 @@
 import asyncio
 import random
 import threading
+from collections.abc import Sequence
 
 import pytest
 
 from memory.llm.client import Reply
 from memory.llm.errors import BadAnswer, ModelDown
-from memory.retrieval.linking.model_entities import QueryEntities, query_entities_prompt, read_names
+from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities, query_entities_prompt, read_names
 from memory.retrieval.linking.query_entities import MAX_NAMES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -43,7 +44,8 @@ def world(tmp_path_factory: pytest.TempPathFactory):
 @pytest.mark.parametrize("mode", ["ner-to-node", "hipporag"])
 def test_the_model_names_the_entities_where_there_is_one(world, mode: str) -> None:
     reader = Reader("amber bolt", "Ines Quade", "dune fjord ember")
-    found = check(*world, QUERY, mode, reader=reader)
+    snapshot, expected = world
+    found = check(snapshot, expected, QUERY, mode, reader=reader)
     assert reader.asked == 1
     assert found.seeds != retrieve(world[0], ENCODER, QUERY, mode, 5, RetrievalSettings()).seeds
     assert "entities" in found.stages_ms
@@ -101,15 +103,15 @@ def test_an_answer_without_a_list_is_of_no_use() -> None:
         read_names({"query_entities": "Ada Kerr"})
 
 
-class Replying:
-    """Stands for `ModelEntities`: answers with one reply, or fails."""
+class Replying(ModelEntities):
+    """Answers with one reply, or fails."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, reply: Reply | None, hangs: bool = False, remembered: bool = False
     ) -> None:
         self.loop, self._reply, self._hangs, self._remembered = loop, reply, hangs, remembered
 
-    async def read(self, _query: str, _within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
+    async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
         if self._hangs:
             await asyncio.sleep(60)
         if self._reply is None:
@@ -129,20 +131,19 @@ def loop():
 
 
 def test_the_wait_for_names_is_counted_bounded_and_explained(loop) -> None:
-    def asked(entities: Replying, limit_s: float = 10.0) -> QueryEntities:
-        query = QueryEntities(entities, limit_s, lambda: None, lambda: None)  # type: ignore[arg-type]
-        query.names = query.read("Where is Tolm?")  # type: ignore[attr-defined]
-        return query
+    def asked(entities: Replying, limit_s: float = 10.0) -> tuple[Sequence[str] | None, QueryEntities]:
+        query = QueryEntities(entities, limit_s, lambda: None, lambda: None)
+        return query.read("Where is Tolm?"), query
 
-    good = asked(Replying(loop, Reply('{"query_entities": ["Tolm"]}', prompt_tokens=90, completion_tokens=9)))
-    assert (good.names, good.calls, good.prompt_tokens, good.completion_tokens) == (("Tolm",), 1, 90, 9)
+    names, good = asked(Replying(loop, Reply('{"query_entities": ["Tolm"]}', prompt_tokens=90, completion_tokens=9)))
+    assert (names, good.calls, good.prompt_tokens, good.completion_tokens) == (("Tolm",), 1, 90, 9)
     assert good.note is None
-    known = asked(Replying(loop, Reply("{}", prompt_tokens=90, completion_tokens=9), remembered=True))
+    _, known = asked(Replying(loop, Reply("{}", prompt_tokens=90, completion_tokens=9), remembered=True))
     assert (known.calls, known.prompt_tokens, known.remembered_tokens) == (0, 0, (90, 9))
-    down = asked(Replying(loop, None))
-    assert (down.names, down.note) == (None, "names found by rules: the server is away")
-    late = asked(Replying(loop, None, hangs=True), 0.05)
-    assert (late.names, late.calls) == (None, 1)
+    names, down = asked(Replying(loop, None))
+    assert (names, down.note) == (None, "names found by rules: the server is away")
+    names, late = asked(Replying(loop, None, hangs=True), 0.05)
+    assert (names, late.calls) == (None, 1)
     assert late.note == "names found by rules: the model that reads them took longer than 0.05 s"
 
 

@@ -1,17 +1,23 @@
 """Names and known phrases in questions that are not in English."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from memory.retrieval.linking.query_entities import known_names, query_entities
+from store.snapshot import Snapshot
+from store.store import Store
+from tests.memory.retrieval.test_reference import ENCODER, commit
+
+PHRASES = ("灯塔", "林小梅", "leuchtturm", "verzeichnis", "灯台", "phare", "wer")
 
 
-class Memory:
-    """Knows some phrases."""
-
-    PHRASES = ("灯塔", "林小梅", "leuchtturm", "verzeichnis", "灯台", "phare", "wer")
-
-    def phrase_row(self, phrase):
-        return self.PHRASES.index(phrase) if phrase in self.PHRASES else None
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    """A memory that knows these phrases only."""
+    with Store(tmp_path_factory.mktemp("memory"), ENCODER.identity) as memory:
+        commit(memory, {"file:///a": ("", "a", [(phrase, "is", phrase) for phrase in PHRASES])})
+        yield memory.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,6 @@ class Memory:
         ("Who built the leuchtturm of Aldersund?", ["Aldersund"]),
     ],
 )
-def test_names_are_found_without_the_words_that_begin_a_question(query, names):
-    assert query_entities(query, Memory()) == names
-    assert set(names) <= set(known_names(query, Memory()))
+def test_names_are_found_without_the_words_that_begin_a_question(query, names, snapshot):
+    assert query_entities(query, snapshot) == names
+    assert set(names) <= set(known_names(query, snapshot))

@@ -22,7 +22,8 @@ class Counting:
 
     def matvec(self, x: Vector, /) -> Vector:
         self.products += 1
-        return self.matrix @ x
+        product: Vector = self.matrix @ x
+        return product
 
 
 def graph(nodes: int, edges: list[tuple[int, int, float]]) -> csr_matrix:
@@ -51,7 +52,8 @@ def exact(matrix: csr_matrix, reset: Vector, damping: float) -> Vector:
     sums = degrees(matrix)
     columns = matrix.toarray() / np.where(sums > 0, sums, 1.0)
     solution = np.linalg.solve(np.eye(len(reset)) - damping * columns, reset / reset.sum())
-    return solution / solution.sum()
+    scaled: Vector = solution / solution.sum()
+    return scaled
 
 
 @st.composite

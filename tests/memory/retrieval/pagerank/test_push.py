@@ -61,6 +61,7 @@ def test_no_rank_is_further_off_than_the_bound(seed: int, damping: float) -> Non
     worst = []
     for epsilon in (1e-2, 1e-4, 1e-7):
         found = push.refine(epsilon, np.inf)
+        assert found is not None
         estimates = np.zeros(len(ranks))
         estimates[found.nodes] = found.ranks
         assert len(np.unique(found.nodes)) == len(found.nodes)
@@ -78,6 +79,7 @@ def test_the_numbers_of_the_nodes_change_nothing() -> None:
     place = np.argsort(order)
     found = ForwardPush(graph, STARTS, WEIGHTS, 0.5).refine(1e-4, np.inf)
     again = ForwardPush(other, place[STARTS], WEIGHTS, 0.5).refine(1e-4, np.inf)
+    assert found is not None and again is not None
     ranks, moved = np.zeros(300), np.zeros(300)
     ranks[found.nodes], moved[again.nodes] = found.ranks, again.ranks
     assert moved[place] == pytest.approx(ranks, abs=1e-14)

@@ -84,7 +84,7 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
         for none, rows in zip(arrays.none, np.split(arrays.rows, arrays.starts[1:-1]), strict=False)
     ] == expected
     chosen = np.arange(0, len(expected), 2)
-    taken = RowLists(arrays.take(chosen), None)
+    taken: RowLists[np.ndarray | None] = RowLists(arrays.take(chosen), None)
     assert [None if rows is None else rows.tolist() for rows in taken] == expected[::2]
 
 

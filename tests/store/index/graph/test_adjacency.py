@@ -14,7 +14,7 @@ from store.snapshot import Snapshot
 from store.store import Store
 from store.types import EncoderIdentity
 from tests.store import oracle
-from tests.store.test_order_independence import PHRASES, complete
+from tests.store.small_store import PHRASES, complete
 
 WEIGHTS = [
     EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, context=1.0),

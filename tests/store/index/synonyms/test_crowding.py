@@ -60,7 +60,7 @@ def expected(vectors, living):
         crowded += counts[places.ravel()] > CELL_PHRASES
     rows = rows[crowded < 4]
     exact, sketches = vectors[rows].astype(np.float64), sketch(vectors[rows])
-    found = {}
+    found: dict[tuple[int, int], float] = {}
     for at, row in enumerate(rows.tolist()):
         cosines = (exact * exact[at]).sum(axis=1).astype(np.float32)
         near = np.flatnonzero(cosines >= np.float32(RULE.threshold))
@@ -115,7 +115,8 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
         patched.setattr(store.index.synonyms.search, "TILE", (16, 64))
         patched.setattr(store.index.synonyms.search, "GATHERED_PAIRS", 100)
         folder = tmp_path_factory.mktemp("hostile")
-        memory, living, seen_crowded = open_store(folder), set(), set()
+        memory, seen_crowded = open_store(folder), set()
+        living: set[int] = set()
         for step in range(6):
             add = random.choice(documents, random.integers(1, documents // 2), replace=False).tolist()
             remove = random.choice(sorted(living), len(living) // 3, replace=False).tolist() if step else []

@@ -128,7 +128,12 @@ def test_codes_leave_out_no_pair_and_spare_most_vectors(monkeypatch):
     vectors = held(clustered(20_000, 64, 0.56))
     sketches, asked, read = sketched(vectors, vectors.n), np.arange(0, 20_000, 40), []
     rows_of = VectorsView.rows
-    monkeypatch.setattr(VectorsView, "rows", lambda view, rows: read.append(len(rows)) or rows_of(view, rows))
+
+    def note(view, rows):
+        read.append(len(rows))
+        return rows_of(view, rows)
+
+    monkeypatch.setattr(VectorsView, "rows", note)
     without, read_without = pairs(vectors, asked, sketches), sum(read)
     vectors.view().coded_blocks()
     read.clear()

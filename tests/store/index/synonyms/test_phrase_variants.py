@@ -97,7 +97,8 @@ def test_initials_are_those_of_all_words(pair: str) -> None:
 def test_phrases_without_a_common_word_need_a_high_cosine(
     pair: str, cosine: float, threshold: float, expected: bool
 ) -> None:
-    assert can_be_synonyms(*pair.split(" ~ "), cosine, threshold) is expected
+    one, other = pair.split(" ~ ")
+    assert can_be_synonyms(one, other, cosine, threshold) is expected
 
 
 words = st.sampled_from(

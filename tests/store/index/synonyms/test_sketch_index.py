@@ -10,7 +10,7 @@ import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.file_arrays import map_file
 from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.synonyms.sorted_bands import BAND_ARRAYS, bands_of_arrays, sort_behind
+from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays, sort_behind
 from store.index.vectors.matrix import Vectors
 from tests.store.index.resident import resident_share
 
@@ -35,7 +35,8 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     monkeypatch.setattr(sketch_index, "MAX_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1 << 30)
-    index, runs = SketchIndex(THRESHOLD, Vectors(64)), ()
+    index = SketchIndex(THRESHOLD, Vectors(64))
+    runs: tuple[SortedBands, ...] = ()
     for begin, end in pairwise((0, *SORTED)):  # what lies behind the last run is in no band yet
         runs = sort_behind(runs, sketches[begin:end], BANDS)
     assert len(runs) == len(SORTED)
@@ -44,7 +45,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     queries = np.arange(0, ROWS, ROWS // asked)[:asked]
     found, next_query = set(), 0
     for first, end, pairs in index.candidates(lambda rows: sketches[rows], queries, np.ones(ROWS, np.bool_), THRESHOLD):
-        assert first == next_query
+        assert first == next_query and pairs is not None
         found |= set(zip((pairs[0] + first).tolist(), pairs[1].tolist(), strict=True))
         next_query = end
     assert next_query == asked
@@ -67,7 +68,7 @@ def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketche
 
 def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_change(sketches, tmp_path):
     def mapped(name, runs):
-        found = []
+        found: list[SortedBands] = []
         for run in runs:
             files = [tmp_path / f"{name}-{len(found)}-{part}.npy" for part in BAND_ARRAYS]
             for file, array in zip(files, run.arrays().values(), strict=True):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.synonyms.lsh import BAND_BITS, TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
-from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, places, sort, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, places, sort, sort_behind
 
 THRESHOLD = 0.8
 BANDS = 100
@@ -48,7 +48,9 @@ def assert_looks_find_all(n, together):
     for begin in range(0, BANDS, together):
         bands = range(begin, min(begin + together, BANDS))
         found = np.zeros(expected.shape[:2], np.bool_)
-        for which, rows in run.near(BandLookup.of(values, asked_tags, bands), THRESHOLD):
+        for near in run.near(BandLookup.of(values, asked_tags, bands), THRESHOLD):
+            assert near is not None
+            which, rows = near
             assert rows.min(initial=30) >= 30
             found[which, rows] = True
         assert np.array_equal(expected[:, :, bands].any(axis=2), found)
@@ -81,7 +83,8 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
 def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sorted_bands, "SORTED_ROWS", 300)
-        sketches, runs, end = sketches_of(sum(lengths)), (), 0
+        sketches, end = sketches_of(sum(lengths)), 0
+        runs: tuple[SortedBands, ...] = ()
         for length in lengths:
             end += length
             before, runs = runs, sort_behind(runs, sketches[end - length : end], BANDS)
