@@ -84,11 +84,9 @@ class Adjacency:
 
     def merged(self) -> Any:
         """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
-        joined = self._base.matrix.tocoo()
-        rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
-        parts = zip(
-            (rows, cols, joined.data), changed_entries(self._graph, self._weights), *self._taken_away, strict=True
-        )
+        *ends, weights = self._base.entries()
+        rows, cols = (self.inside.outer(each.astype(np.int64)) for each in ends)
+        parts = zip((rows, cols, weights), changed_entries(self._graph, self._weights), *self._taken_away, strict=True)
         rows, cols, values = (np.concatenate(part) for part in parts)
         whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
         whole.sum_duplicates()
