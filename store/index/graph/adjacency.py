@@ -53,10 +53,6 @@ class Adjacency:
         """Weighted degree of every node, shape (nodes,). O(nodes)."""
         return self.inside.leave(self.inside.degrees)
 
-    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns A @ x; both of shape (nodes,). In float32 if `x` is."""
-        return self.inside.leave(self.inside.matvec(self.inside.enter(x)))
-
     def among(self, nodes: NDArray[np.int64]) -> Any:
         """Returns the weights between `nodes` (distinct) as a CSR in their order. O(nodes of the graph + their edges)."""
         place = np.full(self.inside.size, -1)
