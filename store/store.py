@@ -429,14 +429,6 @@ class Store(StoreReader):
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall
 
-    def wait_until_paged_in(self) -> None:
-        """Waits until the data that additions read is in memory.
-
-        Paging in starts with the first addition after opening. Only tests and measurements need to wait.
-        """
-        self._index.sketches.wait_until_paged_in()
-        self._index.phrase_vectors.wait_until_paged_in()
-
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
         """Prevents rearranging and deleting table files inside the `with` block; commits and queries continue."""

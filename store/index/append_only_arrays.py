@@ -170,9 +170,11 @@ class Counts(Part):
     def change(self, rows: NDArray[Any], changes: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Adds `changes` to the counts of `rows` (ascending, distinct); returns which were above zero before, and which are
         now."""
-        before = self.at(rows)
+        before = np.empty(len(rows), np.int32)
         for number, part, places in by_block(rows, CHUNK_COUNTS):
-            self._own(number)[places] += changes[part].astype(np.int32)
+            chunk = self._own(number)
+            before[part] = chunk[places]
+            chunk[places] = before[part] + changes[part]
         return before > 0, before + changes > 0
 
     def at(self, rows: NDArray[Any]) -> NDArray[np.int32]:

@@ -117,10 +117,12 @@ class MatrixView:
 
         O(their entries + the unsorted changes).
         """
+        changed_rows, changed_cols, added = self._changes
+        if not len(rows):
+            return changed_rows[:0], changed_cols[:0], added[:0]
         wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
         part = sparse.coo_array(self.base[inside]) if len(inside) else None
-        changed_rows, changed_cols, added = self._changes
         behind = np.flatnonzero(np.isin(changed_rows[self._order.n :], wanted)) + self._order.n
         here = np.concatenate([self._order.places(wanted), behind])
         found_rows = np.concatenate([inside[part.row] if part is not None else inside[:0], changed_rows[here]])

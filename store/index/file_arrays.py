@@ -11,7 +11,7 @@ from contextlib import suppress
 from math import prod
 from mmap import MADV_RANDOM, MADV_WILLNEED, PAGESIZE, mmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -53,12 +53,9 @@ class MappedArray(np.memmap[Any, Any]):
     """Offset of the array in `mapping`."""
 
 
-def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
-    """Maps the array in a .npy file: read-only, or copy-on-write with mode "c".
-
-    Raises OSError or ValueError.
-    """
-    mapped = np.load(file, mmap_mode=mode, allow_pickle=False).view(MappedArray)
+def map_file(file: Path) -> NDArray[Any]:
+    """Maps the array in a .npy file, read-only. Raises OSError or ValueError."""
+    mapped = np.load(file, mmap_mode="r", allow_pickle=False).view(MappedArray)
     mapped.inode = file.stat().st_ino
     mapped.mapping = _mapping(mapped)
     mapped.begins = len(mapped.mapping) - mapped.nbytes if mapped.mapping is not None else 0

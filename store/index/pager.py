@@ -45,15 +45,10 @@ class Pager:
         earlier = self._thread
 
         def read() -> None:
-            # Waiting for the last thread waits for all threads.
+            # One thread reads at a time.
             if earlier is not None:
                 earlier.join()
             for array in arrays:
                 page_in(array)
 
         self._thread = in_background(read, self._name)
-
-    def wait(self) -> None:
-        """Waits until all requested parts are in memory."""
-        if self._thread is not None:
-            self._thread.join()

@@ -52,6 +52,17 @@ def in_background(work: Callable[[], None], name: str) -> threading.Thread:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
         work()
 
-    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread = _BackgroundThread(target=run, name=name, daemon=True)
     thread.start()
     return thread
+
+
+class _BackgroundThread(threading.Thread):
+    """A thread that `in_background` started."""
+
+
+def wait_for_background() -> None:
+    """Waits for all present work of `in_background`. Only tests and measurements need to wait."""
+    for thread in threading.enumerate():
+        if isinstance(thread, _BackgroundThread):
+            thread.join()

@@ -96,10 +96,6 @@ class NewVectors:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def record_bytes(self) -> int:
-        return self._record.itemsize
-
     def _recover(self) -> int:
         """Reads the keys, and cuts the file before the first record that is not whole. Returns the number of records."""
         keys: list[bytes] = []

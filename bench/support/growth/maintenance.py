@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.support.growth.clocked_encoder import ClockedEncoder
 from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
 from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
@@ -22,8 +23,8 @@ UPKEEP_S = 1.0
 
 
 def ask(folder: str, _: str) -> dict[str, Any]:
-    """Measures starts on the store of `load`; single changes and queries, then queries during adds and during all
-    maintenance."""
+    """Measures starts on the store of `load`; single changes without encoding, and queries; then queries during adds and
+    during all maintenance."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
@@ -32,7 +33,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     # A bulk load leaves gigabytes to be written: an add in the next minute would wait for the disk, not for hippod.
     os.sync()
     began = time.perf_counter()
-    store, encoder = open_store(store_folder(folder))
+    store, plain = open_store(store_folder(folder))
+    encoder = ClockedEncoder(plain)
     found: dict[str, Any] = {
         "opened_s": round(time.perf_counter() - began, 1),
         "opened_from": store.opened_from.split(" of")[0],
@@ -42,22 +44,20 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     questions = [f"{a} {b}" for a, b in pairwise(phrases)][::2]
     first = store.snapshot().commit
 
-    def add(i: int) -> None:
-        commit(store, encoder, [document(10**8 + i, *next(fresh))])
+    def commit_singles(number: int) -> list[float]:
+        documents = [document(number + i, *next(fresh)) for i in range(SINGLES)]
+        return timed(lambda i: commit(store, encoder, [documents[i]]), SINGLES, lambda: encoder.wall)
 
     def add_several(i: int, count: int) -> None:
         commit(store, encoder, [document(10**8 + i + k, *next(fresh)) for k in range(count)])
-
-    def edit(i: int) -> None:
-        commit(store, encoder, [document(i, *next(fresh))])
 
     def query(i: int) -> None:
         retrieve(store.snapshot(), encoder, questions[i % len(questions)], "hipporag2", 5, RetrievalSettings())
 
     query(0)
     found["query_ms_p50_p95"] = timed(query, QUERIES)
-    found["add_ms_p50_p95"] = timed(add, SINGLES)
-    found["edit_ms_p50_p95"] = timed(edit, SINGLES)
+    found["add_ms_p50_p95"] = commit_singles(10**8)
+    found["edit_ms_p50_p95"] = commit_singles(0)
     found["remove_ms_p50_p95"] = timed(lambda i: commit(store, encoder, [], (f"added:{10**8 + i}",)), SINGLES)
     with Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
         found["query_while_adding_ms_p50_p95"] = timed(query, QUERIES)

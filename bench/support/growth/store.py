@@ -25,10 +25,14 @@ def open_store(folder: Path) -> Any:
 
 def commit(store: Any, encoder: Any, documents: list[Any], removed: tuple[str, ...] = ()) -> None:
     from memory.batch_encoding import with_vectors
+    from store.errors import IncompleteBatch
     from store.types import Batch
 
     batch = Batch(tuple(d for d, _ in documents), removed, tuple(p for _, p in documents))
-    store.commit(with_vectors(store, encoder, batch))
+    try:
+        store.commit(with_vectors(store, encoder, batch))
+    except IncompleteBatch:  # a concurrent purge has deleted a text that was in the store
+        store.commit(with_vectors(store, encoder, batch))
     now = store.snapshot()
     scale_mmap_threshold(max(now.n_phrases, now.n_triples))  # as the daemon does
 

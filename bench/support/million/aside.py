@@ -17,6 +17,7 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.backup.local import backup
+from store.index.parallel import wait_for_background
 from store.verify.verify import verify
 
 DRAWN_NODES = 60
@@ -34,7 +35,8 @@ def warm(store: Any, encoder: Any, asked: list[str]) -> None:
     for question in asked[:3]:
         retrieve(store.snapshot(), encoder, question, DEFAULT_MODE, 5, SETTINGS)
     for vectors in (store.snapshot().triple_vectors, store.snapshot().passage_vectors):
-        vectors.wait_for_groups()
+        vectors.groups()
+    wait_for_background()
 
 
 def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
@@ -70,7 +72,8 @@ def as_of(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
         retrieve(past, encoder, asked[at], DEFAULT_MODE, 5, SETTINGS)
 
     ask(0)
-    past.triple_vectors.wait_for_groups()
+    past.triple_vectors.groups()
+    wait_for_background()
     return found | {"query_ms_p50_p95": timed(ask, min(len(asked), 50)), "resident_mb": resident_mb()}
 
 

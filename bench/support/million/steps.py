@@ -28,6 +28,7 @@ from daemon.runtime.gc import frozen_objects, shorten_switch_interval
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from store.index.parallel import wait_for_background
 
 QUESTION_PASSAGES = 2_000
 """Passages at the beginning of every memory, which the questions are about."""
@@ -206,7 +207,7 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
 
     warm(store, encoder, questions(3))
     add(int(count))
-    store.wait_until_paged_in()
+    wait_for_background()
     found["add_ms_p50_p95"] = timed(add, int(count), lambda: encoder.wall)
     found["edit_ms_p50_p95"] = timed(
         lambda at: commit(store, encoder, [document(first + at, *next(fresh))]), int(count), lambda: encoder.wall

@@ -53,10 +53,6 @@ class Adjacency:
         """Weighted degree of every node, shape (nodes,). O(nodes)."""
         return self.inside.leave(self.inside.degrees)
 
-    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns A @ x; both of shape (nodes,). In float32 if `x` is."""
-        return self.inside.leave(self.inside.matvec(self.inside.enter(x)))
-
     def among(self, nodes: NDArray[np.int64]) -> Any:
         """Returns the weights between `nodes` (distinct) as a CSR in their order. O(nodes of the graph + their edges)."""
         place = np.full(self.inside.size, -1)
@@ -84,11 +80,9 @@ class Adjacency:
 
     def merged(self) -> Any:
         """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
-        joined = self._base.matrix.tocoo()
-        rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
-        parts = zip(
-            (rows, cols, joined.data), changed_entries(self._graph, self._weights), *self._taken_away, strict=True
-        )
+        *ends, weights = self._base.entries()
+        rows, cols = (self.inside.outer(each.astype(np.int64)) for each in ends)
+        parts = zip((rows, cols, weights), changed_entries(self._graph, self._weights), *self._taken_away, strict=True)
         rows, cols, values = (np.concatenate(part) for part in parts)
         whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
         whole.sum_duplicates()

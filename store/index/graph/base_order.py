@@ -79,7 +79,7 @@ class BaseOrder:
         `entries` is a CSR with one row for each of `places`, which are positions in `numbers`. O(the edges).
         """
         old = np.flatnonzero(numbers < self._order.known)
-        parts = [(old, self._base.matrix[numbers[old]])]
+        parts = [(old, self._base.of(numbers[old]))]
         for layer in self._layers:
             places, rows = layer.find(numbers)
             if len(places):
@@ -99,7 +99,7 @@ class BaseOrder:
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
         """Returns A @ x; both of shape (size,). In float32 if `x` is."""
         known = self._order.known
-        product: NDArray[Any] = (self._base.rough if x.dtype == np.float32 else self._base.exact) @ x[:known]
+        product: NDArray[Any] = self._base.product(x[:known])
         if known < self.size:
             product = np.concatenate([product, np.zeros(self.size - known, product.dtype)])
         for layer in self._layers:

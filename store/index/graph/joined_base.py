@@ -12,20 +12,27 @@ from store.index.delta_csr import MatrixView
 from store.index.graph.change_layers import ChangeLayers
 from store.index.graph.edge_entries import EdgeWeights, Graph, edge_entries, walked_matrices
 from store.index.graph.matrix_product import RowBlocks
+from store.index.statement_change import Entries
 
 CACHED_BASES = 4
 """Cached joined bases: those of the present memory for two sets of weights, and the two before a fold."""
 
 
 class JoinedBase:
-    """One CSR over the `phrases` phrases and `passages` passages that the bases contain."""
+    """One CSR over the `phrases` phrases and `passages` passages that the bases contain.
 
-    def __init__(self, matrix: Any, phrases: int, passages: int) -> None:
-        self.matrix = matrix
+    Its rows are sorted by length: among rows of equal length, the processor predicts the end of each row, which halves the time
+    of a product.
+    """
+
+    def __init__(self, matrix: Any, places: NDArray[np.int32], phrases: int, passages: int) -> None:
+        """`places`: the row of each node in `matrix`."""
+        self._matrix = matrix
+        self._places = places
         self.phrases = phrases
         self.passages = passages
-        self.exact = RowBlocks(matrix)
-        self.degrees: NDArray[np.float64] = self.exact @ np.ones(matrix.shape[1])
+        self._exact = RowBlocks(matrix)
+        self.degrees: NDArray[np.float64] = self.product(np.ones(matrix.shape[1]))
         self.total_degree = float(self.degrees.sum())
         self.passage_degrees = float(self.degrees[phrases:].sum())
         """Sum of the degrees of all passages."""
@@ -33,12 +40,28 @@ class JoinedBase:
         self._lock = threading.Lock()
         self._rough: RowBlocks | None = None
 
+    def product(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Returns the product with `x`; both of shape (nodes,). In float32 if `x` is."""
+        product: NDArray[Any] = ((self._in_float32 if x.dtype == np.float32 else self._exact) @ x).take(self._places)
+        return product
+
+    def of(self, nodes: NDArray[np.int64]) -> Any:
+        """Returns the rows of `nodes` as a CSR."""
+        return self._matrix[self._places[nodes]]
+
+    def entries(self) -> Entries:
+        """Returns all entries."""
+        joined = self._matrix.tocoo()
+        nodes = np.empty(len(self._places), np.int64)
+        nodes[self._places] = np.arange(len(nodes))
+        return nodes[joined.row], joined.col, joined.data
+
     @property
-    def rough(self) -> RowBlocks:
+    def _in_float32(self) -> RowBlocks:
         """The matrix in float32, with half the bytes to read. Built at first use, because only whole walks use it."""
         with self._lock:
             if self._rough is None:
-                matrix = self.matrix
+                matrix = self._matrix
                 values = matrix.data.astype(np.float32)
                 self._rough = RowBlocks(sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape))
             return self._rough
@@ -83,9 +106,14 @@ def _join(used: dict[str, tuple[MatrixView, float]], ends: NDArray[np.int32]) ->
     nodes = phrases + passages
     # 32-bit column indices halve the bytes that a product reads.
     index = np.int32 if nodes < np.iinfo(np.int32).max else np.int64
-    matrix = sparse.csr_array((values, (rows.astype(index), cols.astype(index))), shape=(nodes, nodes))
+    by_length = np.argsort(np.bincount(rows, minlength=nodes), kind="stable")
+    places = np.empty(nodes, np.int32)
+    places[by_length] = np.arange(nodes)
+    matrix = sparse.csr_array(
+        (values, (places[rows].astype(index, copy=False), cols.astype(index, copy=False))), shape=(nodes, nodes)
+    )
     matrix.sum_duplicates()
-    return JoinedBase(matrix, phrases, passages)
+    return JoinedBase(matrix, places, phrases, passages)
 
 
 joined_bases = _JoinedCache()

@@ -68,12 +68,6 @@ class QuantisedGroups:
                 self._maker = in_background(lambda: self._make(rows, blocks), "groups")
             return [group for group in self._made if group.first < rows]
 
-    def wait(self) -> None:
-        """Waits until the groups that are being made are finished."""
-        maker = self._maker
-        if maker is not None:
-            maker.join()
-
     def _make(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> None:
         try:
             coded = blocks(rows // MIN_GROUP_ROWS * MIN_GROUP_ROWS)

@@ -81,8 +81,11 @@ PROJECTED_STEP = 1024
 SKETCHED_AT_ONCE = 128
 """Vectors sketched at a time, so that intermediate results stay in the processor's cache."""
 
-COMPARED_AT_ONCE = 4096
+COMPARED_AT_ONCE = 1024
 """Pairs whose hashes are compared at a time."""
+
+VALUES_AT_ONCE = 65536
+"""Values of bands computed at a time, so that they stay in the processor's cache."""
 
 Sketches = NDArray[np.uint64]
 
@@ -166,9 +169,9 @@ def tag_of_band(band: int | NDArray[Any]) -> Any:
     return band * 7 % TAGS
 
 
-def hashes_of_band(band: int) -> tuple[int, int, int]:
-    """Returns the hashes of a band. Any two bands differ in at least two hashes, the first 96 bands in all three. The hashes
-    are of three parts, because hashes of one part are equal together too often."""
+def hashes_of_band(band: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Returns the first, second and third hash of each band. Any two bands differ in at least two hashes, the first 96 bands in
+    all three. The hashes are of three parts, because hashes of one part are equal together too often."""
     third = HASHES // BAND_HASHES
     shift, number = divmod(band, third)
     return number, third + (number + 1 + shift) % third, 2 * third + (number + 11 - shift) % third
@@ -209,14 +212,16 @@ def hashes(sketches: Sketches) -> NDArray[np.uint8]:
 
 def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
     """Returns the values of each sketch's first `count` bands, shape (count, len(sketches)). Equal values share the band."""
-    columns = np.ascontiguousarray(hashes(sketches).T)
+    columns, every = np.ascontiguousarray(hashes(sketches).T), np.arange(count)
     out = np.empty((count, len(sketches)), np.int32)
-    for band in range(count):
-        first, *others = hashes_of_band(band)
-        out[band] = columns[first]
+    together = max(1, VALUES_AT_ONCE // max(len(sketches), 1))
+    for start in range(0, count, together):
+        part = slice(start, start + together)
+        first, *others = hashes_of_band(every[part])
+        out[part] = columns[first]
         for other in others:
-            out[band] <<= HASH_BITS
-            out[band] |= columns[other]
+            out[part] <<= HASH_BITS
+            out[part] |= columns[other]
     return out
 
 
@@ -237,20 +242,14 @@ def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Returns which pairs (a[i], b[i]) share all hashes of a band and are near in its tag, shape (n,)."""
-    shared, count = np.ones(len(a), np.bool_), bands(threshold)
-    for start in range(0, len(a) if count else 0, COMPARED_AT_ONCE):
+    shared, every = np.ones(len(a), np.bool_), np.arange(bands(threshold))
+    first, *others = hashes_of_band(every)
+    for start in range(0, len(a) if len(every) else 0, COMPARED_AT_ONCE):
         part = slice(start, start + COMPARED_AT_ONCE)
-        in_tag = np.bitwise_count(tags(a[part] ^ b[part])) <= farthest(threshold, TAG_BITS, TAG_SIGMAS)
-        shared[part] = _share_band(hashes(a[part]) == hashes(b[part]), in_tag, count)
+        equal = np.ascontiguousarray((hashes(a[part]) == hashes(b[part])).T)
+        apart = np.ascontiguousarray(np.bitwise_count(tags(a[part] ^ b[part])).T)
+        met = (apart <= farthest(threshold, TAG_BITS, TAG_SIGMAS))[tag_of_band(every)] & equal[first]
+        for other in others:
+            met &= equal[other]
+        shared[part] = met.any(axis=0)
     return shared
-
-
-def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-    """Returns which pairs share one of `count` bands. `equal`: which hashes are equal, shape (n, HASHES); `in_tag`: which tags
-    are near, shape (n, TAGS)."""
-    by_hash, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
-    found = np.zeros(len(equal), np.bool_)
-    for band in range(count):
-        first, second, third = hashes_of_band(band)
-        found |= by_hash[first] & by_hash[second] & by_hash[third] & by_tag[tag_of_band(band)]
-    return found

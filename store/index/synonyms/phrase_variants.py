@@ -7,7 +7,6 @@ cosine. It depends neither on other phrases nor on the order of arrival.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -112,11 +111,20 @@ def are_variants(one: str, other: str) -> bool:
     left, right = _words(one), _words(other)
     if left == right:
         return True
-    lefts, rights = list((Counter(left) - Counter(right)).elements()), list((Counter(right) - Counter(left)).elements())
+    lefts, rights = _without(left, right), _without(right, left)
     if len(lefts) == len(rights):
         # Forms of one word sort alike, so the pairs do not depend on which phrase comes first.
         return all(map(_same_word, sorted(lefts), sorted(rights)))
     return _same_joined(one, other) or _is_initials(one, other) or _is_initials(other, one)
+
+
+def _without(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
+    """Returns the words without one occurrence of each of `others`."""
+    left = list(words)
+    for word in others:
+        if word in left:
+            left.remove(word)
+    return left
 
 
 @lru_cache(1 << 16)

@@ -207,10 +207,6 @@ class SketchIndex(Part, Foldable):
         """Returns the bands for a search."""
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
 
-    def wait_until_paged_in(self) -> None:
-        """Waits until all bands that were searched are in memory."""
-        self._pager.wait()
-
     def candidates(
         self,
         sketches: Callable[[NDArray[np.int64]], Sketches],

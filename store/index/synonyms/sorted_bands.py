@@ -159,16 +159,14 @@ def places(counts: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
     return np.flatnonzero(small)[:-added]
 
 
-def sort(sketches: Sketches, bands: int, first: int = 0, storage: ArrayStorage = IN_MEMORY) -> SortedBands:
-    """Returns a run of the rows of `sketches`, numbered from `first` on, with the first `bands` bands, made in `storage`."""
-    return _joined(list(_sorted_pieces(sketches, bands, first, storage)), storage)
-
-
 def sort_behind(
     runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
     """Returns `runs` and the rows after them (sketches `behind`): sorted, and joined with the runs that are not long enough to
-    stay separate. Reads its arguments only, so it may run concurrently."""
+    stay separate.
+
+    `bands`: number of bands. `storage`: where new runs are made. Reads its arguments only, so it may run concurrently.
+    """
     left = list(runs)
     begin = first = left[-1].end if left else 0
     joined: list[SortedBands] = []

@@ -109,10 +109,6 @@ class VectorCodes:
         """Starts paging all codes into memory in the background."""
         self._pager.bring(tuple(self._blocks))
 
-    def wait_until_paged_in(self) -> None:
-        """Waits until the codes present at the last `page_in` are in memory."""
-        self._pager.wait()
-
     @property
     def bytes(self) -> int:
         return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)

@@ -131,11 +131,6 @@ class VectorsView:
 
         return self._groups.made(self.n, coded)
 
-    def wait_for_groups(self) -> None:
-        """Waits until all possible groups are finished."""
-        self.groups()
-        self._groups.wait()
-
     def sample(self, living: int) -> SampledRows:
         """Returns the sample of the rows for `living` living rows: `store.index.quantised.sample`."""
         return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
@@ -295,10 +290,6 @@ class Vectors(Part):
             sum(block.bytes if isinstance(block, RowSubset) else block.nbytes for block in self._blocks)
             + self._codes.bytes
         )
-
-    def wait_until_paged_in(self) -> None:
-        """Waits until the codes that are being paged in are in memory."""
-        self._codes.wait_until_paged_in()
 
     def copy(self) -> "Vectors":
         """Returns a matrix of the present vectors that shares the blocks. Nothing may be appended to it."""

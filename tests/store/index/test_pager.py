@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import store.index.pager
 from store.index.file_arrays import map_file, page_in
 from store.index.pager import Pager
+from store.index.parallel import wait_for_background
 from store.index.part import PartWriter
 from store.index.vectors import matrix
 from store.index.vectors.codes import CodedBlock
@@ -43,7 +44,7 @@ def test_each_part_is_brought_in_once(tmp_path: Path, monkeypatch: pytest.Monkey
     pager.bring([first])
     pager.bring([first])
     pager.bring([first, second])
-    pager.wait()
+    wait_for_background()
     assert brought == [ROWS, ROWS + 1]
     assert resident_share(first.file) == resident_share(second.file) == 1.0
 
@@ -52,14 +53,14 @@ def test_a_part_that_came_back_is_brought_in_again(tmp_path: Path) -> None:
     pager, first, second = Pager("parts"), Part(tmp_path / "first.npy"), Part(tmp_path / "second.npy")
     for parts in ([first], [second], [first]):
         pager.bring(parts)
-    pager.wait()
+    wait_for_background()
     assert pager._brought == {first}
 
 
 def test_a_part_that_is_forgotten_is_held_no_more(tmp_path: Path) -> None:
     pager, part = Pager("parts"), Part(tmp_path / "part.npy")
     pager.bring([part])
-    pager.wait()
+    wait_for_background()
     held = weakref.ref(part.array)
     pager.forget(part)
     del part
@@ -70,7 +71,7 @@ def test_a_part_that_is_forgotten_is_held_no_more(tmp_path: Path) -> None:
 def test_nothing_of_a_file_starts_no_thread() -> None:
     pager = Pager("parts")
     pager.bring([CodedBlock(np.ones((3, DIM), np.int8), np.ones(3, np.float32))])
-    pager.wait()
+    wait_for_background()
     assert pager._thread is None
 
 
@@ -88,5 +89,5 @@ def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(
     (codes,) = tmp_path.glob("made-codes-*")
     assert resident_share(codes) < 1.0
     saved.view().page_in_codes()
-    saved.wait_until_paged_in()
+    wait_for_background()
     assert resident_share(codes) == 1.0

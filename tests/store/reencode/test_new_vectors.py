@@ -72,10 +72,11 @@ def test_a_crash_costs_only_vectors_and_makes_none_wrong(
     found.close()
     file = folder / FOLDER / VECTORS
     content = bytearray(file.read_bytes())
+    record_bytes = len(content) // 10
     content[flipped % len(content)] ^= 1
     file.write_bytes(bytes(content[:cut]) + bytes(zeros))
     found = NewVectors(folder, TARGET)
-    whole = min(cut, flipped % len(content)) // found.record_bytes
+    whole = min(cut, flipped % len(content)) // record_bytes
     assert len(found) == whole
     assert (found.take(keys(0, whole)) == expected[:whole]).all()
     lacking = [keys(0, 10)[place] for place in found.lacking(keys(0, 10))]

@@ -6,6 +6,7 @@ import pytest
 import memory.retrieval.linking.compared_rows
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
+from store.index.parallel import wait_for_background
 from store.index.quantised.groups import MIN_GROUP_ROWS
 from store.index.quantised.sample import Moments
 from store.index.vectors.matrix import Vectors
@@ -34,7 +35,8 @@ def view(rows):
     vectors = Vectors(DIM)
     vectors.extend(rows)
     found = vectors.view()
-    found.wait_for_groups()
+    found.groups()
+    wait_for_background()
     return found
 
 
@@ -65,7 +67,8 @@ def test_groups_grow_together_as_rows_arrive(rows) -> None:
     for count in range(1, 8):
         vectors.extend(rows[vectors.n : count * MIN_GROUP_ROWS + BEHIND])
         view = vectors.view()
-        view.wait_for_groups()
+        view.groups()
+        wait_for_background()
         earlier.append(view)
         # One for each bit of the number, the largest first: 1; 2; 2 and 1; 4; 4 and 1 ...
         sizes = [1 << bit for bit in (2, 1, 0) if count >> bit & 1]

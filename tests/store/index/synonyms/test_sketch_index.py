@@ -8,6 +8,7 @@ import pytest
 import store.index.synonyms.sketch_index as sketch_index
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.file_arrays import map_file
+from store.index.parallel import wait_for_background
 from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays, sort_behind
@@ -81,7 +82,7 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
 
     def search():
         list(index.candidates(lambda rows: sketches[rows], np.arange(1), np.ones(ROWS, np.bool_), THRESHOLD))
-        index.wait_until_paged_in()
+        wait_for_background()
 
     index = SketchIndex(THRESHOLD, Vectors(64))
     index.append(sketches)

@@ -1,5 +1,6 @@
 """Sorted bands: what a look finds is what comparing with every row finds, and runs are joined to what sorting all gives."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.synonyms.lsh import BAND_BITS, TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
-from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, places, sort, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, places, sort_behind
 
 THRESHOLD = 0.8
 BANDS = 100
@@ -42,7 +43,8 @@ def due(sketches, asked, first, end):
 def assert_looks_find_all(n, together):
     """Compares what looks in so many bands `together` find among `n` rows with what is due."""
     sketches = sketches_of(n + 30)
-    run, asked = sort(sketches[30:], BANDS, first=30), np.arange(0, n, max(1, n // 40))
+    [run] = sort_behind((), sketches[30:], BANDS)
+    run, asked = replace(run, first=30), np.arange(0, n, max(1, n // 40))
     values, asked_tags = band_values(sketches[asked], BANDS), tags(sketches[asked])
     expected = due(sketches, asked, 30, n + 30)
     for begin in range(0, BANDS, together):
@@ -75,7 +77,8 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
     asked = sketches[:5]
     looked_up = BandLookup.of(band_values(asked, BANDS), tags(asked), range(BANDS))
-    assert None in list(sort(sketches, BANDS).near(looked_up, THRESHOLD))
+    [run] = sort_behind((), sketches, BANDS)
+    assert None in list(run.near(looked_up, THRESHOLD))
 
 
 @settings(deadline=None, max_examples=10)
@@ -94,7 +97,7 @@ def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(l
             for run in runs:
                 if run in before:
                     continue
-                whole = sort(sketches[run.first : run.end], BANDS, run.first)
+                [whole] = sort_behind((), sketches[run.first : run.end], BANDS)
                 for name, array in whole.arrays().items():
                     assert np.array_equal(run.arrays()[name], array), name
         assert sort_behind(runs, sketches[:0], BANDS) == runs
