@@ -13,6 +13,9 @@ import pytest
 
 import daemon  # noqa: F401 - before numpy, which then computes in one thread, as in hippod
 from tests.process_guard import MARKERS, processes_allowed
+from tests.temporary_folder import use_memory
+
+use_memory()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
