@@ -13,6 +13,9 @@ import pytest
 
 import daemon  # noqa: F401 - before numpy, which then computes in one thread, as in hippod
 from tests.process_guard import MARKERS, processes_allowed
+from tests.temporary_folder import use_memory
+
+use_memory()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
@@ -24,32 +27,43 @@ hypothesis.settings.register_profile("hippod", deadline=None)
 hypothesis.settings.load_profile("hippod")
 
 LONGEST = (
-    "memory/llm/failures/test_server_failures.py",
-    "e2e/test_crash.py",
     "consumers/kafka/test_feed.py",
     "store/maintenance/test_retention.py",
-    "systemd/test_watchdog.py",
-    "store/scope/test_scoped_memory.py",
     "consumers/kafka/test_faults.py",
-    "daemon/api/conformance/test_conformance.py",
-    "e2e/test_start_and_reload.py",
-    "store/test_order_independence.py",
-    "fuzz/test_fuzz.py",
-    "e2e/test_scopes.py",
-    "daemon/parser_pool/test_pool.py",
-    "e2e/test_documents.py",
-    "daemon/mcp/test_clients.py",
-    "store/index/synonyms/test_crowding.py",
-    "consumers/kafka/test_worker.py",
-    "e2e/security/test_poisoning.py",
-    "e2e/security/test_ownership.py",
     "store/test_histories.py",
-    "memory/llm/test_client.py",
-    "e2e/test_reencode.py",
-    "e2e/security/test_files.py",
+    "e2e/test_crash.py",
     "memory/retrieval/test_reference.py",
-    "e2e/drives/test_followed_folder.py",
+    "memory/llm/failures/test_server_failures.py",
+    "store/checkpoint/test_restore_index.py",
+    "store/backup/test_local.py",
+    "systemd/test_slim.py",
+    "e2e/test_start_and_reload.py",
+    "consumers/kafka/test_worker.py",
     "daemon/page/test_browser.py",
+    "store/scope/test_scoped_memory.py",
+    "memory/answering/working_memory/test_model_failures.py",
+    "store/index/synonyms/test_crowding.py",
+    "memory/llm/test_client.py",
+    "e2e/test_without_extras.py",
+    "e2e/security/test_files.py",
+    "daemon/api/conformance/test_conformance.py",
+    "e2e/security/test_past_rights.py",
+    "consumers/parsing/programs/test_conservation_of_converted_files.py",
+    "e2e/security/test_fairness.py",
+    "store/log/test_interrupted_upgrade.py",
+    "e2e/test_scopes.py",
+    "store/log/test_changes.py",
+    "systemd/test_watchdog.py",
+    "e2e/drives/test_pages.py",
+    "e2e/test_documents.py",
+    "daemon/api/test_tcp.py",
+    "e2e/security/test_extraction_ownership.py",
+    "daemon/parser_pool/test_pool.py",
+    "memory/encoder/test_minilm.py",
+    "store/backup/test_remote.py",
+    "store/reencode/test_switch_encoder.py",
+    "fuzz/test_fuzz.py",
+    "daemon/doctor/test_doctor.py",
 )
 """Modules that take longest, in the order in which they begin: those that wait alternate with those that compute."""
 

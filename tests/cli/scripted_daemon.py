@@ -1,4 +1,4 @@
-"""A daemon that says what a test tells it to, over a real Unix socket, and hippoctl as a real process."""
+"""A daemon that gives scripted answers over a real Unix socket, and hippoctl as a real process."""
 
 import io
 import json
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.command_line import run
+from tests.e2e.preloaded_start import HIPPOCTL
+from tests.e2e.real_hippod import Ran, run_preloaded
 
 
 @dataclass(frozen=True)
@@ -146,34 +148,17 @@ def serving() -> Iterator[Scripted]:
 
 
 @dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """stdout as exactly one JSON document."""
-        return json.loads(self.out)
-
-
-@dataclass(frozen=True)
 class Shell:
-    """Runs hippoctl in `cwd`, with no configuration but what a test writes."""
+    """Runs hippoctl in `cwd`, with no configuration but what a test writes.
+
+    A call forks a process that has imported hippoctl, and to which file permissions apply. `start` starts Python anew.
+    """
 
     cwd: Path
     environ: dict[str, str]
 
-    def __call__(self, *arguments: str, stdin: bytes | None = None, **environ: str) -> Ended:
-        done = subprocess.run(
-            self.command(*arguments),
-            input=b"" if stdin is None else stdin,
-            capture_output=True,
-            cwd=self.cwd,
-            env=self.environ | environ,
-            timeout=60,
-        )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def __call__(self, *arguments: str, stdin: bytes | None = None, **environ: str) -> Ran:
+        return run_preloaded(HIPPOCTL, self.cwd, arguments, self.environ | environ, stdin or b"", timeout_s=60)
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "cli.main", *arguments]
@@ -185,7 +170,7 @@ class Shell:
 class Here(Shell):
     """Runs hippoctl in this process, with streams of bytes as a process has them."""
 
-    def __call__(self, *arguments: str, stdin: bytes | None = None, **environ: str) -> Ended:
+    def __call__(self, *arguments: str, stdin: bytes | None = None, **environ: str) -> Ran:
         assert not environ
         given = sys.stdin, sys.stdout, sys.stderr
         sys.stdin = io.TextIOWrapper(io.BytesIO(stdin or b""))
@@ -195,4 +180,4 @@ class Here(Shell):
         finally:
             sys.stdin, sys.stdout, sys.stderr = given
         written, told = (stream.detach().getvalue().decode() for stream in (out, err))
-        return Ended(code, written, told)
+        return Ran(code, written, told)

@@ -2,16 +2,16 @@
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
 from tests.cli.scripted_daemon import Shell
+from tests.e2e.preloaded_start import HIPPOD, Preloaded
+from tests.e2e.real_hippod import NO_PRIVILEGE, until
 
 pytestmark = pytest.mark.daemon
 
@@ -40,20 +40,15 @@ def real(hippoctl: Shell, tmp_path: Path) -> Iterator[Shell]:
     (tmp_path / "drive/tollmin.md").write_text("# Tollmin\n\nTollmin lies on the river Sorrel.\n")
     environ = {key: value for key, value in hippoctl.environ.items() if key != "HIPPOD_SOCKET"}
     shell = replace(hippoctl, environ=environ)
-    command = [sys.executable, "-m", "daemon.main", "--config", "config.toml"]
-    with (
-        (tmp_path / "log").open("wb") as log,
-        subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=log) as daemon,
-    ):
-        try:
-            deadline = monotonic() + 90
-            while not socket.exists() and daemon.poll() is None and monotonic() < deadline:
-                sleep(0.05)
-            assert socket.exists(), (tmp_path / "log").read_text()
-            yield shell
-        finally:
-            daemon.send_signal(signal.SIGTERM)
-            daemon.wait(60)
+    log = tmp_path / "log"
+    daemon = Preloaded(HIPPOD, ["--config", "config.toml"], environ, tmp_path, log, NO_PRIVILEGE)
+    try:
+        until(lambda: socket.exists() or daemon.poll() is not None, "hippod has a socket")
+        assert socket.exists(), log.read_text()
+        yield shell
+    finally:
+        daemon.terminate()
+        daemon.wait(60)
 
 
 def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path) -> None:
@@ -109,29 +104,22 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
     assert failing == []
 
 
-def test_watch_tells_of_what_happens(real: Shell) -> None:
+def test_watch_tells_of_what_happens(real: Shell, tmp_path: Path) -> None:
     real("wait", "--timeout", "60")
-    with real.start("watch", "--json", stdout=subprocess.PIPE) as watch:
+    printed, numbers = tmp_path / "events", count()
+
+    def indexed() -> list[dict[str, str]]:
+        # A note that is added before the stream is open is not in it; a later one is.
+        number = next(numbers)
+        real("add", "-", stdin=json.dumps({"id": f"n{number}", "text": f"Note {number} on the river."}).encode())
+        real("wait", "--timeout", "30")
+        events = [json.loads(line) for line in printed.read_text().split("\n")[:-1]]
+        return [event for event in events if event["event"] == "indexed"]
+
+    with printed.open("wb") as stream, real.start("watch", "--json", stdout=stream) as watch:
         try:
-            assert watch.stdout is not None
-            number, deadline = 0, monotonic() + 60
-            seen: list[str] = []
-            # The first lines may be added before the stream is open; one that is added while it is must be told of.
-            while "indexed" not in seen and monotonic() < deadline:
-                number += 1
-                real(
-                    "add", "-", stdin=json.dumps({"id": f"n{number}", "text": f"Note {number} on the river."}).encode()
-                )
-                real("wait", "--timeout", "30")
-                if number == 1:
-                    continue
-                while line := watch.stdout.readline():
-                    event = json.loads(line)
-                    seen.append(event["event"])
-                    if event["event"] == "indexed":
-                        assert event["uri"].startswith("added:n") and event["time"]
-                        break
+            event = until(indexed, "an event of an added note is printed", 60)[0]
         finally:
             watch.send_signal(signal.SIGINT)
-    assert "indexed" in seen
+    assert event["uri"].startswith("added:n") and event["time"]
     assert watch.returncode == 130

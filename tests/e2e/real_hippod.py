@@ -90,16 +90,22 @@ class Ran:
 
 def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
     """Runs `hippod` to its end: for starts that fail or must fail."""
-    return _run(HIPPOD, home, arguments, clean_environment(home) | dict(env or {}), "", timeout_s)
+    return run_preloaded(HIPPOD, home, arguments, clean_environment(home) | dict(env or {}), timeout_s=timeout_s)
 
 
-def _run(
-    program: str, home: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: str, timeout_s: float
+def run_preloaded(
+    program: str,
+    cwd: Path,
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    timeout_s: float = PATIENCE_S,
 ) -> Ran:
+    """Runs HIPPOD or HIPPOCTL to its end."""
     with tempfile.TemporaryDirectory(prefix="hd-") as said:
         out, err, given = (Path(said) / name for name in ("out", "err", "in"))
-        given.write_bytes(stdin.encode())
-        running = Preloaded(program, arguments, env, home, err, NO_PRIVILEGE, out, given)
+        given.write_bytes(stdin)
+        running = Preloaded(program, arguments, env, cwd, err, NO_PRIVILEGE, out, given)
         try:
             code = running.wait(timeout_s)
         finally:
@@ -259,7 +265,7 @@ class Daemon:
     def ctl(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S + 30) -> Ran:
         """Runs the real hippoctl."""
         given = ["--socket", str(self.socket), *map(str, arguments)]
-        return _run(HIPPOCTL, self.home, given, clean_environment(self.home), stdin, timeout_s)
+        return run_preloaded(HIPPOCTL, self.home, given, clean_environment(self.home), stdin.encode(), timeout_s)
 
     def ctl_json(self, *arguments: str | Path, stdin: str = "") -> Json:
         """Returns hippoctl's output with --json; fails if it fails."""

@@ -44,8 +44,6 @@ DIM = 32
 """Enough for phrases of different worlds to be far from each other."""
 
 RULE = SynonymRule(oracle.THRESHOLD, variants=False)
-MEMORY_FOLDER = Path("/dev/shm")
-"""The fastest folder: nothing here concerns power losses."""
 
 URIS = "abc"
 TEXTS = 5
@@ -442,11 +440,7 @@ def small_sizes(slice_rows):
 
 def failure(steps: Script) -> str | None:
     """Runs a script in a separate folder; returns the violated condition, or None."""
-    place = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
-    with (
-        small_sizes(2 + len(_worlds(steps))),
-        tempfile.TemporaryDirectory(prefix="hippod-history-", dir=place) as folder,
-    ):
+    with small_sizes(2 + len(_worlds(steps))), tempfile.TemporaryDirectory(prefix="hippod-history-") as folder:
         life = None
         try:
             life = Life(Path(folder))

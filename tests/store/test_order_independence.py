@@ -27,9 +27,6 @@ from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, links_of, open_store, reading
 
-MEMORY = Path("/dev/shm")
-"""The fastest folder: nothing here concerns power losses."""
-
 TEXTS = [f"text {i}" for i in range(9)]
 
 phrase = st.sampled_from([*PHRASES, *HOSTILE, *NUMBERED])
@@ -51,7 +48,7 @@ label = st.sampled_from(LABELS)
 @cache
 def empty():
     """Returns a store without documents: creating one takes as long as ten commits, copying it does not."""
-    folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="hippod-test-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     open_store(folder).close()
     return folder
@@ -102,7 +99,7 @@ def check_memory(memory, documents, versions, labels):
 class MemoryMachine(RuleBasedStateMachine):
     @initialize()
     def open(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.folder = Path(tempfile.mkdtemp(prefix="hippod-test-"))
         shutil.copytree(empty(), self.folder, dirs_exist_ok=True)
         self.documents = {}
         self.labels = {}

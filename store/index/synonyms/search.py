@@ -35,6 +35,9 @@ ROUGHLY_COMPARED_PAIRS = 4_096
 GATHERED_PAIRS = 1 << 18
 """Candidate pairs gathered before they are compared: 4 MB."""
 
+KEPT_SKETCHES = 4_096
+"""Maximum number of query phrases whose sketches are kept: 3 MB."""
+
 TILE = (256, 8192)
 """Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
 
@@ -106,7 +109,8 @@ def similar(
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
-    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, pair_rule)
+    asked_sketches = _RecentSketches(sketches_of)
+    comparison = _Comparison(take, vectors, sketches_of, asked_sketches, candidates, threshold, by_rule, pair_rule)
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -116,6 +120,29 @@ def similar(
             kept = np.flatnonzero(scores)
             if len(kept):
                 yield left[kept], right[kept], scores[kept].astype(np.float64)
+
+
+class _RecentSketches:
+    """Sketches of rows, kept for the next call: a query has pairs in many pieces, and its sketch takes as long as comparing ten
+    of them."""
+
+    def __init__(self, sketches_of: Callable[[Rows], Sketches]) -> None:
+        self._sketches_of = sketches_of
+        self._rows: Rows = np.empty(0, np.int64)
+        """Ascending."""
+        self._sketches: Sketches = np.empty((0, WORDS), np.uint64)
+
+    def __call__(self, rows: Rows) -> Sketches:
+        each, places = np.unique(rows, return_inverse=True)
+        missing = np.setdiff1d(each, self._rows, assume_unique=True)
+        if len(missing) and len(self._rows) + len(missing) > KEPT_SKETCHES:
+            self._rows, self._sketches, missing = self._rows[:0], self._sketches[:0], each
+        if len(missing):
+            together = np.concatenate([self._rows, missing])
+            order = np.argsort(together)
+            self._rows = together[order]
+            self._sketches = np.concatenate([self._sketches, self._sketches_of(missing)])[order]
+        return self._sketches[np.searchsorted(self._rows, each)[places]]
 
 
 def _gathered(pieces: Iterable[Candidates]) -> Iterator[Candidates]:
@@ -163,12 +190,14 @@ def _candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Parameters of one search. `take` and `sketches` return the vectors and sketches of rows; the others are those of
-    `similar`."""
+    """Parameters of one search. `take` and `sketches` return the vectors and sketches of rows; fields without a
+    docstring are those of `similar`."""
 
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
     vectors: VectorsView
     sketches: Callable[[Rows], Sketches]
+    asked_sketches: Callable[[Rows], Sketches]
+    """`sketches` for rows of queries."""
     candidates: Flags
     threshold: float
     by_rule: bool
@@ -253,7 +282,7 @@ class _Comparison:
         can = np.ones(len(ones), np.bool_)
         asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
-            can[asked] = collides(self.sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
+            can[asked] = collides(self.asked_sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
         if self.pair_rule is not None:
             for place in np.flatnonzero(can).tolist():
                 can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))

@@ -3,8 +3,6 @@
 import grp
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,17 +10,9 @@ import pytest
 from cli.doctor import server_inspection
 from tests.cli.doctor.test_doctor import by_name
 from tests.cli.sample_answers import STATUS
-from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell
-from tests.e2e.real_hippod import NO_PRIVILEGE
+from tests.cli.scripted_daemon import Here, Scripted, Shell
 
 WELL = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
-
-
-def as_another(hippoctl: Shell, *arguments: str) -> Ended:
-    """hippoctl, and the hippod that it runs, as a user to whom permissions apply."""
-    command = [sys.executable, "-c", NO_PRIVILEGE, "-m", "cli.main", *arguments]
-    done = subprocess.run(command, capture_output=True, cwd=hippoctl.cwd, env=hippoctl.environ, timeout=90)
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture
@@ -45,7 +35,7 @@ def test_a_store_that_this_user_cannot_see_is_a_warning(
         f'[store]\npath = "{shut}/store"\n[encoder]\nbackend = "hash"\n[[folder]]\npath = "drive"\n'
     )
     (tmp_path / "drive").mkdir()
-    ended = as_another(hippoctl, "--json", "doctor")
+    ended = hippoctl("--json", "doctor")
     assert ended.err == ""
     checks = by_name(ended)
     found = checks["store directory"]
@@ -63,18 +53,18 @@ def test_a_folder_or_token_that_this_user_may_not_read_is_a_warning(
     scripted.answers["GET /v1/status"] = WELL
     api = f'[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "{shut}/token"\n'
     (tmp_path / "config.toml").write_text(f'{api}[[folder]]\npath = "{shut}"\n')
-    ended = as_another(hippoctl, "--json", "doctor")
+    ended = hippoctl("--json", "doctor")
     found = by_name(ended)["configuration"]
     assert (ended.code, found["status"], "sudo hippoctl doctor" in found["hint"]) == (0, "warn", True)
     assert f"{shut}/token" in found["detail"]
     with (tmp_path / "config.toml").open("a") as file:
         file.write("[store]\npth = 1\n")
-    assert as_another(hippoctl, "--json", "doctor").code == 2
+    assert hippoctl("--json", "doctor").code == 2
 
 
 @pytest.mark.process
 def test_a_socket_in_a_directory_that_is_shut(hippoctl: Shell, shut: Path) -> None:
-    ended = as_another(hippoctl, "--json", "--socket", str(shut / "s"), "doctor")
+    ended = hippoctl("--json", "--socket", str(shut / "s"), "doctor")
     found = by_name(ended)["socket"]
     assert (ended.code, "sudo hippoctl doctor" in found["hint"]) == (3, True)
 
@@ -89,13 +79,13 @@ def test_a_socket_of_another_group_names_the_group_and_the_command_that_joins_it
         listening.listen()
         os.chown(place, 65534, grp.getgrnam("nogroup").gr_gid)
         place.chmod(0o660)
-        ended = as_another(hippoctl, "--socket", str(place), "status")
+        ended = hippoctl("--socket", str(place), "status")
         assert ended.code == 3
         assert "Join the group nogroup: `sudo usermod -aG nogroup root`, then log out and in again" in ended.err
-        doctor = by_name(as_another(hippoctl, "--json", "--socket", str(place), "doctor"))
+        doctor = by_name(hippoctl("--json", "--socket", str(place), "doctor"))
         assert "sudo usermod -aG nogroup root" in doctor["socket"]["hint"]
         place.chmod(0o600)
-        ended = as_another(hippoctl, "--socket", str(place), "status")
+        ended = hippoctl("--socket", str(place), "status")
         assert "usermod" not in ended.err, "the group may not use the socket"
         assert "with sudo" in ended.err
 

@@ -6,6 +6,7 @@ context rules at each token where 5 to 25 can apply.
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from sys import intern
 
 from memory.packaged_data import packaged_data
 
@@ -55,10 +56,23 @@ def _rule(command: str, x: str, y: str) -> _Applies:
     return rules[command]
 
 
+def _content(name: str) -> str:
+    """Returns a data file without the comment at its beginning."""
+    text = (packaged_data("textblob") / name).read_text(encoding="utf-8")
+    return text[text.rfind("\n;;;") + 1 :].partition("\n")[2]
+
+
 def _lines(name: str) -> list[list[str]]:
-    path = packaged_data("textblob") / name
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [parts for line in lines if not line.startswith(";;;") and len(parts := line.split()) > 1]
+    return [parts for line in _content(name).splitlines() if len(parts := line.split()) > 1]
+
+
+def _lexicon() -> dict[str, str]:
+    """Returns each word's most frequent tag. Every process that extracts reads these 94,000 lines, so all are split at once."""
+    content = _content("en-lexicon.txt")
+    words = content.split()
+    if len(words) != 2 * len(content.strip().splitlines()):
+        raise ValueError("a line of TextBlob's en-lexicon.txt is not a word and a tag")
+    return dict(zip(words[::2], map(intern, words[1::2]), strict=True))
 
 
 def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
@@ -96,8 +110,7 @@ class Tagger:
     """The data, read once. `tag` is deterministic and linear in the number of tokens."""
 
     def __init__(self) -> None:
-        tags: dict[str, str] = {}
-        self.lexicon = {word: tags.setdefault(tag, tag) for word, tag, *_ in _lines("en-lexicon.txt")}
+        self.lexicon = _lexicon()
         self._context: dict[str, list[tuple[int, str, _Applies]]] = {}
         for order, (before, after, command, x, *rest) in enumerate(_lines("en-context.txt")):
             self._context.setdefault(before, []).append((order, after, _rule(command, x, rest[0] if rest else "")))

@@ -114,6 +114,7 @@ def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_fact
         # As small as the memory: pieces end within a phrase's candidates.
         patched.setattr(store.index.synonyms.search, "TILE", (16, 64))
         patched.setattr(store.index.synonyms.search, "GATHERED_PAIRS", 100)
+        patched.setattr(store.index.synonyms.search, "KEPT_SKETCHES", 24)
         folder = tmp_path_factory.mktemp("hostile")
         memory, seen_crowded = open_store(folder), set()
         living: set[int] = set()
