@@ -78,7 +78,7 @@ def run(results: dict[str, Any]) -> str:
 def _add(daemon: Daemon, name: str) -> list[dict[str, Any]]:
     """Adds the set's passages to the memory. Returns its questions."""
     corpus = json.loads((DATA / name / "corpus.json").read_text("utf-8"))
-    questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
+    questions: list[dict[str, Any]] = json.loads((DATA / name / "questions.json").read_text("utf-8"))
     if name == "2wiki":
         answers = json.loads(ANSWERS.read_text("utf-8"))
         questions = [{**each, "answer": answers[each["question"]]} for each in questions if each["question"] in answers]

@@ -15,7 +15,8 @@ from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
 from memory.encoder.hashing import HashEncoder
 from tests.cli.sample_answers import LIST, STATUS
-from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell, problem
+from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
+from tests.e2e.real_hippod import Ran
 
 pytestmark = pytest.mark.daemon
 
@@ -36,7 +37,7 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def by_name(ended: Ended) -> dict[str, dict[str, str]]:
+def by_name(ended: Ran) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}
 
 

@@ -1,5 +1,7 @@
 """Groups of texts that are encoded together."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,4 +24,4 @@ def test_only_the_last_group_of_similar_lengths_is_small_and_no_group_overlaps_a
 ) -> None:
     groups = [[lengths[row] for row in rows] for rows in rows_of_similar_length(lengths, most)]
     assert all(len(rows) == most for rows in groups[:-1])
-    assert all(max(shorter) <= min(longer) for shorter, longer in zip(groups, groups[1:], strict=False))
+    assert all(max(shorter) <= min(longer) for shorter, longer in pairwise(groups))

@@ -10,7 +10,7 @@ import pytest
 from memory.encoder import make_encoder
 from memory.explain.explain import explain
 from memory.retrieval.modes import MODES
-from memory.retrieval.pagerank.chebyshev import pagerank
+from memory.retrieval.pagerank.chebyshev import pagerank_reordered
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -55,7 +55,7 @@ def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mo
         for node in np.flatnonzero(result.walk.reset).tolist():
             only = np.zeros(len(result.walk.reset))
             only[node] = result.walk.reset[node]
-            ranks = pagerank(result.walk.graph, result.walk.graph.degrees, only, result.walk.damping)
+            ranks = pagerank_reordered(result.walk.graph.inside, only, result.walk.damping)
             # A restart at a node without edges stays there, which scales its PageRank: undone here.
             spread = 1.0 if result.walk.graph.degrees[node] > 0 else 1.0 - result.walk.damping
             alone[node] = ranks * spread * result.walk.reset[node] / whole
