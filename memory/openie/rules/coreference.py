@@ -1,5 +1,6 @@
 """The topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -145,6 +146,8 @@ class Coreference:
             self.name = base
         self.full_title = normalise_phrase(full)
         self.title = normalise_phrase(self.name)
+        self.is_common = bool(self.title) and bool(re.search(rf"\b{re.escape(self.title)}s?\b", text))
+        """Whether the text writes the title in small letters: "Column Break" is no name whose parts "the" would mean."""
         self.is_generic = bool(title.strip()) and not self.title
         """Whether the title is a heading without a name, such as "Example"."""
         document, kind = plain_title(title.split(_JOIN)[0])

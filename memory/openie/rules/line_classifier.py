@@ -137,7 +137,7 @@ def _pair(line: str) -> tuple[str, str] | None:
         not value
         or not words
         or len(words) > 4
-        or any(mark in key for mark in '.,;()"“<>→')
+        or any(mark in key for mark in '.,;()"“<>→›')
         or not words[0][0].isalnum()
     ):
         return None

@@ -1,5 +1,6 @@
 """Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
 
+import re
 from collections.abc import Sequence
 from unicodedata import category
 
@@ -16,13 +17,25 @@ _NAMING = word_set(
 _IDENTIFYING = frozenset({"name", "title"})
 _ARTICLES = ("a ", "an ", "the ")
 _TELLING = frozenset({"description", "purpose", "meaning"})
+_QUALITIES = word_set("type typ tipo тип タイプ 类型 format default required mandatory")
+"""Columns that never name a row's subject."""
+_REFERENCES = ("see ", "refer to ", "siehe ", "voir ", "véase ", "см ", "参见", "参阅", "请参阅")
+_REFERENCE_ENDS = ("を参照", "を参照してください")
+_UNNAMED_KEY = re.compile(r"\s\+\s*[^\w\s+]*$|(?<!\+)\+[^\w\s+]+$")
+"""The end of a shortcut whose key is a symbol: "Cmd + ;", but not "C++" or "Disney+"."""
+_PUNCTUATION = frozenset("'\"‘’“”,;.:/()-–、，（）「」")
+_SHORT = 4
+"""Maximum number of characters of a value whose symbols belong to it: "C#", "R$"."""
+_NUMBER = re.compile(r"[\W\d]+")
 _MAX_VALUE = 10
 """Maximum number of words of a value; a longer value is read as prose."""
 
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
     """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
-    the first column repeats itself."""
+    the first column repeats itself. A lone row that names no subject is left out."""
+    if len(rows) == 1 and sum(normalise_phrase(key) in _QUALITIES for key, _ in rows[0]) > 1:
+        return []  # "type: integer; default: 0" is about what a heading names
     columns = min(map(len, rows), default=0)
     for column in range(columns if len({row[0][1] for row in rows}) < len(rows) else 0):
         values = {row[column][1] for row in rows}
@@ -44,6 +57,8 @@ def read_record(
     only mentions the subject of a row (`is_row`), because the column's name does not relate the two. A title that names no
     topic is the subject of a record only if the record opens the document (`about_document`), as the header of a mail does.
     """
+    if _only_counts(fields):
+        return
     coref = found.coref
     subject = coref.title
     rest = list(fields)
@@ -61,14 +76,16 @@ def read_record(
             found.add_name(subject)
             if first_key and keys & _NAMING and not is_row and not coref.strict:
                 found.add_triple(coref.title, first_key, subject)
+        elif is_row and not (named.isdigit() and any(says(normalise_phrase(value)) for _, value in fields)):
+            return  # about a whole sentence, or of numbers alone
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
         return
     if coref.strict and subject == coref.title and (coref.document_title or not about_document):
         return
     for key, value in rest:
-        if key.startswith(_ARTICLES):
-            continue  # a table without a header: its first row is none
+        if key.startswith(_ARTICLES) or (len(key) == 1 and key.isascii()):
+            continue  # a table without a header, whose first row is none, or a column that a letter stands for
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
             parse_sentences(split_sentences(value), found)
@@ -78,7 +95,7 @@ def read_record(
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
             column = normalise_phrase(key)
-            if not phrase or phrase.startswith("see ") or (column in _TELLING and is_tautology(subject, phrase)):
+            if not phrase or _is_reference(phrase) or (column in _TELLING and is_tautology(subject, phrase)):
                 continue
             if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
                 if key:
@@ -87,8 +104,23 @@ def read_record(
                     found.add_mention(subject, phrase)
 
 
+def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
+    """Whether the columns have no names but numbers of one word: "Button 1", "Button 2"."""
+    words = {_NUMBER.sub("", key) for key, _ in fields}
+    return len(fields) > 1 and len(words) == 1 and words != {""} and len({key for key, _ in fields}) > 1
+
+
+def _is_reference(phrase: str) -> bool:
+    """Whether a value only says where to read on."""
+    return phrase.startswith(_REFERENCES) or phrase.endswith(_REFERENCE_ENDS)
+
+
 def _has_symbol(value: str) -> bool:
-    """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←"."""
+    """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←", "Cmd + ;", "*** *** or"."""
+    visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
+    mostly_symbols = len(visible) > _SHORT and sum(map(str.isalnum, visible)) * 2 <= len(visible)
+    if mostly_symbols or _UNNAMED_KEY.search(value):
+        return True
     return not value.isascii() and any(category(char) in ("So", "Sm") for char in value if not char.isascii())
 
 

@@ -20,6 +20,10 @@ LISTS = frozenset(
     | {"list of figures", "see also", "related links", "previous topic", "next topic", "this page", "quick search"}
 )
 """Headings of lists of items that are described elsewhere."""
+_INDEX = re.compile(
+    r"(?:concept|general|alphabetical|subject|author|function|variable|command|option|keyword)s?(?: and \w+)* index"
+)
+_OF_MANUAL = frozenset({"manual", "documentation", "docs", "version", "reference", "handbook"})
 _MARKS = "¶§#"
 _DASHES = (" — ", " -- ", " | ", " :: ", " · ")
 _README = re.compile(r"README:? +| +README\b:?")
@@ -47,7 +51,13 @@ def plain_title(title: str) -> tuple[str, str]:
 def is_contents(title: str) -> bool:
     """Returns whether a passage's last heading announces a list of items described elsewhere, whose phrases would connect
     everything with everything."""
-    return plain_title(title.rpartition(" › ")[2])[0].lower() in LISTS
+    name = re.sub(r"^appendix [a-z\d]+ ", "", plain_title(title.rpartition(" › ")[2])[0].lower())
+    return name in LISTS or bool(_INDEX.fullmatch(name))
+
+
+def names_manual(qualifier: str) -> bool:
+    """Returns whether the brackets in a page's title say which manual or version it belongs to: "Mailbox (GNU Manual)"."""
+    return not _OF_MANUAL.isdisjoint(qualifier.lower().replace("(", " ").split())
 
 
 def _is_site(part: str) -> bool:

@@ -2,6 +2,7 @@
 
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.languages.non_terms import NON_TERMS
+from memory.openie.rules.titles import names_manual
 from memory.openie.rules.triple_filter import (
     is_malformed,
     is_of_another_clause,
@@ -11,6 +12,7 @@ from memory.openie.rules.triple_filter import (
     is_tautology,
     is_vague,
     may_be_noun,
+    names_nothing,
     states_outright,
 )
 from memory.phrase_normalisation import normalise_phrase
@@ -93,7 +95,7 @@ class TripleCollector:
                 self.add_mention(title, coref.document_name)
             return
         if not coref.strict:
-            is_ending = coref.qualifier.startswith(".")  # "Import notes (.zip)"
+            is_ending = coref.qualifier.startswith(".") or names_manual(coref.qualifier)  # "Import notes (.zip)"
             if coref.qualifier and not is_ending:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
             if not is_ending:
@@ -113,7 +115,8 @@ class TripleCollector:
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
         if not known and predicate not in _BE:
             return False
-        return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
+        named = subject in self.names and not names_nothing(subject)  # "Example for"
+        return " " in subject or subject[0].isdigit() or named or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
         """Returns whether the statement is specific enough to recur: about a name, or between phrases next to each other."""

@@ -131,3 +131,67 @@ def test_a_file_s_ending_says_nothing_about_the_title() -> None:
 def test_what_is_quoted_in_english_is_not_about_a_title_in_another_language() -> None:
     french = "Pour lier un bloc dans une note, il faut ajouter un identifiant à la fin du bloc que vous voulez citer."
     assert not _statements("Lier un bloc dans une note", f"{french}\n\nThis is the tale of Gemmy from Oslo.")
+
+
+def test_items_of_a_long_list_do_not_describe_each_other() -> None:
+    text = "Each split of Redbird has an amount, a Memo, a pointer to the parent, a flag, and a frame."
+    assert not [triple for triple in _statements("Redbird Glossary", text) if triple[1].startswith("is")]
+
+
+def test_the_end_of_a_sentence_that_is_cut_has_no_subject() -> None:
+    authors = ", ".join(f"{name} Ek ({year})" for name in ("Ann", "Bo", "Carl", "Ida") for year in range(2001, 2009))
+    found = _statements("socket(2) Manual", f"This document is written by {authors} and is released under the GPL2.")
+    assert not [triple for triple in found if triple[2] == "gpl2"]
+
+
+def test_a_quantity_or_an_infinitive_is_not_the_title() -> None:
+    text = "Redbird Statements affect features of Oslo. However, some also affect main queues, which are large."
+    assert "main queues" not in {object_ for _, _, object_ in _statements("Redbird Statements", text)}
+    assert not _statements("Redbird Statements", "It is easiest to see in an enlarged screenshot of Oslo.")
+
+
+def test_it_s_is_a_verb() -> None:
+    assert ("redbird", "is represented by", "menu button") in _statements(
+        "Redbird", "It's represented by a menu button."
+    )
+
+
+def test_the_parts_of_a_page_about_a_common_thing_are_subjects_themselves() -> None:
+    text = "Inserts a column break of Redbird. The manual mark is shown by a dark blue line."
+    assert {s for s, _, o in _statements("Column Break", text) if o == "dark blue line"} <= {"manual mark"}
+
+
+@pytest.mark.parametrize("title", ["Mailbox (GNU Redbird Reference Manual)", "XREFfoo (GNU Redbird (version 7.3.0))"])
+def test_the_manual_in_a_title_says_nothing_about_its_topic(title: str) -> None:
+    assert not _statements(title, "")
+
+
+@pytest.mark.parametrize("title", ["Concept Index", "Appendix D Function and variable index"])
+def test_an_index_states_nothing(title: str) -> None:
+    assert not _statements(title, "Index Entry: dotchart; Section: Display graphics\n\nRedbird repeated an expansion")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Button 1: Memo; Button 2: contains; Button 3: Remove row",
+        "type: integer; default: 600; mandatory: no; legacy directive: KeepAlive",
+        "January: 100; February: 120; March: 130",
+        "worker: lbstatus; a: 0; b: 0",
+        "Action: Add a property; Shortcut: Cmd + ;; Note: -",
+        "Property: image; Beschreibung: siehe Bild; Type: -",
+        "属性: image; 描述: 参见图片; 類型: -",
+        "プロパティ: image; 説明: 画像を参照してください; 型: -",
+        "Stil: Fett; Syntax: *** *** oder ___ ___; Note: -",
+        "Action: Move up and down by the height of the page that is visible; Shortcut: PageUp; Note: -",
+    ],
+)
+def test_a_row_without_a_subject_or_a_value_states_nothing(row: str) -> None:
+    assert not _statements("Redbird", row)
+
+
+def test_other_rows_with_types_years_and_symbols_are_read() -> None:
+    text = "Year: 1990; Film: Redbird Song; Role: Bo Ek\nType: Formula; Method: getFormula\nName: Lantern; Code: C++"
+    found = _statements("Ann Lee", text)
+    assert {("ann lee", "film", "redbird song"), ("formula", "method", "getformula")} <= found
+    assert ("lantern", "code") in {(subject, predicate) for subject, predicate, _ in found}

@@ -4,10 +4,12 @@ from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VER
 from memory.openie.rules.grammar.clause_state import FINITE, POSSESSIVE, ClauseState, short
 from memory.openie.rules.grammar.direct_statements import is_complete
 from memory.openie.rules.grammar.embedded_clauses import begin_bare_clause
+from memory.openie.rules.grammar.modality import NEGATIVE
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
 
 _SUFFIXES = word_set("inc ltd llc llp plc corp co gmbh ag sa jr sr phd ph.d md m.d esq obe cbe mbe kbe")
+_QUALIFYING = frozenset({"JJ", "JJR", "JJS", "RB"})
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
 
 
@@ -86,7 +88,7 @@ def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
     clause.whose = ""
     if owner:
         clause.subjects, clause.lead = [owner], c.text
-    elif clause.coref.strict:
+    elif clause.coref.strict or clause.coref.is_common:
         return
     elif c.det == "the" and not c.name and not c.date and clause.coref.title and phrase != clause.coref.title:
         clause.subjects, clause.lead = [clause.coref.resolve_pronoun()], c.text
@@ -157,6 +159,11 @@ def _is_beside(clause: ClauseState, i: int) -> bool:
     ):
         return False  # "means, for a book, the page itself", "puts them into a book"
     following = clause.following(i)
+    if i > 1 and clause.chunks[i - 1].kind == AND and clause.chunks[i - 2].kind == PREP:
+        return False  # "relates to or controls zones"
+    denied = not NEGATIVE.isdisjoint(clause.verb.split())
+    if denied and following is not None and (following.kind == WHICH or following.tag == "VBG"):
+        return False  # "does not load files that contain labels"
     if clause.by_participle:
         # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns, and
         # before a noun it is none ("The Oslo managed cache is").
@@ -189,7 +196,10 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         else:
             predicate = f"{clause.predicate()} {prep}"
         # Of several prepositions only the first belongs to the verb for sure.
-        clause.say(predicate, phrase, near=_is_beside(clause, i) and not clause.by_prep and clause.objects < 2)
+        whole = c.tag not in _QUALIFYING or "-" not in c.words[-1]  # "by a query-specific set"
+        clause.say(
+            predicate, phrase, near=whole and _is_beside(clause, i) and not clause.by_prep and clause.objects < 2
+        )
         if owner:
             clause.say(f"{predicate} {c.text} of", owner, near=False)
         clause.last_predicate, clause.by_prep = predicate, True
@@ -250,7 +260,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
 def _appose(clause: ClauseState, c: Chunk, phrase: str) -> bool:
     """Whether the phrase says what the one before the comma is, or who."""
     left = clause.left
-    if left is None or not clause.left_phrase or c.date or left.date:
+    if left is None or not clause.left_phrase or c.date or left.date or _in_long_list(clause, c):
         return False
     if (
         (left.name or left.title or left.pronoun)
@@ -276,6 +286,14 @@ def _appose(clause: ClauseState, c: Chunk, phrase: str) -> bool:
             clause.subjects, clause.lead = [phrase], ""
         return True
     return False
+
+
+def _in_long_list(clause: ClauseState, c: Chunk) -> bool:
+    """Whether `c` is one of four or more that a verb takes: "has a Memo, a pointer, a flag, and a frame"."""
+    i = clause.chunks.index(c)
+    begin = max((k for k in range(i) if clause.chunks[k].kind == VERB), default=i)
+    end = next((k for k in range(i, len(clause.chunks)) if clause.chunks[k].kind == AND), i)
+    return sum(b.kind == COMMA for b in clause.chunks[begin:end]) > 2 and clause.is_listed(i)
 
 
 def _contains(clause: ClauseState, c: Chunk, i: int) -> bool:

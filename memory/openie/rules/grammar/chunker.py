@@ -61,6 +61,8 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
         elif tag == "EX":
             found.append(Chunk(NOUN, [word], i, i + 1, pronoun=True, tag="EX"))
             end = i + 1
+        elif word == "'s" and tag == "VBZ" and words[i - 1].lower() == "it":
+            end = _verb(found, words, tags, i)
         elif word == "'s" or word == "'" or word == "’":
             end = read_possessed_noun(found, words, tags, i)
         elif starts_noun_phrase(words, tags, i, found):
@@ -140,7 +142,8 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
             if tag in _FINITE_TAGS and _is_whole(group, tags[i - 1], lower):
                 # "What Ann needs is": a clause ends between the two.
                 break
-            group.append(lower)
+            has = words[i + 1 : i + 2] == ["been"]
+            group.append(lower if lower != "'s" else "has" if has else "is")
         elif tag == "TO" and i + 1 < n and tags[i + 1] in ("VB", "VBP") and words[i + 1].islower():
             group.append(lower)
         elif tag in ("RB", "RBS", "RBR", "RP") and i + 1 < n and (tags[i + 1] in _VERBS or tags[i + 1] in ("RB", "RP")):

@@ -1,6 +1,7 @@
 """From sentences to triples: who does what to whom, read once from left to right."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from memory.openie.rules.grammar.arguments import place_noun
 from memory.openie.rules.grammar.brackets import read_bracket
@@ -21,13 +22,16 @@ from memory.openie.rules.grammar.instructions import instructs
 from memory.openie.rules.grammar.modality import asks, is_impersonal, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
-from memory.openie.rules.grammar.tokenizer import word_set
+from memory.openie.rules.grammar.tokenizer import CONTINUED, word_set
 from memory.openie.rules.triple_collector import TripleCollector
 
 _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
 _RESTRICTED = frozenset({"", "any", "every", "each", "all", "some"})
+_SHOWN = word_set("these those")
+_ASKED = word_set("what which whose whether how why")
+_TIMES = word_set("after before once until till")
 _ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
@@ -36,6 +40,9 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     tag = tagger().tag
     speech = DirectSpeech()
     for place, sentence in enumerate(sentences):
+        if sentence[0] == CONTINUED:
+            _mention_names(ClauseState(found, chunk_sentence(sentence, tag(sentence), found.coref.title_words)))
+            continue
         words: Sequence[str] = sentence
         if not found.technical:
             words, quoted = speech.take_out(sentence if place else without_dateline(sentence))
@@ -64,9 +71,11 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
 
 
 def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
-    """Whether words are a heading ("How Corruption Can Occur"), a setting ("contains=NONE") or about one subject only ("Only
-    Ann Lee can write")."""
+    """Whether words are a heading ("How Corruption Can Occur"), a question that they describe ("What clients are allowed"), a
+    setting ("contains=NONE"), about a condition ("Once it is set") or one subject only ("Only Ann Lee can write")."""
     verbs = [c for c in chunks if c.kind == VERB]
+    if words[0].lower() in _ASKED or words[0].lower() in ("once", "until"):
+        return True
     if verbs and all(c.start and words[c.start].istitle() for c in verbs):
         return True
     return "only" in (word.lower() for word in words[:2]) or any(words[c.end : c.end + 1] == ["="] for c in verbs)
@@ -165,7 +174,7 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.verb, clause.tail = text, ""
     clause.near = _beside_subject(clause, c, i)
     clause.by_participle = _is_participle(clause, c, i)
-    _begin(clause, c)
+    _begin(clause, c, i)
 
 
 def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
@@ -181,8 +190,12 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
             return False
         if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
             return False  # "Files named by users open": the files do.
-        if _joins_complement(clause.chunks, place):
+        if _joins_complement(clause.chunks, place) or (
+            before.det in _SHOWN and clause.subjects[-1] != clause.coref.title
+        ):
             return False
+        if place and clause.found.direct_only and _TIMES.issuperset(clause.chunks[place - 1].words):
+            return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved": it is not said that it is
         if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
             # "Using Redbird in a project can make files": what makes them is the using.
             return False
@@ -195,10 +208,17 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         restricts = (
             before.words == ["that"] and left is not None and left.end == before.start and left.det in _RESTRICTED
         )
-        return not restricts
+        # "The size of the log, which can grow": the log may or the size.
+        unclear = clause.found.direct_only and left is not None and not (left.name and left.end == before.start)
+        return not restricts and not (unclear and left is not None and _is_complement(clause.chunks, left))
     if before.kind == CLOSE:
         return clause.left_phrase == clause.subjects[-1]
     return before.kind == AND and clause.near
+
+
+def _is_complement(chunks: Sequence[Chunk], c: Chunk) -> bool:
+    """Whether a preposition stands before the noun phrase `c`."""
+    return any(before.kind == PREP and behind is c for before, behind in pairwise(chunks))
 
 
 def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
@@ -230,9 +250,9 @@ def _meets_verb(chunks: Sequence[Chunk]) -> bool:
     return False
 
 
-def _begin(clause: ClauseState, c: Chunk) -> None:
+def _begin(clause: ClauseState, c: Chunk, i: int) -> None:
     if not clause.subjects:
-        nobody = c.tag == "VBG" or _hides_subject(clause, c) or _is_fragment(c)
+        nobody = c.tag == "VBG" or _hides_subject(clause, c) or _is_fragment(c) or _leaves_gap(clause.chunks, i)
         clause.subjects = [""] if nobody else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
@@ -245,6 +265,13 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     for prep, phrase in clause.adverbials:
         clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
     clause.adverbials = []
+
+
+def _leaves_gap(chunks: Sequence[Chunk], i: int) -> bool:
+    """Whether a word that is in no chunk may be the subject of the verb at `i`: "Some also fail"."""
+    while i and chunks[i - 1].kind == ADVERB and chunks[i - 1].end == chunks[i].start:
+        i -= 1
+    return chunks[i].start > (chunks[i - 1].end if i else 0)
 
 
 def _is_fragment(c: Chunk) -> bool:

@@ -29,7 +29,7 @@ REPORTS = word_set(
     "speculate speculates speculated propose proposes proposed maintain maintains maintained pretend pretends pretended "
     "dream dreams dreamed dreamt imagine imagines imagined imply implies implied rumoured rumored estimate estimates "
     "estimated assume assumes assumed conclude concludes concluded require requires required demand demands demanded "
-    "ensure ensures ensured verify verifies verified"
+    "ensure ensures ensured verify verifies verified indicate indicates indicated"
 )
 _UNSURE = word_set(
     "false untrue unlikely likely unclear uncertain doubtful disputed possible impossible probable wrong alleged unknown "
@@ -76,7 +76,7 @@ def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
     adjective = verb + 1
     while tags[adjective : adjective + 1] in (["RB"], ["RBR"]):
         adjective += 1
-    is_adjective = tags[adjective : adjective + 1] in (["JJ"], ["JJR"])
+    is_adjective = tags[adjective : adjective + 1] in (["JJ"], ["JJR"], ["JJS"])
     ahead = range(adjective + 1, min(adjective + 1 + _ADJECTIVE_TO, len(words) - 1))
     return is_adjective and any(words[i] == "to" and tags[i + 1] == "VB" for i in ahead)
 

@@ -145,6 +145,9 @@ class Tagger:
         forms = (f"{stem}ed", f"{word}{word[-1]}ed", f"{stem}ing", f"{word}{word[-1]}ing")
         return any(self.lexicon.get(form, "")[:2] == "VB" for form in forms)
 
+    def _may_be_past(self, word: str) -> bool:
+        return word.endswith(("ed", "n")) or self.is_base_verb(word)
+
     def tag(self, words: Sequence[str]) -> list[str]:
         """Penn Treebank tags of one sentence's tokens, one a token."""
         lexicon = self.lexicon
@@ -153,6 +156,8 @@ class Tagger:
             lower = lexicon.get(words[0].lower())
             if lower and (words[0] not in lexicon or (lower in _CLOSED and lower != "RB")):
                 found[0] = lower
+            elif not lower and words[0].endswith("ing") and found[1:2] == ["DT"]:
+                found[0] = "VBG"  # "Configuring a cache is"
         for i in range(1, len(found)):
             if words[i] == "I" and words[i - 1][0].isupper() and found[i - 1] != "CC":
                 found[i] = "NNP"
@@ -173,6 +178,10 @@ class Tagger:
                 else:
                     break
                 rules = context.get(t[i])
+            if w[i] == "'s" and w[i - 1].lower() == "it":
+                t[i] = "VBZ"  # "it's represented by"
+            if t[i] == "VBN" and self.lexicon.get(w[i], "NN") == "NN" and not self._may_be_past(w[i]):
+                t[i] = "NN"  # "will have database dependencies"
             if w[i] in _NOT or (w[i] == "longer" and w[i - 1].lower() == "no"):
                 t[i] = "RB"
             if w[i - 1] == "longer" and w[i - 2].lower() == "no" and t[i - 3][:2] != "VB" and t[i] in _NO_LONGER:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from memory.openie.rules.grammar.pos_tagger import tagger
+
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a list that is written as text."""
@@ -34,8 +36,12 @@ _ABBREVIATIONS = word_set(
     "etc al inc ltd co corp bros dept univ approx est fig vol ed eds pp ca cf eg ie viz jan feb mar apr jun jul aug sep "
     "sept oct nov dec"
 )
+_ABBREVIATED = 4
+"""Maximum number of letters of an abbreviation that is also a word ("min", "fig")."""
 MAX_SENTENCE = 120
 """Tokens; a longer one is cut. Prose stays below it, and nothing that reads a sentence can be made slow."""
+CONTINUED = "…"
+"""First token of what follows a cut, whose subject may stand before the cut."""
 
 
 def tokenize(text: str) -> list[str]:
@@ -73,7 +79,7 @@ def split_sentences(text: str) -> list[list[str]]:
     for i, word in enumerate(words):
         if word in _ENDS:
             if i == last or word != "." or _ends(current, words, i):
-                if current:
+                if current not in ([], [CONTINUED]):
                     found.append([*current, "?"] if word in _QUESTIONS and not _goes_on(words, i) else current)
                 current = []
             continue
@@ -82,8 +88,8 @@ def split_sentences(text: str) -> list[list[str]]:
         current.append(word)
         if len(current) >= MAX_SENTENCE:
             found.append(current)
-            current = []
-    if current:
+            current = [CONTINUED]
+    if current not in ([], [CONTINUED]):
         found.append(current)
     return found
 
@@ -99,9 +105,11 @@ def _ends(current: list[str], words: list[str], i: int) -> bool:
     if following in _CLOSERS and i + 2 < len(words):
         following = words[i + 2] if following not in _OPENERS or words[i + 2][0].isupper() else following
     is_call = words[i + 2 : i + 4] == ["(", ")"]
-    if (following[0].islower() and not is_call) or following in (",", ";", ":"):
+    before = current[-1] if current else ""
+    # "as a string. code is": no abbreviation has so many letters of a common word.
+    is_word = len(before) > _ABBREVIATED and before.islower() and tagger().is_common(before)
+    if (following[0].islower() and not is_call and not is_word) or following in (",", ";", ":"):
         return False
     if not current:
         return True
-    before = current[-1]
     return not (before.lower() in _ABBREVIATIONS or (len(before) == 1 and before.isupper()))
