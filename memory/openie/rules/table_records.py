@@ -17,14 +17,14 @@ _NAMING = word_set(
 _IDENTIFYING = frozenset({"name", "title"})
 _ARTICLES = ("a ", "an ", "the ")
 _TELLING = frozenset({"description", "purpose", "meaning"})
-_QUALITIES = word_set("type typ tipo тип タイプ 类型 format default required mandatory")
+_PROPERTY_COLUMNS = word_set("type typ tipo тип タイプ 类型 format default required mandatory")
 """Columns that never name a row's subject."""
 _REFERENCES = ("see ", "refer to ", "siehe ", "voir ", "véase ", "см ", "参见", "参阅", "请参阅")
 _REFERENCE_ENDS = ("を参照", "を参照してください")
 _UNNAMED_KEY = re.compile(r"\s\+\s*[^\w\s+]*$|(?<!\+)\+[^\w\s+]+$")
 """The end of a shortcut whose key is a symbol: "Cmd + ;", but not "C++" or "Disney+"."""
 _PUNCTUATION = frozenset("'\"‘’“”,;.:/()-–、，（）「」")
-_SHORT = 4
+_SHORT_VALUE_MAX = 4
 """Maximum number of characters of a value whose symbols belong to it: "C#", "R$"."""
 _NUMBER = re.compile(r"[\W\d]+")
 _MAX_VALUE = 10
@@ -34,7 +34,7 @@ _MAX_VALUE = 10
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
     """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
     the first column repeats itself. A lone row that names no subject is left out."""
-    if len(rows) == 1 and sum(normalise_phrase(key) in _QUALITIES for key, _ in rows[0]) > 1:
+    if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
         return []  # "type: integer; default: 0" is about what a heading names
     columns = min(map(len, rows), default=0)
     for column in range(columns if len({row[0][1] for row in rows}) < len(rows) else 0):
@@ -118,7 +118,7 @@ def _is_reference(phrase: str) -> bool:
 def _has_symbol(value: str) -> bool:
     """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←", "Cmd + ;", "*** *** or"."""
     visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
-    mostly_symbols = len(visible) > _SHORT and sum(map(str.isalnum, visible)) * 2 <= len(visible)
+    mostly_symbols = len(visible) > _SHORT_VALUE_MAX and sum(map(str.isalnum, visible)) * 2 <= len(visible)
     if mostly_symbols or _UNNAMED_KEY.search(value):
         return True
     return not value.isascii() and any(category(char) in ("So", "Sm") for char in value if not char.isascii())

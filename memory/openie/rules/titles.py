@@ -23,7 +23,7 @@ LISTS = frozenset(
 _INDEX = re.compile(
     r"(?:concept|general|alphabetical|subject|author|function|variable|command|option|keyword)s?(?: and \w+)* index"
 )
-_OF_MANUAL = frozenset({"manual", "documentation", "docs", "version", "reference", "handbook"})
+_MANUAL_WORDS = frozenset({"manual", "documentation", "docs", "version", "reference", "handbook"})
 _MARKS = "¶§#"
 _DASHES = (" — ", " -- ", " | ", " :: ", " · ")
 _README = re.compile(r"README:? +| +README\b:?")
@@ -57,7 +57,7 @@ def is_contents(title: str) -> bool:
 
 def names_manual(qualifier: str) -> bool:
     """Returns whether the brackets in a page's title say which manual or version it belongs to: "Mailbox (GNU Manual)"."""
-    return not _OF_MANUAL.isdisjoint(qualifier.lower().replace("(", " ").split())
+    return not _MANUAL_WORDS.isdisjoint(qualifier.lower().replace("(", " ").split())
 
 
 def _is_site(part: str) -> bool:

@@ -31,18 +31,20 @@ class JoinedBase:
         self._places = places
         self.phrases = phrases
         self.passages = passages
-        self._exact = RowBlocks(matrix)
+        self._float64_blocks = RowBlocks(matrix)
         self.degrees: NDArray[np.float64] = self.product(np.ones(matrix.shape[1]))
         self.total_degree = float(self.degrees.sum())
         self.passage_degrees = float(self.degrees[phrases:].sum())
         """Sum of the degrees of all passages."""
         self.layers = ChangeLayers()
         self._lock = threading.Lock()
-        self._rough: RowBlocks | None = None
+        self._float32_blocks: RowBlocks | None = None
 
     def product(self, x: NDArray[Any]) -> NDArray[Any]:
         """Returns the product with `x`; both of shape (nodes,). In float32 if `x` is."""
-        product: NDArray[Any] = ((self._in_float32 if x.dtype == np.float32 else self._exact) @ x).take(self._places)
+        product: NDArray[Any] = ((self._in_float32 if x.dtype == np.float32 else self._float64_blocks) @ x).take(
+            self._places
+        )
         return product
 
     def of(self, nodes: NDArray[np.int64]) -> Any:
@@ -60,11 +62,13 @@ class JoinedBase:
     def _in_float32(self) -> RowBlocks:
         """The matrix in float32, with half the bytes to read. Built at first use, because only whole walks use it."""
         with self._lock:
-            if self._rough is None:
+            if self._float32_blocks is None:
                 matrix = self._matrix
                 values = matrix.data.astype(np.float32)
-                self._rough = RowBlocks(sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape))
-            return self._rough
+                self._float32_blocks = RowBlocks(
+                    sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+                )
+            return self._float32_blocks
 
 
 class _JoinedCache:

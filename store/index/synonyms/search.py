@@ -109,8 +109,8 @@ def similar(
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
-    asked_sketches = _RecentSketches(sketches_of)
-    comparison = _Comparison(take, vectors, sketches_of, asked_sketches, candidates, threshold, by_rule, pair_rule)
+    query_sketches = _CachedSketches(sketches_of)
+    comparison = _Comparison(take, vectors, sketches_of, query_sketches, candidates, threshold, by_rule, pair_rule)
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -122,7 +122,7 @@ def similar(
                 yield left[kept], right[kept], scores[kept].astype(np.float64)
 
 
-class _RecentSketches:
+class _CachedSketches:
     """Sketches of rows, kept for the next call: a query has pairs in many pieces, and its sketch takes as long as comparing ten
     of them."""
 
@@ -196,7 +196,7 @@ class _Comparison:
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
     vectors: VectorsView
     sketches: Callable[[Rows], Sketches]
-    asked_sketches: Callable[[Rows], Sketches]
+    query_sketches: Callable[[Rows], Sketches]
     """`sketches` for rows of queries."""
     candidates: Flags
     threshold: float
@@ -282,7 +282,7 @@ class _Comparison:
         can = np.ones(len(ones), np.bool_)
         asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
-            can[asked] = collides(self.asked_sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
+            can[asked] = collides(self.query_sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
         if self.pair_rule is not None:
             for place in np.flatnonzero(can).tolist():
                 can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))

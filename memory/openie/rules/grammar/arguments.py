@@ -9,7 +9,7 @@ from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
 
 _SUFFIXES = word_set("inc ltd llc llp plc corp co gmbh ag sa jr sr phd ph.d md m.d esq obe cbe mbe kbe")
-_QUALIFYING = frozenset({"JJ", "JJR", "JJS", "RB"})
+_ADJECTIVE_OR_ADVERB = frozenset({"JJ", "JJR", "JJS", "RB"})
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
 
 
@@ -196,7 +196,7 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         else:
             predicate = f"{clause.predicate()} {prep}"
         # Of several prepositions only the first belongs to the verb for sure.
-        whole = c.tag not in _QUALIFYING or "-" not in c.words[-1]  # "by a query-specific set"
+        whole = c.tag not in _ADJECTIVE_OR_ADVERB or "-" not in c.words[-1]  # "by a query-specific set"
         clause.say(
             predicate, phrase, near=whole and _is_beside(clause, i) and not clause.by_prep and clause.objects < 2
         )

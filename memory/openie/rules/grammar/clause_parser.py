@@ -29,9 +29,9 @@ _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
 _RESTRICTED = frozenset({"", "any", "every", "each", "all", "some"})
-_SHOWN = word_set("these those")
-_ASKED = word_set("what which whose whether how why")
-_TIMES = word_set("after before once until till")
+_DEMONSTRATIVES = word_set("these those")
+_QUESTION_WORDS = word_set("what which whose whether how why")
+_TEMPORAL_CONJUNCTIONS = word_set("after before once until till")
 _ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
@@ -74,7 +74,7 @@ def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
     """Whether words are a heading ("How Corruption Can Occur"), a question that they describe ("What clients are allowed"), a
     setting ("contains=NONE"), about a condition ("Once it is set") or one subject only ("Only Ann Lee can write")."""
     verbs = [c for c in chunks if c.kind == VERB]
-    if words[0].lower() in _ASKED or words[0].lower() in ("once", "until"):
+    if words[0].lower() in _QUESTION_WORDS or words[0].lower() in ("once", "until"):
         return True
     if verbs and all(c.start and words[c.start].istitle() for c in verbs):
         return True
@@ -191,10 +191,10 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
             return False  # "Files named by users open": the files do.
         if _joins_complement(clause.chunks, place) or (
-            before.det in _SHOWN and clause.subjects[-1] != clause.coref.title
+            before.det in _DEMONSTRATIVES and clause.subjects[-1] != clause.coref.title
         ):
             return False
-        if place and clause.found.direct_only and _TIMES.issuperset(clause.chunks[place - 1].words):
+        if place and clause.found.direct_only and _TEMPORAL_CONJUNCTIONS.issuperset(clause.chunks[place - 1].words):
             return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved": it is not said that it is
         if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
             # "Using Redbird in a project can make files": what makes them is the using.

@@ -36,7 +36,7 @@ _ABBREVIATIONS = word_set(
     "etc al inc ltd co corp bros dept univ approx est fig vol ed eds pp ca cf eg ie viz jan feb mar apr jun jul aug sep "
     "sept oct nov dec"
 )
-_ABBREVIATED = 4
+_ABBREVIATION_MAX = 4
 """Maximum number of letters of an abbreviation that is also a word ("min", "fig")."""
 MAX_SENTENCE = 120
 """Tokens; a longer one is cut. Prose stays below it, and nothing that reads a sentence can be made slow."""
@@ -107,7 +107,7 @@ def _ends(current: list[str], words: list[str], i: int) -> bool:
     is_call = words[i + 2 : i + 4] == ["(", ")"]
     before = current[-1] if current else ""
     # "as a string. code is": no abbreviation has so many letters of a common word.
-    is_word = len(before) > _ABBREVIATED and before.islower() and tagger().is_common(before)
+    is_word = len(before) > _ABBREVIATION_MAX and before.islower() and tagger().is_common(before)
     if (following[0].islower() and not is_call and not is_word) or following in (",", ";", ":"):
         return False
     if not current:

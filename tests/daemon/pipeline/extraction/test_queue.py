@@ -65,11 +65,11 @@ def test_a_commit_costs_the_queue_what_it_wrote(
     looked: list[str] = []
     documents_to_extract = store.documents_to_extract
 
-    def look(id: str) -> Sequence[str]:
+    def record(id: str) -> Sequence[str]:
         looked.append(id)
         return documents_to_extract(id)
 
-    monkeypatch.setattr(store, "documents_to_extract", look)
+    monkeypatch.setattr(store, "documents_to_extract", record)
     extraction_queue.committed(passage_id("", f"never stored {n}") for n in range(1000))
     looked.clear()
     ids = commit("Ada Kerr built it.")

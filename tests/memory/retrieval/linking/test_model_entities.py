@@ -131,18 +131,18 @@ def loop():
 
 
 def test_the_wait_for_names_is_counted_bounded_and_explained(loop) -> None:
-    def asked(entities: Replying, limit_s: float = 10.0) -> tuple[Sequence[str] | None, QueryEntities]:
+    def read(entities: Replying, limit_s: float = 10.0) -> tuple[Sequence[str] | None, QueryEntities]:
         query = QueryEntities(entities, limit_s, lambda: None, lambda: None)
         return query.read("Where is Tolm?"), query
 
-    names, good = asked(Replying(loop, Reply('{"query_entities": ["Tolm"]}', prompt_tokens=90, completion_tokens=9)))
+    names, good = read(Replying(loop, Reply('{"query_entities": ["Tolm"]}', prompt_tokens=90, completion_tokens=9)))
     assert (names, good.calls, good.prompt_tokens, good.completion_tokens) == (("Tolm",), 1, 90, 9)
     assert good.note is None
-    _, known = asked(Replying(loop, Reply("{}", prompt_tokens=90, completion_tokens=9), remembered=True))
+    _, known = read(Replying(loop, Reply("{}", prompt_tokens=90, completion_tokens=9), remembered=True))
     assert (known.calls, known.prompt_tokens, known.remembered_tokens) == (0, 0, (90, 9))
-    names, down = asked(Replying(loop, None))
+    names, down = read(Replying(loop, None))
     assert (names, down.note) == (None, "names found by rules: the server is away")
-    names, late = asked(Replying(loop, None, hangs=True), 0.05)
+    names, late = read(Replying(loop, None, hangs=True), 0.05)
     assert (names, late.calls) == (None, 1)
     assert late.note == "names found by rules: the model that reads them took longer than 0.05 s"
 
