@@ -28,8 +28,8 @@ from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
-from store.log.commit_facts import REENCODE, SETTLE, rule_facts
-from store.log.commits import Commit, CommitLog
+from store.log.commit_history import REENCODE, SETTLE, Commit, rule_facts
+from store.log.commits import CommitLog
 from store.log.extraction_costs import add_costs
 from store.log.log_files import FOLDER as LOG
 from store.log.mark import NAME as MARK
@@ -102,7 +102,7 @@ class Store(StoreReader):
                 self._lock.hold(place)
             self.repaired_tables: Sequence[str] = self._log.repaired
             """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
-            self.found_format = self._log.format
+            self.found_format = self._log.found_format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
             self._index, self.opened_from, opened = self._load(encoder.dim, rule)
         except StoreError:

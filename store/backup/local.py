@@ -21,9 +21,9 @@ from store.errors import StoreError
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
-from store.log.commits import Commit
-from store.log.head import HEAD
+from store.log.commit_history import Commit
 from store.log.log_files import FOLDER as LOG
+from store.log.log_files import HEAD
 from store.log.log_files import SUFFIX as LOG_SUFFIX
 from store.log.mark import NAME as MARK
 from store.log.mark import Mark, check_mark

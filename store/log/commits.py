@@ -8,9 +8,8 @@ rows (a purge, a migration, a compaction) also flushes, and takes effect with th
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,41 +23,17 @@ from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables, TableView
 from store.lance.versions import drop_newer
 from store.log import migrations
-from store.log.commit_facts import (
-    REENCODE,
-    SETTLE,
-    STALE,
-    change_positions,
-    edges_rule,
-    encoder_facts,
-    made_by,
-    rule_facts,
-)
+from store.log.commit_history import STALE, Commit, CommitHistory, encoder_facts, rule_facts
 from store.log.extraction_costs import add_costs
-from store.log.head import HEAD, Head
-from store.log.log_files import LogFiles
+from store.log.log_files import HEAD, Head, LogFiles
 from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
-from store.log.migrated import Migrated
 from store.log.write_lock import WriteLock
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit. `time` is in Unix seconds.
-
-    `rowless_costs` are the costs of extractions without a row in `extractions`: purged ones, and those that documents
-    supply.
-    """
-
-    seq: int
-    time: float
-    rowless_costs: ExtractionCosts = field(default_factory=dict)
-
-
-class CommitLog:
+class CommitLog(CommitHistory):
     """Opens the tables and the log of a store, and adds commits. One thread at a time, except `changing`."""
 
     def __init__(
@@ -120,65 +95,26 @@ class CommitLog:
         calibration: Calibration | None,
         before_migration: Callable[[int, int, float], object],
     ) -> None:
-        tables = self.tables
-        self.positions: dict[str, Any] = {}
-        self.times: dict[int, float] = {}
-        """Time of each commit in Unix seconds, in commit order."""
-        self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
-        self.horizon = 0
-        """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
-        self.format = FORMAT
+        super().__init__(commits.from_table(self.tables.read("commits")))
+        self.found_format = self.format if self.last.seq else FORMAT
         """Format of the store when it was opened; opening migrates it to this version's format."""
-        self.synonym_rule = SynonymRule.VERSION
-        """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
-        self.edges_rule = SynonymRule()
-        """The `[graph]` settings with which the synonym edges were made; the defaults in a log of an earlier release."""
-        self.synonyms_stale = False
-        """Whether the synonym edges must be recomputed because a migration has changed triples."""
-        rows = commits.from_table(tables.read("commits"))
-        all_facts = [row.facts for row in rows]
-        for row in rows:
-            self.times[row.seq] = row.time
-            self.horizon = max(self.horizon, row.facts.get("horizon", 0))
-            self._read_counts(row.seq, row.facts)
-            change_positions(self.positions, row.positions)
-            edges_made = row.kind in (SETTLE, REENCODE)
-            self.synonyms_stale = not edges_made and (self.synonyms_stale or STALE in row.facts)
-        if rows:
-            self.format = migrations.format_of(all_facts)
-            self.synonym_rule = max(facts.get("synonym_rule", 1) for facts in all_facts)
-            self.edges_rule = edges_rule(all_facts)
-            self._check_identity(all_facts, encoder)
-            last = rows[-1]
-            rowless_costs: Mapping[str, Any] = next(
-                (each["bygone"] for each in reversed(all_facts) if "bygone" in each), {}
-            )
-            self.last = Commit(
-                last.seq,
-                last.time,
-                {
-                    extractor: (count, prompt, completion)
-                    for extractor, (count, prompt, completion) in rowless_costs.items()
-                    if not extractor.startswith(migrations.FAILED_PREFIX)  # format 1 counted failures as an extractor
-                },
-            )
+        if self.last.seq:
+            self._check_identity(encoder)
             self._check_head()
             if self.format < FORMAT:
                 before_migration(self.format, self.last.seq, self.last.time)
                 self._migrate()
         else:
-            self.last = Commit(0, time.time())
-            self.edges_rule = rule or SynonymRule()
-            facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
+            facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(rule or SynonymRule())
             self.change_tables("create", facts=facts)
         if self._mark is None:
-            tables.checksums.sync(TABLES)
-            tables.checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
-            self._mark = Mark(self.last.seq, tables.versions)
+            checksums = self.tables.checksums
+            checksums.sync(TABLES)
+            checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
+            self._mark = Mark(self.last.seq, self.tables.versions)
             write_mark(self._folder, self._mark)
 
-    def _check_identity(self, all_facts: Sequence[Mapping[str, Any]], encoder: EncoderIdentity) -> None:
+    def _check_identity(self, encoder: EncoderIdentity) -> None:
         if self.format > FORMAT:
             raise NewerFormat(
                 f"the store {self._folder} has format {self.format}, this hippod reads up to {FORMAT}; "
@@ -189,8 +125,7 @@ class CommitLog:
                 f"the store {self._folder} has format {self.format}, and this hippod has no step from format "
                 f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
             )
-        found, _ = made_by(all_facts)
-        if found != encoder:
+        if (found := self.encoder) != encoder:
             raise EncoderMismatch(
                 f"the vectors of the store {self._folder} are by the encoder {found.name} ({found.dim} dimensions), "
                 f"which {encoder.name} ({encoder.dim}) cannot read; start with `hippod --reencode` to encode the content anew"
@@ -204,26 +139,20 @@ class CommitLog:
                 f"file {self._folder / HEAD}"
             )
 
-    def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
-        """Stores the counts of the commit before `seq`: each commit's facts contain the counts before it."""
-        if "before" in facts:
-            passages, phrases, triples = facts["before"]
-            self.counts[seq - 1] = (passages, phrases, triples)
-
     def _migrate(self) -> None:
         """Migrates the store to this version's format, with one commit per step."""
-        for step in range(self.format, FORMAT):
+        for step in range(self.found_format, FORMAT):
             with self.changing() as writer:
-                done = migrations.STEPS[step](writer) or Migrated()
+                done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
                     # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
                     # the format of earlier commits, so they cannot be queried.
                     for derived in self._folder.glob("snapshot-*"):
                         shutil.rmtree(derived)
-                    self.horizon = facts["horizon"] = self.last.seq + 1
+                    facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
-                    self.synonyms_stale = facts[STALE] = True
+                    facts[STALE] = True
                 costs = add_costs(self.last.rowless_costs, done.deleted_costs) if done.deleted_costs else None
                 self._commit_in(writer, "migrate", facts, costs)
 
@@ -399,12 +328,7 @@ class CommitLog:
         """Makes a durable commit the last one."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             self._head.write(row.seq)
-        self.last = commit = Commit(row.seq, row.time, row.facts.get("bygone", self.last.rowless_costs))
-        self.times[commit.seq] = commit.time
-        self._read_counts(commit.seq, row.facts)
-        positions = self.positions.copy()  # readers may be iterating over the present ones
-        change_positions(positions, row.positions)
-        self.positions = positions
+        self.add(row)
 
     def drop_torn(self, before: float) -> None:
         """Deletes the unfinished commits that an opening before a time (Unix seconds) set aside."""

@@ -1,9 +1,8 @@
 """Reads a summary of the log without opening the store: for checks, and for a start while the model server is unavailable."""
 
-import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,12 @@ import pyarrow as pa
 
 from store.errors import StoreDamaged
 from store.lance.layout import VERSION_HINT, incomplete_newest, manifests, table_folder
+from store.lance.schema import commits
+from store.lance.schema.commits import LogRow
 from store.lance.tables import read_unopened
-from store.log.commit_facts import change_positions, edges_rule, made_by
+from store.log.commit_history import CommitHistory
 from store.log.log_files import read_records
 from store.log.mark import is_stale, read_mark
-from store.log.migrations import format_of
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
 EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
@@ -50,27 +50,23 @@ def summarize_log(folder: Path) -> LogSummary:
     if not rows:
         error = NoCommits if read_mark(folder) is None else StoreDamaged
         raise error(f"the log of {folder} has no commits")
-    facts = [json.loads(row["facts"]) for row in rows]
-    encoder, calibration = made_by(facts)
-    at = int(rows[-1]["seq"]), float(rows[-1]["time"])
-    positions: dict[str, Any] = {}
-    for row in rows:
-        change_positions(positions, json.loads(row["positions"]))
-    return LogSummary(encoder, format_of(facts), *at, edges_rule(facts), calibration or EARLIER_CALIBRATION, positions)
+    found = CommitHistory(rows)
+    calibration = found.calibration or EARLIER_CALIBRATION
+    last = found.last
+    return LogSummary(found.encoder, found.format, last.seq, last.time, found.edges_rule, calibration, found.positions)
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
+def _rows(folder: Path) -> list[LogRow]:
     """Returns the rows of `commits`, by commit. While the mark stays, no file of the log is deleted that has later commits."""
-    columns = ("seq", "time", "facts", "positions")
     while True:
         mark = read_mark(folder)
         try:
             stale = mark is not None and is_stale(folder, mark)  # the log of a newer hippod, before a downgrade
             version = None if mark is None or stale else mark.versions["commits"]
-            rows: list[dict[str, Any]] = _read_commits(folder, columns, version).sort_by("seq").to_pylist()
+            rows = commits.from_table(_read_commits(folder, version))
             for record in [] if stale else read_records(folder):
-                if rows and record.commit > rows[-1]["seq"]:
-                    rows += record.rows["commits"].select(columns).to_pylist()
+                if rows and record.commit > rows[-1].seq:
+                    rows += commits.from_table(record.rows["commits"])
         except (OSError, RuntimeError, ValueError):
             if read_mark(folder) == mark:
                 raise
@@ -79,12 +75,13 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
                 return rows
 
 
-def _read_commits(folder: Path, columns: Sequence[str], version: int | None) -> pa.Table:
+def _read_commits(folder: Path, version: int | None) -> pa.Table:
     """Reads `commits` at a version, or at its newest one.
 
     After a power loss, the newest version may be incomplete until the opening drops it. Then a copy without it is read, because
     another process may have the store open.
     """
+    columns = commits.SCHEMA.names
     try:
         return read_unopened(folder, "commits", columns, version)
     except (OSError, RuntimeError, ValueError) as error:

@@ -22,7 +22,6 @@ from store.lance.schema import commits
 from store.lance.tables import read_unopened
 from store.lance.versions import newest_readable, set_aside
 from store.log.log_files import FOLDER
-from store.log.migrations import format_of
 
 NAME = "mark"
 """Name of the file in the log's folder."""
@@ -98,7 +97,8 @@ def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
 def _format_of_tables(store: Path) -> int:
     rows = read_unopened(store, "commits", commits.SCHEMA.names)
     stated = pc.match_substring(rows["facts"], '"format"')
-    found = format_of(json.loads(facts) for facts in rows["facts"].filter(stated).to_pylist())
+    facts = map(json.loads, rows["facts"].filter(stated).to_pylist())
+    found = max((int(each["format"]) for each in facts if "format" in each), default=1)
     if found < FIRST_FORMAT:
         commits.from_table(rows)  # raises ValueError if the file lacks the content of rows
     return found

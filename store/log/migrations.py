@@ -11,24 +11,55 @@ tables that it changes (`TableWriter.replace_rows`). The columns of `commits` ne
 step; additions go into `facts`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
+import structlog
 
 from store.fixed_point import fixed
 from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fields
 from store.lance.table_writer import TableWriter
-from store.log.migrated import Migrated
-from store.log.record_extractions import separate_record_extractions
-from store.types import ExtractionOutcome
+from store.lance.tables import TableView
+from store.log.commit_history import FAILED_PREFIX
+from store.types import ExtractionCosts, ExtractionOutcome
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """Result of a step, for the log. `deleted_costs` are the costs of the extractions whose rows the step deleted.
+
+    `triples_changed` says that the triples of passages may have changed. Opening the store then recomputes the synonym edges.
+    """
+
+    deleted_costs: ExtractionCosts = field(default_factory=dict)
+    triples_changed: bool = False
+    earlier_commits_readable: bool = False
+    """Whether earlier commits can still be queried after the step."""
+
 
 Step = Callable[[TableWriter], Migrated | None]
 """Converts the tables of one format to the next. It may raise any error of Lance; the step is then undone."""
 
 STAND_IN_PREFIX = "fallback:"
-FAILED_PREFIX = "failed:"
-"""Prefixes of the extractor in format 1: `fallback:<extractor>`, and `failed:<attempts>:<error>` instead of a name."""
+"""Prefix of the extractor in format 1 of a stand-in: `fallback:<extractor>`."""
+
+DONE, FAILED, INDEXED = "done", "failed", "indexed"
+"""State names in format 3."""
+
+GIVEN_UP_ATTEMPTS = 4
+"""Number of failures after which the daemon stops retrying."""
+
+READ_AGAIN = "since the upgrade of the store the passage has to be read again; `hippoctl retry` does it"
+
+READ_DOCUMENTS = 256
+"""Number of document rows that are Python objects at the same time."""
 
 
 def add_failure_columns(tables: TableWriter) -> None:
@@ -90,6 +121,183 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
     return _columns(batch) | vector_columns(fixed(before))
 
 
+def separate_record_extractions(tables: TableWriter) -> Migrated:
+    """Format 3 to 4: the table `extractions` contains only results of the local extractor, none from records.
+
+    Format 3 also stored a record's extraction there, under the passage, where it applied to every document that contains
+    the passage. The triples are also in the record's document (`PassageRef.triples`), so the row is deleted. A row that may
+    come from either a record or the local extractor is deleted too, because its triples may belong to a document that a
+    reader of the passage must not see. A row is kept if no row of `documents` says that a record contained its passage.
+
+    A passage that the local extractor must now process is marked as failed, without a next try: an upgrade must not cause
+    paid calls of a model. `hippoctl retry` has the passage extracted; an extractor without costs processes it at the next
+    start.
+    """
+    uses = _Uses()
+    for document in _documents(tables.before):
+        uses.take(document)
+    sorting = _Sorting(uses)
+    for batch in tables.before.batches("extractions", _COLUMNS):
+        for row in batch.to_pylist():
+            sorting.take(row)
+    sorting.drop_outdated(tables.before)
+    marked = sorting.to_mark()
+    if sorting.dropped or sorting.emptied or marked:
+        schema = tables.before.columns("extractions")
+        tables.replace_rows("extractions", schema, sorting.converted, _marks(marked, uses.last_commit))
+        log.warning("record_extractions_separated", deleted=len(sorting.dropped), to_read=len(marked))
+    shared = any(number and number + uses.without[passage] > 1 for passage, number in uses.brought.items())
+    return Migrated(sorting.costs, bool(shared or sorting.dropped or sorting.emptied))
+
+
+_COLUMNS = ("passage", "extractor", "triples", "prompt_tokens", "completion_tokens", "commit", "status")
+
+
+def _documents(tables: TableView) -> Iterator[Mapping[str, Any]]:
+    """Yields the rows of `documents` in commit order, including earlier states of documents."""
+    table = tables.read("documents", ("uri", "state", "metadata", "passages", "commit")).sort_by("commit")
+    for batch in table.to_batches(READ_DOCUMENTS):
+        yield from batch.to_pylist()
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How documents use passages, identified by their ids."""
+
+    without: Counter[str] = field(default_factory=Counter)
+    """By passage: number of documents that contain it and supplied no extraction of it, after the last row taken."""
+    brought: Counter[str] = field(default_factory=Counter)
+    """By passage: number of documents that supplied an extraction of it."""
+    recorded_since: dict[str, int] = field(default_factory=dict)
+    """By passage: the first known commit in which a record supplied an extraction of it."""
+    failed_since: dict[str, int] = field(default_factory=dict)
+    """By passage: the first known commit in which a record contained it without an extraction, and so may have supplied a
+    failure."""
+    recorded: set[int] = field(default_factory=set)
+    """Fingerprints of the extractions that records supplied (`_fingerprint`)."""
+    last_commit: int = 0
+    _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+    """By URI: the passages of the document's last state without and with a supplied extraction."""
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        """Adds a row of `documents`. Rows must be added in commit order."""
+        uri, commit = row["uri"], row["commit"]
+        self.last_commit = commit
+        for number, passages in zip((self.without, self.brought), self._held.pop(uri, ([], [])), strict=True):
+            number.subtract(passages)
+        if row["state"] != INDEXED:
+            return
+        refs = [(passage, triples, *extractor) for passage, _, triples, *extractor in json.loads(row["passages"])]
+        from_record = any(len(ref) > 2 for ref in refs) or "record" in json.loads(row["metadata"] or "{}")
+        held: dict[str, bool] = {}
+        for passage, triples, *extractor in refs:
+            held[passage] = held.get(passage, False) or triples is not None
+            if extractor:
+                self.recorded_since.setdefault(passage, commit)
+                self.recorded.add(_fingerprint(passage, extractor[0], triples))
+            elif from_record and triples is None:
+                self.failed_since.setdefault(passage, commit)
+        self._held[uri] = [p for p, was_brought in held.items() if not was_brought], [p for p in held if held[p]]
+        for number, passages in zip((self.without, self.brought), self._held[uri], strict=True):
+            number.update(passages)
+
+
+@dataclass(slots=True)
+class _Sorting:
+    """Decides which rows of `extractions` are kept, deleted or emptied. Each row is identified by its passage and commit."""
+
+    uses: _Uses
+    dropped: set[tuple[str, int]] = field(default_factory=set)
+    costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Costs of the dropped extractions, by extractor."""
+    emptied: set[tuple[str, int]] = field(default_factory=set)
+    """Failure rows that may come from a record: their content is cleared, their number of attempts is kept."""
+    kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    """Kept rows by passage, for passages of which other rows may be deleted."""
+    unaffected: set[str] = field(default_factory=set)
+    """Passages of which every row is kept."""
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        uses, passage, commit = self.uses, row["passage"], row["commit"]
+        recorded = commit >= uses.recorded_since.get(passage, commit + 1)
+        failed = commit >= uses.failed_since.get(passage, commit + 1)
+        same = _fingerprint(passage, row["extractor"], row["triples"]) in uses.recorded
+        if row["status"] == DONE and (recorded or same):
+            self._drop(row)
+        elif row["status"] == FAILED and (recorded or failed):
+            self.emptied.add((passage, commit))
+        elif passage in uses.recorded_since or passage in uses.failed_since:
+            self.kept.setdefault(passage, []).append(row)
+        else:
+            self.unaffected.add(passage)
+
+    def _drop(self, row: Mapping[str, Any]) -> None:
+        self.dropped.add((row["passage"], row["commit"]))
+        if row["status"] == DONE:
+            count, prompt, completion = self.costs.get(row["extractor"], (0, 0, 0))
+            more = row["prompt_tokens"] or 0, row["completion_tokens"] or 0
+            self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
+
+    def drop_outdated(self, tables: TableView) -> None:
+        """Drops failure rows of passages that keep an extraction. Also drops kept rows whose triples were purged: a later
+        row, which is deleted now, had replaced them."""
+        outdated = {each for each in self.emptied if each[0] in self.kept}
+        self.emptied -= outdated
+        self.dropped |= outdated
+        last = {passage: max(rows, key=itemgetter("commit")) for passage, rows in self.kept.items()}
+        found = {passage: last[passage]["triples"] for passage, _ in self.dropped if passage in last}
+        known = _stored_triples(tables) if any(found.values()) else set()
+        for passage, triples in found.items():
+            if not known.issuperset(map(tuple, triples or ())):
+                for row in self.kept.pop(passage):
+                    self._drop(row)
+
+    def to_mark(self) -> list[str]:
+        """Returns the passages that must be extracted again: a document needs their extraction, they have no row left, and
+        they were not already waiting for the extractor."""
+        read = {*self.kept, *self.unaffected, *(passage for passage, _ in self.emptied)}
+        candidates = {passage for passage, number in self.uses.brought.items() if number}
+        candidates |= {passage for passage, _ in self.dropped}
+        return sorted(passage for passage in candidates - read if self.uses.without[passage])
+
+    def converted(self, batch: pa.RecordBatch) -> Mapping[str, object]:
+        """Returns the columns of the kept rows of a batch."""
+        rows = [row for row in batch.to_pylist() if (row["passage"], row["commit"]) not in self.dropped]
+        empty = {"extractor": "", "entities": [], "triples": [], "error": READ_AGAIN}
+        rows = [row | empty if (row["passage"], row["commit"]) in self.emptied else row for row in rows]
+        return {name: [row[name] for row in rows] for name in batch.schema.names}
+
+
+def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
+    """Returns the columns of rows of `extractions` that mark the passages to be extracted again."""
+    n = len(passages)
+    return {
+        "passage": passages,
+        "extractor": [""] * n,
+        "entities": [[]] * n,
+        "triples": [[]] * n,
+        "prompt_tokens": [0] * n,
+        "completion_tokens": [0] * n,
+        "took_ms": [0.0] * n,
+        "commit": [commit] * n,
+        "status": [FAILED] * n,
+        "attempts": [GIVEN_UP_ATTEMPTS] * n,
+        "error": [READ_AGAIN] * n,
+    }
+
+
+def _stored_triples(tables: TableView) -> set[tuple[str, ...]]:
+    phrases = tables.read("phrases", ("row", "text"))
+    text = dict(zip(phrases["row"].to_pylist(), phrases["text"].to_pylist(), strict=True))
+    triples = tables.read("triples", ("subject", "predicate", "object")).to_pylist()
+    return {(text[row["subject"]], row["predicate"], text[row["object"]]) for row in triples}
+
+
+def _fingerprint(passage: str, extractor: str, triples: Sequence[Sequence[str]] | None) -> int:
+    """Hashes an extraction, because a store has millions. A collision only causes one more extraction."""
+    return hash((passage, extractor, frozenset(map(tuple, triples or ()))))
+
+
 def begin_log(_tables: TableWriter) -> Migrated:
     """Format 4 to 5: later commits are in the log (`store.log.log_files`) before they are in the tables."""
     return Migrated(earlier_commits_readable=True)
@@ -97,8 +305,3 @@ def begin_log(_tables: TableWriter) -> Migrated:
 
 STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors, 3: separate_record_extractions, 4: begin_log}
 """The step from each earlier format to the next. Format 1 is the first."""
-
-
-def format_of(facts: Iterable[Mapping[str, Any]]) -> int:
-    """Returns the format of a store, given the facts of its commits."""
-    return max((int(each["format"]) for each in facts if "format" in each), default=1)

@@ -8,7 +8,7 @@ import structlog
 from store.checkpoint.files import PREFIX, CheckpointTimeout, damaged_file, discard, newest
 from store.checkpoint.writer import capture, swap_in, write
 from store.index.live_index import LiveIndex
-from store.log.commits import Commit
+from store.log.commit_history import Commit
 from store.log.write_lock import WriteLock
 from store.maintenance.merge_deltas import DeltaMerger
 

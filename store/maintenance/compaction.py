@@ -16,8 +16,8 @@ from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
 from store.lance.tables import Tables
+from store.log.commit_history import obsolete_rows
 from store.log.commits import CommitLog
-from store.log.obsolete_rows import obsolete_rows
 from store.log.write_lock import WriteLock
 from store.maintenance.retention import PURGE_SLICE_ROWS
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.log.commit_facts import encoder_facts, rule_facts
+from store.log.commit_history import encoder_facts, rule_facts
 from store.reencode.new_vectors import NewVectors
 from store.types import Calibration, SynonymRule
 

@@ -1,6 +1,6 @@
 """Writes `records-N.tar.xz`: a store as this version's daemon leaves it, with records and documents that share their texts.
 
-Run once with the code of format 3, which kept the extractions of records by passage (`store.log.record_extractions`): `python
+Run once with the code of format 3, which kept the extractions of records by passage (`store.log.migrations`): `python
 -m tests.store.log.released.make_records`.
 """
 

@@ -1,0 +1,153 @@
+"""What the rows of `commits` say: the commits, the facts about the store itself, and the sources' positions."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.lance.schema.commits import LogRow
+from store.lance.tables import TableView
+from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
+
+SETTLE = "settle"
+"""Kind of the commit that recomputes all synonym edges."""
+REENCODE = "reencode"
+"""Kind of the commit that replaces the vectors by those of another encoder."""
+STALE = "synonyms_stale"
+"""Fact in a migration's row: the migration changed triples."""
+
+PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
+"""Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
+
+FAILED_PREFIX = "failed:"
+"""Prefix of the extractor in format 1 of a failed extraction: `failed:<attempts>:<error>` instead of a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit. `time` is in Unix seconds.
+
+    `rowless_costs` are the costs of extractions without a row in `extractions`: purged ones, and those that documents
+    supply.
+    """
+
+    seq: int
+    time: float
+    rowless_costs: ExtractionCosts = field(default_factory=dict)
+
+
+class CommitHistory:
+    """The state that the rows of `commits` describe, up to the last one that was added."""
+
+    def __init__(self, rows: Iterable[LogRow] = ()) -> None:
+        """`rows` are in commit order."""
+        self.last = Commit(0, time.time())
+        self.positions: dict[str, Any] = {}
+        self.times: dict[int, float] = {}
+        """Time of each commit in Unix seconds, in commit order."""
+        self.counts: dict[int, tuple[int, int, int]] = {}
+        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
+        self.horizon = 0
+        """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
+        self.format = 1
+        self.synonym_rule = 1
+        """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
+        self.edges_rule = SynonymRule()
+        """The `[graph]` settings with which the synonym edges were made; the defaults in a log of an earlier release."""
+        self.synonyms_stale = False
+        """Whether the synonym edges must be recomputed because a migration has changed triples."""
+        self._encoder_facts: Mapping[str, Any] = {}
+        for row in rows:
+            self._add(row, self.positions)
+
+    def add(self, row: LogRow) -> None:
+        """Adds the next row. Other threads may be reading the positions."""
+        self._add(row, self.positions.copy())
+
+    def _add(self, row: LogRow, positions: dict[str, Any]) -> None:
+        """`positions`: those before the row, which it changes."""
+        facts = row.facts
+        costs = _rowless_costs(facts["bygone"]) if "bygone" in facts else self.last.rowless_costs
+        self.last = Commit(row.seq, row.time, costs)
+        self.times[row.seq] = row.time
+        if "before" in facts:
+            passages, phrases, triples = facts["before"]
+            self.counts[row.seq - 1] = (passages, phrases, triples)
+        self.horizon = max(self.horizon, facts.get("horizon", 0))
+        self.format = max(self.format, int(facts.get("format", 1)))
+        self.synonym_rule = max(self.synonym_rule, facts.get("synonym_rule", 1))
+        if "synonym_threshold" in facts:
+            self.edges_rule = SynonymRule(facts["synonym_threshold"], facts.get("synonym_variants", True))
+        edges_made = row.kind in (SETTLE, REENCODE)
+        self.synonyms_stale = not edges_made and (self.synonyms_stale or STALE in facts)
+        if "encoder" in facts:
+            self._encoder_facts = facts
+        for key, value in row.positions.items():
+            if value is None:
+                positions.pop(key, None)
+            else:
+                positions[key] = value
+        self.positions = positions
+
+    @property
+    def encoder(self) -> EncoderIdentity:
+        """The encoder of the vectors. Raises KeyError if no row names it."""
+        return EncoderIdentity(self._encoder_facts["encoder"], self._encoder_facts["dim"])
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The encoder's calibration, if the rows have one."""
+        kept = self._encoder_facts.get("calibration")
+        return None if kept is None else Calibration(*kept)
+
+
+def _rowless_costs(written: Mapping[str, Any]) -> ExtractionCosts:
+    return {
+        extractor: (count, prompt, completion)
+        for extractor, (count, prompt, completion) in written.items()
+        if not extractor.startswith(FAILED_PREFIX)  # format 1 counted failures as an extractor
+    }
+
+
+def rule_facts(rule: SynonymRule) -> dict[str, Any]:
+    """The facts of a commit that makes all synonym edges by `rule`."""
+    return {
+        "synonym_rule": SynonymRule.VERSION,
+        "synonym_threshold": rule.threshold,
+        "synonym_variants": rule.variants,
+    }
+
+
+def encoder_facts(encoder: EncoderIdentity, calibration: Calibration | None) -> dict[str, Any]:
+    """The facts of a commit from which on all vectors are by `encoder`."""
+    facts: dict[str, Any] = {"encoder": encoder.name, "dim": encoder.dim}
+    if calibration is not None:
+        facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
+    return facts
+
+
+def obsolete_rows(tables: TableView, horizon: int) -> list[int]:
+    """Returns the ids of the rows of `commits` that are no longer needed if commits before `horizon` cannot be queried.
+
+    A row with a source's position is needed until a later row has that source's position. Rows of `PERMANENT_KINDS` are
+    always needed. Rows that are only in the log are not considered. May run concurrently with commits.
+    """
+    table = tables.read_with_ids("commits", ("seq", "kind", "positions"))
+    rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
+    rows_with: dict[str, list[int]] = {}
+    forgotten: set[str] = set()
+    for seq, _, positions, _ in rows:
+        for key, value in json.loads(positions).items():
+            rows_with.setdefault(key, []).append(seq)
+            (forgotten.discard if value is not None else forgotten.add)(key)
+    needed = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in PERMANENT_KINDS}
+    needed |= {seqs[-1] for key, seqs in rows_with.items() if key not in forgotten}
+    # A kept row may contain another position that was removed later: then the row with the removal must be kept too.
+    while more := {
+        rows_with[key][-1]
+        for key in forgotten
+        if rows_with[key][-1] not in needed and not needed.isdisjoint(rows_with[key])
+    }:
+        needed |= more
+    return [id for seq, _, _, id in rows if seq not in needed]
