@@ -20,6 +20,7 @@ from store.change.synonym_change import settle_synonyms
 from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
+from store.checkpoint.writer import Checkpointing
 from store.document_snapshot import DocumentSnapshot
 from store.errors import RESTORE, StoreDamaged, StoreError, StoreRefused, describe_error, refusal
 from store.index.index_delta import IndexDelta
@@ -35,7 +36,6 @@ from store.log.log_files import FOLDER as LOG
 from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
-from store.maintenance.checkpointing import Checkpointing
 from store.maintenance.compaction import Compactor
 from store.maintenance.merge_deltas import DeltaMerger
 from store.maintenance.rebuild import catch_up, needs_rebuild
@@ -142,7 +142,7 @@ class Store(StoreReader):
             folder,
             opened,
             self._write_lock,
-            self._delta_merger,
+            self._delta_merger.lock,
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )

@@ -147,6 +147,7 @@ STORE_ROOMS = {
         "index",
         "lance",
         "links",
+        "log",
         "text",
         "types",
         "untrusted_names",

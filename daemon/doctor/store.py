@@ -17,8 +17,7 @@ from daemon.doctor.access_rights import closed, nearest
 from daemon.doctor.machine import clock
 from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
-from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
-from store.checkpoint.reader import SavedCheckpoint
+from store.checkpoint.files import PREFIX, CheckpointUnusable, SavedCheckpoint, newest
 from store.errors import RESTORE, StoreDamaged, describe_error, refusal
 from store.lance.layout import table_folder
 from store.lance.schema import FORMAT

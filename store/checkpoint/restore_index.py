@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.change.load import append_contents, replay
-from store.checkpoint.files import CheckpointUnusable, newest
-from store.checkpoint.reader import SavedCheckpoint
+from store.checkpoint.files import CheckpointUnusable, SavedCheckpoint, newest
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import KINDS, LiveIndex
 from store.lance.tables import TableView

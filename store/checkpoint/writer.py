@@ -1,45 +1,161 @@
-"""Writes a checkpoint's folder."""
+"""The checkpoint of a running store: written concurrently with queries and commits, verified once, discarded if invalid."""
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from store.checkpoint.files import MANIFEST, PREFIX, UNFINISHED, manifest_checksum, newest, settings
+import structlog
+
+from store.checkpoint.files import (
+    MANIFEST,
+    PREFIX,
+    UNFINISHED,
+    CheckpointTimeout,
+    damaged_file,
+    discard,
+    manifest_checksum,
+    newest,
+    settings,
+)
 from store.durable_files import sync
 from store.index.live_index import KINDS, LiveIndex
 from store.index.part import Part, PartFiles, PartWriter
+from store.log.commit_history import Commit
+from store.log.write_lock import WriteLock
+
+log = structlog.get_logger(__name__)
 
 MAX_PURGED_SHARE = 0.25
 """Share of purged rows above which no checkpoint is written: the index is rebuilt first."""
 
-
-@dataclass(frozen=True, slots=True)
-class CapturedIndex:
-    """The index as of one commit: copies of its parts."""
-
-    commit: int
-    time: float
-    next_id: Mapping[str, int]
-    settings: list[Any]
-    parts: Sequence[tuple[str, Part]]
+POLL_S = 0.1
+"""Poll interval in seconds while a checkpoint waits for a fold to end."""
 
 
-def capture(index: LiveIndex, commit: int, time: float) -> CapturedIndex | None:
-    """Captures the present index. Returns None if too many of its rows were purged.
+class Checkpointing:
+    """Writes, verifies and discards checkpoints. Thread-safe."""
 
-    The caller holds the write lock, 50 ms for a million phrases, and prevents folding until `swap_in`.
-    """
-    if index.purged_rows > MAX_PURGED_SHARE * sum(map(index.size, KINDS)):
-        return None
-    parts = [(name, part.copy()) for name, part in index.parts()]
-    return CapturedIndex(commit, time, dict(index.next_id), settings(index.dim, index.rule), parts)
+    def __init__(
+        self,
+        folder: Path,
+        opened: int | None,
+        write_lock: WriteLock,
+        folding: threading.Lock,
+        current: Callable[[], tuple[LiveIndex, Commit]],
+        publish: Callable[[LiveIndex], None],
+    ) -> None:
+        """- `opened`: the commit of the checkpoint that the store was opened from, or None.
+        - `folding`: held while bases of the index are replaced (`store.maintenance.merge_deltas`).
+        - `current`: returns the live index and the last commit.
+        - `publish`: called after arrays of the index were replaced, because the present snapshot refers to the old ones.
+        """
+        self._folder = folder
+        self._write_lock = write_lock
+        self._folding = folding
+        self._current = current
+        self._publish = publish
+        self._commit = opened
+        """The commit of the checkpoint that a start would use."""
+        self._unread = newest(folder) if opened is not None else None
+        """The checkpoint that the store was opened from, until it has been verified."""
+
+    def write(self, timed_out: Callable[[], bool]) -> bool:
+        """Writes a checkpoint, which also folds the matrices. Returns False if the last commit has one already, or if too many
+        rows of the index were purged. Raises OSError.
+
+        Commits wait only while the index is copied, about 50 ms for a million phrases. Once `timed_out()` is true, raises
+        CheckpointTimeout; the previous checkpoint stays.
+        """
+
+        def check_time() -> None:
+            if timed_out():
+                raise CheckpointTimeout
+
+        while not self._folding.acquire(timeout=POLL_S):
+            check_time()
+        try:
+            return self._write(check_time)
+        finally:
+            self._folding.release()
+
+    def _write(self, check_time: Callable[[], None]) -> bool:
+        """The caller holds `_folding`."""
+        with self._write_lock.hold("checkpoint"):
+            index, commit = self._current()
+            if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
+                return False
+            if index.purged_rows > MAX_PURGED_SHARE * sum(map(index.size, KINDS)):
+                return False
+            parts = [(name, part.copy()) for name, part in index.parts()]
+            manifest = {
+                "settings": settings(index.dim, index.rule),
+                "commit": commit.seq,
+                "time": commit.time,
+                "next_id": dict(index.next_id),
+            }
+        files = _write_folder(self._folder, commit.seq, manifest, parts, check_time)
+        if self._unread is not None:
+            # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
+            self._unread = files.place
+        with self._write_lock.hold("checkpoint"):
+            # The disk then contains the data once, and the next checkpoint can link the files.
+            for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
+                part.map_saved(files, name, saved)
+            self._publish(index)
+        self._commit = commit.seq
+        return True
+
+    def check(self) -> bool:
+        """Verifies the files that opening mapped without reading. Returns False after discarding a damaged checkpoint.
+
+        The index must then be loaded from the tables. O(vectors), once after a start, concurrently with commits and queries.
+        """
+        place = self._unread
+        if place is None:
+            return True
+        try:
+            damaged = damaged_file(place)
+        except (OSError, ValueError) as error:
+            damaged = str(error)
+        with self._folding:
+            if self._unread != place:  # rewritten meanwhile with the same blocks: the next call reads it
+                return True
+            self._unread = None
+            if damaged is None:
+                return True
+            self.discard()
+        log.error("checkpoint_damaged", checkpoint=place.name, file=damaged)
+        return False
+
+    def renew(self) -> None:
+        """Rewrites the checkpoint after a purge, or discards it: purged data must leave the disk."""
+        if newest(self._folder) is None:
+            return
+        try:
+            if self.write(lambda: False):
+                return
+        except OSError as error:
+            log.warning("checkpoint_failed", error=str(error))
+        with self._folding:
+            self.discard()
+
+    def discard(self) -> None:
+        """Removes the checkpoint. The caller holds `folding`."""
+        discard(self._folder)
+        self._commit = self._unread = None
 
 
-def write(folder: Path, captured: CapturedIndex, check_time: Callable[[], None]) -> PartFiles:
-    """Writes `captured`, and removes older checkpoints.
+def _write_folder(
+    folder: Path,
+    commit: int,
+    manifest: Mapping[str, Any],
+    parts: Iterable[tuple[str, Part]],
+    check_time: Callable[[], None],
+) -> PartFiles:
+    """Writes the checkpoint of `commit`, and removes older ones.
 
     Calls `check_time` before each file and lets its exception through. Raises OSError. An error leaves no unfinished files.
     """
@@ -47,8 +163,8 @@ def write(folder: Path, captured: CapturedIndex, check_time: Callable[[], None])
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     try:
-        files = _write_files(place, newest(folder), captured, check_time)
-        final = folder / f"{PREFIX}{captured.commit}"
+        files = _write_files(place, newest(folder), manifest, parts, check_time)
+        final = folder / f"{PREFIX}{commit}"
         shutil.rmtree(final, ignore_errors=True)
         place.rename(final)
     except BaseException:
@@ -62,7 +178,11 @@ def write(folder: Path, captured: CapturedIndex, check_time: Callable[[], None])
 
 
 def _write_files(
-    place: Path, before: Path | None, captured: CapturedIndex, check_time: Callable[[], None]
+    place: Path,
+    before: Path | None,
+    manifest: Mapping[str, Any],
+    parts: Iterable[tuple[str, Part]],
+    check_time: Callable[[], None],
 ) -> PartWriter:
     known: Mapping[str, list[int]] = {}
     if before is not None:
@@ -71,29 +191,12 @@ def _write_files(
         except (OSError, ValueError, KeyError):
             before = None
     files = PartWriter(place, before, known, check_time)
-    for name, part in captured.parts:
+    for name, part in parts:
         check_time()
         part.save(files, name)
-    manifest = {
-        "settings": captured.settings,
-        "commit": captured.commit,
-        "time": captured.time,
-        "next_id": captured.next_id,
-        "values": files.values,
-        "files": files.files,
-    }
-    manifest["checksum"] = manifest_checksum(json.loads(json.dumps(manifest)))
-    (place / MANIFEST).write_text(json.dumps(manifest))
+    written = {**manifest, "values": files.values, "files": files.files}
+    checksum = manifest_checksum(json.loads(json.dumps(written)))
+    (place / MANIFEST).write_text(json.dumps(written | {"checksum": checksum}))
     sync(place / MANIFEST)
     sync(place)
     return files
-
-
-def swap_in(index: LiveIndex, captured: CapturedIndex, files: PartFiles) -> None:
-    """Replaces data of the live index by the equal data in `files`, written from `captured`.
-
-    The disk then contains the data once, and the next checkpoint can link the files. The caller holds the write lock. Raises
-    OSError.
-    """
-    for (name, part), (_, saved) in zip(index.parts(), captured.parts, strict=True):
-        part.map_saved(files, name, saved)

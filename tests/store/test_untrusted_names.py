@@ -126,7 +126,7 @@ TRUSTED = {
             "self.place / f'{name}.arrow'",
             "self.place / f'{name}.npy'",
         ],
-        "store/checkpoint/writer.py": ["folder / f'{PREFIX}{captured.commit}'"],
+        "store/checkpoint/writer.py": ["folder / f'{PREFIX}{commit}'", "self._folder / f'{PREFIX}{commit.seq}'"],
         "store/durable_files.py": ["path.with_name(path.name + PART)"],
         "store/lance/layout.py": [
             "store / f'{table}{TABLE_SUFFIX}'",
@@ -136,7 +136,6 @@ TRUSTED = {
             "self._folder / f'{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}'",
             "folder / f'{path.stem}-{at}{SUFFIX}'",
         ],
-        "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
         "daemon/backfill/shard_reader.py": ["Path(place, name)"],
         "cli/client/http.py": ["folder / f'{template}.service'"],
         "consumers/parsing/programs/libreoffice.py": ["Path(folder, f'document.{ending}')"],
