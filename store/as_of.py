@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from store.change.rewind import Pause, no_pause, rewind
-from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.lance.tables import Tables
@@ -14,7 +13,7 @@ from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.scope.changes import index_bytes
 from store.scope.scopes import DocumentFilter, Scopes, fold_changes
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 
 MAX_CACHED_COMMITS = 4
 """Maximum number of earlier commits in memory; the least recently used one is freed first."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from store.change.pending_inputs import MissingVectors, missing_vectors, unextracted
-from store.document_snapshot import DocumentSnapshot
 from store.index.effective_triples import needs_extraction
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
@@ -24,7 +23,7 @@ from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_
 from store.maintenance.retention import Purge
 from store.reencode.kept_texts import ROWS_AT_ONCE, TextsToEncode, texts_to_encode
 from store.reencode.new_vectors import NewVectors
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import (
     Batch,
     Document,
@@ -75,8 +74,7 @@ class StoreReader:
         while True:
             snapshot = self._snapshot
             if not self._applying:
-                index = self._index
-                found = DocumentSnapshot(snapshot, index.documents.copy(), index.holders.copy())
+                found = DocumentSnapshot.copy_of(snapshot, self._index)
                 # A commit applied in between would have changed the snapshot; a commit being applied sets `_applying`.
                 if not self._applying and self._snapshot is snapshot:
                     return found

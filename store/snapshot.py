@@ -6,10 +6,10 @@ shared by all queries of the same commit.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights, Graph
 from store.index.live_index import LiveIndex
 from store.index.words.postings import ComparedWords
-from store.types import PassageText, Triple
+from store.types import Document, PassageText, Triple
 
 
 class Snapshot:
@@ -271,6 +271,43 @@ class Snapshot:
             for triple, passage in zip(*column_entries(self.incidence, np.array(list(out))), strict=True):
                 out[int(triple)].append(int(passage))
         return out
+
+
+class DocumentLookup(Protocol):
+    """Finds the documents that contain a passage, as of one commit (`DocumentSnapshot`) or the last (`store.store.Store`)."""
+
+    def documents_with_passage(self, passage: str) -> list[str]: ...
+
+    def document(self, uri: str) -> Document | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSnapshot:
+    """The memory as of `snapshot.commit`, with its documents, for queries that outlive the next commit.
+
+    Only the live index, which keeps changing, knows which documents contain a passage; here both are of the same commit.
+    """
+
+    snapshot: Snapshot
+    documents: Mapping[str, Document]
+    holders: Sequence[Mapping[str, Any]]
+    """By passage row: the documents that contain the passage, by URI, with the triples that they supplied
+    (`store.index.effective_triples.UpstreamTriples`)."""
+
+    def documents_with_passage(self, passage: str) -> list[str]:
+        """Returns the URIs of the documents that contain a passage at this commit, sorted; empty if the passage is not
+        alive."""
+        row = self.snapshot.passage_row(passage)
+        return sorted(self.holders[row]) if row is not None else []
+
+    def document(self, uri: str) -> Document | None:
+        return self.documents.get(uri)
+
+    @classmethod
+    def copy_of(cls, snapshot: Snapshot, index: LiveIndex) -> Self:
+        """Copies two containers of references of `index`, which is as of the snapshot: 10 ms for a million passages, so it is
+        for queries that take seconds, not for every query."""
+        return cls(snapshot, index.documents.copy(), index.holders.copy())
 
 
 def count_entries(view: MatrixView) -> int:

@@ -21,7 +21,6 @@ from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.checkpoint.writer import Checkpointing
-from store.document_snapshot import DocumentSnapshot
 from store.errors import RESTORE, StoreDamaged, StoreError, StoreRefused, describe_error, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
@@ -46,7 +45,7 @@ from store.reencode.new_encoder import NewEncoder
 from store.reencode.switch_vectors import rewrite_tables
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import Batch, Calibration, Document, EncoderIdentity, ExtractionCosts, SynonymRule
 from store.upgrade_backup import make_upgrade_backup
 

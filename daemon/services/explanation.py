@@ -14,8 +14,7 @@ from daemon.contract.query import (
 from daemon.services.documents.document_references import passage_source
 from memory.explain import explanation as computed
 from memory.types import Retrieved
-from store.document_snapshot import DocumentLookup
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, Snapshot
 
 TRIPLES_PER_EDGE_MAX = 5
 """Maximum triples listed for an edge."""

@@ -11,8 +11,7 @@ from memory.explain.neighbourhood import Neighbourhood, node_neighbourhood, quer
 from memory.explain.neighbourhood_edges import EDGE_KINDS
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.query_context import QueryContext
-from store.document_snapshot import DocumentLookup
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, Snapshot
 
 EXCERPT_CHARS = 280
 """Characters of a passage that a node contains."""

@@ -39,9 +39,8 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.weak_match import is_weak
 from memory.types import Encoder, Hit, Retrieved
-from store.document_snapshot import DocumentLookup, DocumentSnapshot
 from store.errors import StoreError
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, DocumentSnapshot, Snapshot
 from store.store import Store
 
 MODEL_FILTER_THREADS = 64

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from store.document_snapshot import DocumentLookup
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, Snapshot
 
 LIMITED_PLACES = 5
 """Number of first places in which the passages of a document are counted."""

@@ -23,7 +23,7 @@ from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k
-from store.document_snapshot import DocumentLookup
+from store.snapshot import DocumentLookup
 from store.types import Link
 
 SOURCES = 10

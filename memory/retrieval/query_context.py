@@ -18,11 +18,10 @@ from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, order_by_name
 from memory.types import Encoder
-from store.document_snapshot import DocumentLookup
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.index.words.postings import ComparedWords
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, Snapshot
 from store.types import Triple
 
 WORD_CANDIDATES = 100

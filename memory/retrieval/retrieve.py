@@ -17,8 +17,7 @@ from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
 from memory.retrieval.versions import Versions, group_versions
 from memory.types import Encoder, Hit, Retrieved
-from store.document_snapshot import DocumentLookup
-from store.snapshot import Snapshot
+from store.snapshot import DocumentLookup, Snapshot
 
 NO_PASSAGES = "The memory, or the scope of the question, has no passage"
 """Note for an empty memory or scope; it replaces the mode's note."""

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
 from store.export.link_edges import link_edges
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 
 
 def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:

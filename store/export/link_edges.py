@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from store.document_snapshot import DocumentSnapshot
 from store.links.targets import PART_PREFIX, THREAD_SCHEME
+from store.snapshot import DocumentSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Updates a scope's index to a later commit, with a batch of the scope's changed documents."""
+"""The changes of recent commits, and the batch of a scope's changed documents that updates the scope to a later commit."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -8,6 +9,9 @@ from store.errors import IncompleteBatch
 from store.fixed_point import Vector
 from store.index.live_index import LiveIndex
 from store.types import Batch, Document, Extraction, State
+
+KEPT_CHANGES = 20_000
+"""Number of changed documents and passages that are kept. A scope that is further behind is rebuilt."""
 
 
 @dataclass(slots=True)
@@ -23,6 +27,39 @@ class Changes:
     def add(self, other: "Changes") -> None:
         self.documents |= other.documents
         self.passages |= other.passages
+
+
+class RecentChanges:
+    """The changes of recent commits. The commit thread adds, other threads read; no commit may be applied during a call."""
+
+    def __init__(self) -> None:
+        self._entries: deque[tuple[int, Changes]] = deque()
+        self._size = 0
+        self._forgotten = 0
+        """The last commit whose changes were dropped."""
+
+    def add(self, commit: int, changes: Changes) -> None:
+        self._entries.append((commit, changes))
+        self._size += len(changes)
+        while self._size > KEPT_CHANGES:
+            self._forgotten, oldest = self._entries.popleft()
+            self._size -= len(oldest)
+
+    def since(self, commit: int) -> Changes | None:
+        """Returns the changes of the commits after `commit`; None if some were dropped."""
+        if commit < self._forgotten:
+            return None
+        found = Changes()
+        for number, changes in reversed(self._entries):
+            if number <= commit:
+                break
+            found.add(changes)
+        return found
+
+    def clear(self, commit: int) -> None:
+        """Drops all changes, because rows have been renumbered as of `commit`."""
+        self._entries.clear()
+        self._size, self._forgotten = 0, commit
 
 
 def batch_of(changes: Changes, scoped: LiveIndex, whole: LiveIndex, wanted: Callable[[Document], bool]) -> Batch | None:

@@ -7,22 +7,28 @@ supplied replaced the extracted ones). Edges are therefore copied between phrase
 phrases are searched as if they were new.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.change.synonym_change import edge_change
+from store.index.append_only_arrays import GrowableArray
+from store.index.columns.hashed_rows import HashedRows
 from store.index.columns.row_lists import NO_ROWS, ListArrays, RowLists
 from store.index.columns.texts import TakenTexts
 from store.index.effective_triples import UpstreamTriples, supplied_triples
+from store.index.index_delta import TripleKey
 from store.index.live_index import LiveIndex
+from store.index.shared_rows import LookupDict
 from store.index.statement_change import statement_change
+from store.index.synonyms.lsh import HEAD_WORDS, WORDS
 from store.index.synonyms.pairs import Rows
+from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
+from store.index.vectors.matrix import Vectors
 from store.index.words.taken_postings import TakenPostings
-from store.scope.scoped_names import take_names
-from store.scope.scoped_rows import ScopedRows, ScopedTripleRows
-from store.scope.scoped_sketches import ScopedSketches
+from store.links.names import names_text
 from store.types import Document
 
 SORTED_FOR_SHARE = 0.05
@@ -60,7 +66,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     own = np.full(len(whole.passages), -1, np.int32)
     own[passages] = np.arange(len(passages), dtype=np.int32)
     own[shared] = -1
-    take_names(index, whole, documents, own, apart)
+    _take_names(index, whole, documents, own, apart)
     crowded = whole.crowding.mask(whole.size("phrases"))[phrases]
     known = whole.counts["phrases"].view().positive()[phrases] & ~crowded
     # A phrase that lives in the whole memory has at least as many neighbours there as in the scope.
@@ -130,7 +136,14 @@ def _take_triples(
     index.triple_ends.extend(ends)
     index.statements.extend(whole.statements.view()[rows])
     index.predicates = TakenTexts(whole.predicates, rows)
-    index.triple_rows = ScopedTripleRows(whole.triple_rows, places, phrases)
+
+    def key_in_whole(key: TripleKey) -> TripleKey | None:
+        subject, predicate, object_ = key
+        if max(subject, object_) >= len(phrases):
+            return None  # a phrase that was added later is in no earlier triple
+        return int(phrases[subject]), predicate, int(phrases[object_])
+
+    index.triple_rows = ScopedRows(whole.triple_rows, places, key_in_whole)
     index.triple_vectors.take(whole.triple_vectors.view(), rows)
 
 
@@ -150,3 +163,88 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows) -> N
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
         index.sketches.fold()
     index.change_synonyms(edge_change(index, can, np.empty(0, np.int64), searched))
+
+
+def _take_names(
+    index: LiveIndex,
+    whole: LiveIndex,
+    documents: Mapping[str, Document],
+    places: NDArray[np.int32],
+    shared: Iterable[int],
+) -> None:
+    """Fills the names of `index`, whose holders and passages are set: copies the names of passages of its documents alone, and
+    computes those of passages that other documents contain too.
+
+    `places`: by passage row of `whole`, the row in the scope if only `documents` contain the passage, or -1. `shared`: rows in
+    the scope of the passages that other documents contain too.
+    """
+    there = whole.matrices["naming"].view().merged().tocoo()
+    columns = places[there.col]
+    inside = columns >= 0
+    rows, names = np.unique(there.row[inside], return_inverse=True)
+    index.names.take(whole.names, rows, there.shape[0])
+    index.change_names((names, columns[inside], there.data[inside]))
+    index.matrices["naming"].fold()
+    named: list[tuple[int, int]] = []
+    found: dict[str, int] = {}
+    for place in shared:
+        for uri in index.holders[place]:
+            if uri not in found:
+                found[uri] = _row_of_names(index, names_text(documents[uri]))
+            if found[uri] >= 0:
+                named.append((found[uri], place))
+    rows, passages = np.array(named, np.int64).reshape(-1, 2).T
+    index.change_names((rows, passages, np.ones(len(rows))))
+
+
+def _row_of_names(index: LiveIndex, text: str) -> int:
+    """Returns the row of some names, adding it if necessary; -1 for no names."""
+    if text and text not in index.names.rows:
+        index.names.add([text])
+    return index.names.rows[text] if text else -1
+
+
+class ScopedRows(LookupDict):
+    """Rows of phrases by text, or of triples by key, looked up in the whole memory: filling a map would cost more than all
+    lookups. The dictionary itself holds contents added after the scope was built."""
+
+    def __init__(
+        self,
+        whole: HashedRows[Any] | dict[Any, int],
+        places: Rows32,
+        key_in_whole: Callable[[Any], Any | None] = lambda key: key,
+    ) -> None:
+        """`places`: by row of the whole memory, the row in the scope, or -1. `key_in_whole` returns a key's equivalent in the
+        whole memory, or None."""
+        super().__init__()
+        self._whole, self._places, self._key_in_whole = whole, places, key_in_whole
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        row = super().get(key)
+        if row is None and (wanted := self._key_in_whole(key)) is not None:
+            there = self._whole.get(wanted)
+            # The whole memory may have added the same text again under a new row, which the scope does not contain.
+            if there is not None and there < len(self._places) and self._places[there] >= 0:
+                return int(self._places[there])
+        return default if row is None else row
+
+
+class ScopedSketches(SketchIndex):
+    """The sketches of a scope's phrases, searched through the bands of the whole memory as sorted now, because sorting them
+    would be slow. Sketches of later phrases are compared one by one."""
+
+    def __init__(self, whole: SketchIndex, vectors: Vectors, rows: Rows, places: Rows32) -> None:
+        """The sketches of `rows` (ascending) of `whole`. `places`: by row of the whole memory, the row in the scope, or -1."""
+        super().__init__(whole.threshold, vectors)
+        self._whole, self._rows, self._places = whole, rows, places
+        signs, sorted_rows = whole.signs()[rows], int(np.searchsorted(rows, whole.tail.first))
+        self._signs.extend(signs)
+        self._heads.extend(signs[:, :HEAD_WORDS])
+        self.tail = Tail(sorted_rows, GrowableArray(np.uint64, WORDS))
+        self.tail.rows.extend(whole.tail.rows.view()[rows[sorted_rows:] - whole.tail.first])
+
+    def order(self) -> Order:
+        if self.runs:
+            return super().order()
+        there = self._whole.order()
+        return Order(there.runs, int(np.searchsorted(self._rows, there.n)), self._places)

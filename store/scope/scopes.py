@@ -10,13 +10,19 @@ from dataclasses import dataclass, field
 
 from store.change.plan import plan, plan_removal
 from store.change.synonym_change import plan_synonyms
-from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
-from store.scope.changes import Changes, batch_of, index_bytes, restore_documents, share_of_changes, share_of_dead
-from store.scope.recent_changes import RecentChanges
+from store.scope.changes import (
+    Changes,
+    RecentChanges,
+    batch_of,
+    index_bytes,
+    restore_documents,
+    share_of_changes,
+    share_of_dead,
+)
 from store.scope.scoped_index import scoped_index
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import Document
 
 MAX_CACHED_SCOPES = 32
@@ -134,7 +140,7 @@ class Scopes:
             if scope.index is None:
                 if not all(wanted(whole.documents[uri]) for uri in changes.documents if uri in whole.documents):
                     return None
-                scope.memory = DocumentSnapshot(now, whole.documents.copy(), whole.holders.copy())
+                scope.memory = DocumentSnapshot.copy_of(now, whole)
                 return scope.memory
             if scope.index.shares_rows:
                 scope.index.share_rows(whole)
@@ -181,9 +187,7 @@ class Scopes:
     @staticmethod
     def _publish(scope: _Scope, index: LiveIndex, of: Snapshot) -> DocumentSnapshot:
         scope.index = index
-        scope.memory = DocumentSnapshot(
-            Snapshot(index, of.commit, of.time), index.documents.copy(), index.holders.copy()
-        )
+        scope.memory = DocumentSnapshot.copy_of(Snapshot(index, of.commit, of.time), index)
         return scope.memory
 
 

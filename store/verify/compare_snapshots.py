@@ -9,9 +9,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import CanonicalOrder, Rows, places
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 
 
 def compare_snapshots(

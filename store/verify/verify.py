@@ -6,7 +6,6 @@ from functools import partial
 from itertools import chain, islice
 
 from store.change.load import load_index_for_reading
-from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged
 from store.export.canonical_order import CanonicalOrder
 from store.index.live_index import KINDS
@@ -16,7 +15,7 @@ from store.lance.tables import TableView, open_for_reading
 from store.log.log_files import read_commits
 from store.log.mark import Mark, check_mark
 from store.maintenance.synonym_recall import measure_recall
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
 from store.verify.check_files import (
     DAMAGE,

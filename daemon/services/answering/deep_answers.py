@@ -33,8 +33,8 @@ from memory.answering.working_memory.records.serialization import (
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelError
-from store.document_snapshot import DocumentSnapshot
 from store.sessions import Session
+from store.snapshot import DocumentSnapshot
 from store.store import Store
 
 

@@ -25,7 +25,7 @@ from memory.answering.qa_reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.types import Hit
-from store.document_snapshot import DocumentSnapshot
+from store.snapshot import DocumentSnapshot
 from store.store import Store
 
 NEW_TITLES_MAX = 5

@@ -8,7 +8,7 @@ from daemon.contract.answering.ask import Citation, RetrievedPassage
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, LeftOut
-from store.document_snapshot import DocumentLookup
+from store.snapshot import DocumentLookup
 from store.types import Document
 
 

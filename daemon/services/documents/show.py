@@ -19,11 +19,10 @@ from daemon.contract.show import (
 )
 from daemon.services.documents.document_states import CurrentStates
 from memory.phrase_normalisation import normalise_phrase, normalise_triple
-from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView
 from store.index.effective_triples import supplied_triples
 from store.links.names import document_names
-from store.snapshot import Snapshot, column_entries
+from store.snapshot import DocumentSnapshot, Snapshot, column_entries
 from store.types import Document, ExtractionState
 
 

@@ -11,9 +11,8 @@ from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
 from store.change.rewind import Pause, no_pause
-from store.document_snapshot import DocumentSnapshot
 from store.passage_id import passage_id
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
 from store.types import Batch, Document, PassageRef, PassageText
 

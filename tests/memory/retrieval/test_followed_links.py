@@ -13,9 +13,9 @@ from memory.batch_encoding import with_vectors
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
-from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
+from store.snapshot import DocumentSnapshot
 from store.store import Store
 from store.types import Batch, Document, Link, PassageRef, PassageText
 from tests.memory.retrieval.test_reference import ENCODER

@@ -23,12 +23,11 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder
-from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
 from store.index.quantised.sample import RowSample
 from store.index.vectors.matrix import Vectors
 from store.passage_id import passage_id
-from store.snapshot import Snapshot
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
 from store.types import MENTION, Batch, Document, PassageRef, PassageText
 
