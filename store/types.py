@@ -1,17 +1,16 @@
-"""The values that enter the store: plain data, no behaviour.
+"""The values that enter the store: plain data, and the identity and time that follow from it. Imports nothing heavy.
 
-A passage's identity is its content (`store.passage_id.passage_id`), a phrase's its normalised text, a triple's its three
-normalised parts. Texts arrive normalised; the store never changes a text.
+A passage's identity is its content (`passage_id`), a phrase's its normalised text, a triple's its three normalised parts. Texts
+arrive normalised; the store never changes a text.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from store.encoder_identity import Calibration as Calibration
-from store.encoder_identity import EncoderIdentity as EncoderIdentity
 
 if TYPE_CHECKING:  # The rules run in child processes, which have no vectors and do not import numpy.
     from store.fixed_point import Vector
@@ -106,6 +105,23 @@ class Document:
 
 LABELS = "labels"
 """The metadata key of a document's own labels. Its source's labels follow from the configuration."""
+
+
+def document_time(document: Document) -> float | None:
+    """Returns `published_at` of a document in Unix seconds (UTC without a zone), else the time of its last change."""
+    published = document.metadata.get("published_at")
+    if isinstance(published, str):
+        try:
+            time = datetime.fromisoformat(published)
+            return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            pass
+    return document.modified_at
+
+
+def passage_id(title: str, text: str) -> str:
+    """Returns 32 hex digits for a passage's title and text. The separator cannot occur in a title, so no two pairs collide."""
+    return blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +225,23 @@ class Batch:
     triple_vectors: Mapping[Triple, "Vector"] = field(default_factory=dict)
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     supplied_costs: ExtractionCosts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderIdentity:
+    """The encoder that made the store's vectors; a store opens only with the same encoder."""
+
+    name: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What depends on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak match;
+    None if nothing is known about that."""
+
+    synonym_threshold: float
+    weak_below: float | None
 
 
 @dataclass(frozen=True, slots=True)

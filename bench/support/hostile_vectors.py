@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule, passage_id
 
 DIM = 384
 SETS = ("anywhere", "equal", "cone", "groups", "cones")

@@ -18,10 +18,9 @@ from memory.openie.hipporag_file import read_hipporag_file
 from store.index.columns.row_lists import list_arrays
 from store.index.live_index import LiveIndex
 from store.index.statement_change import Entries
-from store.passage_id import passage_id
 from store.scope.scoped_index import derive_counts
 from store.snapshot import Snapshot
-from store.types import PassageText, Triple
+from store.types import PassageText, Triple, passage_id
 
 PASSAGES = 11_656
 EDGES = 1_400_000

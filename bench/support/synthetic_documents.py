@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from store.passage_id import passage_id
-from store.types import Document, PassageRef, PassageText, Triple
+from store.types import Document, PassageRef, PassageText, Triple, passage_id
 
 VOCABULARY = 60_000
 VERBS = ("is", "born", "located", "led", "wrote", "won")

@@ -9,8 +9,7 @@ from consumers.failure_codes import FailureCode
 from consumers.types import Link as ParsedLink
 from consumers.types import ParsedDocument, Passage
 from memory.phrase_normalisation import normalise_triple
-from store.passage_id import passage_id
-from store.types import Document, Link, Omission, PassageRef, PassageText, State, Triple
+from store.types import Document, Link, Omission, PassageRef, PassageText, State, Triple, passage_id
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """Delays before a failed document is retried automatically. Later retries need `hippoctl retry` or a change of the file."""

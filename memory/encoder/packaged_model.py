@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory.encoder.errors import EncoderUnavailable
 from memory.packaged_data import packaged_data
-from store.encoder_identity import Calibration, EncoderIdentity
+from store.types import Calibration, EncoderIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

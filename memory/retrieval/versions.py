@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.retrieval.near_duplicates import near_duplicates
-from store.document_time import document_time
 from store.snapshot import DocumentLookup, Snapshot
+from store.types import document_time
 
 _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Words with a digit: numbers, amounts, dates and codes."""

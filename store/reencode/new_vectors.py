@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.durable_files import durable_file
-from store.encoder_identity import EncoderIdentity
 from store.errors import NotEncoded
 from store.fixed_point import Fixed, width
+from store.types import EncoderIdentity
 
 FOLDER = "reencode"
 TARGET = "target.json"

@@ -23,7 +23,7 @@ from store.lance.layout import (
     table_folder,
 )
 from store.lance.tables import open_for_reading
-from store.passage_id import passage_id
+from store.types import passage_id
 
 KEYS = {
     "passages": ("id", "title"),

@@ -33,9 +33,8 @@ import store.maintenance.retention as history
 from store.errors import IncompleteBatch, StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import EncoderIdentity, SynonymRule
+from store.types import EncoderIdentity, SynonymRule, passage_id
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete

@@ -1,9 +1,18 @@
 """A store over the oracle's vectors and an extractor that depends on the text alone."""
 
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, Extraction, Link, PassageRef, PassageText, SynonymRule
+from store.types import (
+    Batch,
+    Document,
+    EncoderIdentity,
+    Extraction,
+    Link,
+    PassageRef,
+    PassageText,
+    SynonymRule,
+    passage_id,
+)
 from tests.store import oracle
 
 PHRASES = [

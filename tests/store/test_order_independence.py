@@ -22,7 +22,7 @@ import store.maintenance.compaction
 import store.maintenance.retention
 from store.errors import StoreError
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
+from store.types import passage_id
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, links_of, open_store, reading

@@ -18,9 +18,8 @@ from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDam
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
 from store.lance.schema import FORMAT
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, EncoderIdentity
+from store.types import Batch, EncoderIdentity, passage_id
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store, reading

@@ -18,8 +18,7 @@ from bench.support.growth.store import commit, open_store
 from bench.support.hostile_vectors import in_letters
 from bench.support.process_memory import peak_mib
 from daemon.contract.http.routes import document_path
-from store.passage_id import passage_id
-from store.types import Document, PassageRef, PassageText
+from store.types import Document, PassageRef, PassageText, passage_id
 from tests.e2e.real_hippod import Daemon
 
 COMMIT_PASSAGES = 500

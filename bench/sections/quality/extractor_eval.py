@@ -15,8 +15,7 @@ from bench.sections.quality.retrieval import SHARED
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from memory.phrase_normalisation import normalise_phrase
-from store.passage_id import passage_id
-from store.types import PassageText, Triple, is_statement
+from store.types import PassageText, Triple, is_statement, passage_id
 
 LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.json"
 LABELS = ("true", "bare", "wrong")

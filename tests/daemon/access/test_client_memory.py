@@ -23,9 +23,8 @@ from memory.batch_encoding import EncodedAhead, with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import Batch, Document, PassageRef, PassageText, passage_id
 
 ENCODER = HashEncoder(64)
 NAMES = ["orla quill", "the lamp", "the attic", "ternby", "the mill", "solveig aas"]

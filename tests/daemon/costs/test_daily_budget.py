@@ -11,9 +11,8 @@ from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, Extraction, PassageRef, PassageText
+from store.types import Batch, Document, Extraction, PassageRef, PassageText, passage_id
 from tests.daemon.costs.test_ledger import DAY_S, Clock
 
 NAME = "llm/m/1"

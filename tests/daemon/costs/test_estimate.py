@@ -13,9 +13,8 @@ from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, Extraction, PassageRef, PassageText
+from store.types import Batch, Document, Extraction, PassageRef, PassageText, passage_id
 
 NAME = "llm/m/1"
 PASSAGES = 25

@@ -15,9 +15,8 @@ from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Document, Extraction, PassageRef, PassageText
+from store.types import Document, Extraction, PassageRef, PassageText, passage_id
 from tests.daemon.pipeline.any_owner import AnyOwner
 
 FILE = "file:///drive/book.jsonl"

@@ -11,10 +11,9 @@ from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
 from store.change.rewind import Pause, no_pause
-from store.passage_id import passage_id
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import Batch, Document, PassageRef, PassageText, passage_id
 
 TEXTS = {"a": "The lamp of the attic was made by Orla Quill.", "b": "The harbour freezes in winter."}
 

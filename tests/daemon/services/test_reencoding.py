@@ -22,10 +22,9 @@ from memory.encoder.errors import EncoderRefused, EncoderServerDown, EncoderUnav
 from memory.encoder.hashing import HashEncoder
 from memory.types import Encoder, Matrix
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
 from store.reencode.new_vectors import NewVectors, Target, discard, target_of
 from store.store import Store
-from store.types import Batch, Calibration, Document, Extraction, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Calibration, Document, Extraction, PassageRef, PassageText, SynonymRule, passage_id
 from store.verify.verify import verify
 from tests.daemon.pipeline import test_records as records
 

@@ -16,8 +16,7 @@ from consumers.records.record import PassageExtraction, Record, SourcePosition
 from consumers.records.writer import write_file
 from consumers.types import ParsedDocument, Passage
 from memory.openie.rules.extractor import RulesExtractor
-from store.passage_id import passage_id
-from store.types import PassageText, is_statement
+from store.types import PassageText, is_statement, passage_id
 from tests.daemon.access.conftest import Memory, client_tables
 from tests.daemon.mcp.sdk_client import free_port
 from tests.e2e.real_hippod import Daemon, Json, until

@@ -17,9 +17,8 @@ from daemon.services.extraction import ExtractionService
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.openie.rules.extractor import RulesExtractor
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import Batch, Document, PassageRef, PassageText, passage_id
 
 TEXTS = [f"Ada Kerr built light number {n} in 18{n:02d}." for n in range(40)]
 

@@ -8,9 +8,8 @@ from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText, State
+from store.types import Batch, Document, PassageRef, PassageText, State, passage_id
 
 ENCODER = make_encoder("hash", "64", 64, "cpu")
 PAGES = {

@@ -14,10 +14,9 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
 from store.snapshot import DocumentSnapshot
 from store.store import Store
-from store.types import Batch, Document, Link, PassageRef, PassageText
+from store.types import Batch, Document, Link, PassageRef, PassageText, passage_id
 from tests.memory.retrieval.test_reference import ENCODER
 
 QUERY = "Which team mends the broken cadvisor image?"

@@ -26,10 +26,9 @@ from memory.types import Encoder
 from store.export.json_lines import export_lines
 from store.index.quantised.sample import RowSample
 from store.index.vectors.matrix import Vectors
-from store.passage_id import passage_id
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
-from store.types import MENTION, Batch, Document, PassageRef, PassageText
+from store.types import MENTION, Batch, Document, PassageRef, PassageText, passage_id
 
 HASH = make_encoder("hash", "64", 64, "cpu")
 TEXTS = {

@@ -7,9 +7,8 @@ from memory.encoder.hashing import HashEncoder
 from memory.openie.rules.extractor import RulesExtractor
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import PassageText
+from store.types import PassageText, passage_id
 from tests.memory.retrieval.test_reference import commit
 
 ENCODER = HashEncoder(128)

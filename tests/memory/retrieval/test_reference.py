@@ -19,10 +19,9 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import SETTINGS as RETRIEVAL_SETTINGS
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder
-from store.passage_id import passage_id
 from store.store import Store
 from store.text.terms import passage_terms, query_terms
-from store.types import Batch, Document, PassageRef, PassageText, SynonymRule, Triple
+from store.types import Batch, Document, PassageRef, PassageText, SynonymRule, Triple, passage_id
 from tests.memory.retrieval.reference import Reference, Settings
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "musique"

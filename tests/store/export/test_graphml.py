@@ -9,7 +9,7 @@ import pytest
 
 from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
+from store.types import passage_id
 from tests.store.export.igraph_graph import to_igraph
 from tests.store.small_store import complete, open_store
 

@@ -10,8 +10,7 @@ import pytest
 import store.maintenance.retention as retention
 import store.store as store_store
 from store.lance.tables import Tables
-from store.passage_id import passage_id
-from store.types import Batch, Extraction, ExtractionOutcome
+from store.types import Batch, Extraction, ExtractionOutcome, passage_id
 from tests.store.small_store import complete, extract, open_store, reading
 
 

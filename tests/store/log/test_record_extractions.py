@@ -11,9 +11,8 @@ from daemon.config.load import load_config
 from daemon.model_factory import load_encoder
 from store.export.json_lines import export_lines
 from store.log.store_lock import StoreLock
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import ExtractionOutcome
+from store.types import ExtractionOutcome, passage_id
 from store.verify.verify import verify
 from tests.e2e.real_hippod import Daemon, texts, until, write_config
 from tests.memory.llm.model_server import ModelServer, obedient

@@ -12,8 +12,8 @@ from store.checkpoint import writer
 from store.errors import StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
-from store.passage_id import passage_id
 from store.store import Store
+from store.types import passage_id
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store, reading

@@ -15,8 +15,7 @@ from memory.retrieval.settings import RetrievalSettings
 from memory.types import Encoder
 from store.export.canonical_order import CanonicalOrder
 from store.export.json_lines import export_lines
-from store.passage_id import passage_id
-from store.types import EncoderIdentity
+from store.types import EncoderIdentity, passage_id
 from store.verify.compare_snapshots import compare_snapshots
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading

@@ -17,7 +17,6 @@ from memory import batch_encoding
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch
-from store.passage_id import passage_id
 from store.reencode.new_encoder import NewEncoder
 from store.reencode.new_vectors import NewVectors, Target
 from store.store import Store
@@ -30,6 +29,7 @@ from store.types import (
     PassageRef,
     PassageText,
     State,
+    passage_id,
 )
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.content_counts import ContentCounts
-from store.passage_id import passage_id
-from store.types import Extraction, ExtractionOutcome, State
+from store.types import Extraction, ExtractionOutcome, State, passage_id
 from tests.store.small_store import complete, open_store
 
 FILES = ["file:///a.md", "file:///b.md", "file:///c.jsonl", "file:///d.jsonl"]

@@ -13,9 +13,8 @@ from daemon.pipeline.extraction import idle_reextraction
 from daemon.pipeline.extraction.idle_reextraction import BATCH_PASSAGES, IdleReextraction
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, Extraction, PassageRef, PassageText
+from store.types import Batch, Document, Extraction, PassageRef, PassageText, passage_id
 
 ENCODER = HashEncoder(16)
 OLD = (("old rules", "read", "it"),)

@@ -14,9 +14,8 @@ from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.batch_encoding import with_vectors
 from memory.llm.client import ModelClient, ModelSettings
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText
+from store.types import Batch, Document, PassageRef, PassageText, passage_id
 from tests.memory.answering.working_memory.toy import ENCODER, PASSAGES, Told
 from tests.memory.llm.model_server import ModelServer, Script, obedient
 

@@ -19,8 +19,8 @@ from memory.answering.working_memory.records.serialization import (
 )
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.errors import ModelError
-from store.passage_id import passage_id
 from store.store import Store
+from store.types import passage_id
 from tests.memory.answering.working_memory.conftest import QUICK, client_of, keep
 from tests.memory.answering.working_memory.replay import replay_step, trace_from_json
 from tests.memory.answering.working_memory.scripted_model import playing

@@ -5,8 +5,8 @@ from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
-from store.passage_id import passage_id
 from store.store import Store
+from store.types import passage_id
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.replay import replay_step
 from tests.memory.answering.working_memory.toy import FORGED, HEIR, OATH, PAID, PASSAGES, QUESTION, SOLD, WHOLE

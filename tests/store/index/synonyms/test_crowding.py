@@ -17,9 +17,8 @@ from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.lsh import SIGN_WORDS, collides, sketch
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule, passage_id
 from store.verify.verify import verify
 from tests.e2e.real_hippod import ROOT
 from tests.store.oracle import rounded_vectors

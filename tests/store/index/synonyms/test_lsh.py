@@ -18,9 +18,8 @@ from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import sort_behind
 from store.index.vectors.matrix import Vectors, VectorsView
 from store.maintenance.synonym_recall import measure_recall
-from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule, passage_id
 from tests.store.oracle import rounded_vectors
 from tests.store.small_store import complete, open_store
 
