@@ -41,8 +41,7 @@ from store.maintenance.rebuild import catch_up, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
-from store.reencode.new_encoder import NewEncoder
-from store.reencode.switch_vectors import rewrite_tables
+from store.reencode.switch import NewEncoder, switched_index
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import DocumentSnapshot, Snapshot
@@ -397,13 +396,7 @@ class Store(StoreReader):
                 self._log.horizon = self._log.last.seq
 
                 def switch(writer: TableWriter) -> LiveIndex:
-                    rewrite_tables(writer, old, new.vectors)
-                    index = load_index(self._tables.after(writer), new.vectors.target.dim, new.rule)
-                    index.keep_numbering_of(old)
-                    edges = settle_synonyms(index)
-                    for name, columns in table_rows(index, edges, seq).items():
-                        writer.add_columns(name, columns)
-                    index.apply(edges)
+                    index = switched_index(self._tables, writer, old, new, seq)
                     self._checkpointing.discard()
                     return index
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from store.index.words.bm25 import K1, B
 from store.text.query_words import content_words
-from store.text.scripts import is_unspaced
 from store.text.terms import folded
-from store.text.word_split import split_words
+from store.text.words import is_unspaced, split_words
 
 PART_LENGTH = 4
 """Length of a part in characters. A shorter word has no parts, because it would occur within other words."""

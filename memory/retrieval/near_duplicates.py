@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.snapshot import Snapshot
-from store.text.word_split import split_words
+from store.text.words import split_words
 
 NEAR_COSINE = 0.8
 """Minimum cosine of near-duplicates. Passages that the encoder does not know are compared by words only."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from store.change.passage_documents import holders_after
+from store.change.plan import holders_after
 from store.index.effective_triples import needs_extraction, supplied_triples
 from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, Triple, is_statement

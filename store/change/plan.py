@@ -4,26 +4,24 @@ A passage's triples follow from the documents that contain it (`store.index.effe
 from its triples before and after. The end state therefore depends on the documents alone, not on their order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.change.passage_documents import holders_after
-from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
 from store.fixed_point import Fixed, Vector, fixed, no_vectors
 from store.index.columns.holders import Held
 from store.index.columns.row_lists import NO_ROWS, list_arrays
-from store.index.effective_triples import UpstreamTriples, supplied_triples
-from store.index.index_delta import IndexDelta
+from store.index.effective_triples import UpstreamTriples, supplied_triples, upstream_triples
+from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_index import LiveIndex
 from store.index.statement_change import Entries, joined, statement_change
 from store.links.names import names_text
-from store.types import Batch, Document, PassageText, State, is_statement
+from store.types import MENTION, Batch, Document, PassageText, State, Triple, is_statement
 
 
 def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
@@ -31,6 +29,28 @@ def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     delta = plan_statements(index, batch, now)
     plan_synonyms(index, delta)
     return delta
+
+
+def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
+    """Returns, by id of each passage that the batch touches, the documents that contain it afterwards, with their triples."""
+    found: dict[str, dict[str, UpstreamTriples]] = {}
+
+    def holders(passage: str) -> dict[str, UpstreamTriples]:
+        if passage not in found:
+            row = index.passage_rows.get(passage)
+            found[passage] = dict(index.holders[row]) if row is not None else {}
+        return found[passage]
+
+    last: dict[str, Document] = {document.uri: document for document in batch.documents}
+    for uri in [*last, *batch.removed]:
+        old = index.documents.get(uri)
+        for ref in old.passages if old else ():
+            holders(ref.passage).pop(uri, None)
+    for uri, document in last.items():
+        if document.state is State.INDEXED:
+            for passage, triples in upstream_triples(document).items():
+                holders(passage)[uri] = triples
+    return found
 
 
 def plan_statements(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
@@ -42,7 +62,7 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     after = holders_after(index, batch)
     texts = {passage.id: passage for passage in batch.passages}
     rows = _add_passages(index, delta, batch, after, texts)
-    numbers = RowNumbers(index)
+    numbers = _RowNumbers(index)
 
     def row_of(passage: str) -> int | None:
         return rows.get(passage, index.passage_rows.get(passage))
@@ -89,10 +109,57 @@ def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDe
 def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
     """Returns the change, without synonyms and names, of passages, by row, whose documents become `holders`, or whose
     extraction has changed. Raises IncompleteBatch if the index lacks a triple."""
-    delta, numbers = IndexDelta(), RowNumbers(index)
+    delta, numbers = IndexDelta(), _RowNumbers(index)
     _statements(index, delta, numbers, holders)
     _vectors(index, delta, Batch(), numbers)
     return delta
+
+
+@dataclass(slots=True)
+class _RowNumbers:
+    """Row numbers for the phrases and triples of a batch. New rows follow the existing ones, so the caller prevents commits."""
+
+    index: LiveIndex
+    phrases: dict[str, int] = field(default_factory=dict)
+    triples: dict[TripleKey, int] = field(default_factory=dict)
+    _seen: dict[str, int] = field(default_factory=dict)
+    """The row of every phrase so far: most triples of a passage share a phrase."""
+
+    def phrase(self, text: str) -> int:
+        row = self._seen.get(text)
+        if row is None:
+            row = self.index.phrase_rows.get(text)
+            if row is None:
+                row = self.phrases[text] = len(self.index.phrases) + len(self.phrases)
+            self._seen[text] = row
+        return row
+
+    def triple(self, triple: Triple) -> int:
+        key = (self.phrase(triple[0]), triple[1], self.phrase(triple[2]))
+        row = self.index.triple_rows.get(key)
+        if row is None:
+            row = self.triples.setdefault(key, len(self.index.predicates) + len(self.triples))
+        return row
+
+    def ends(self, triples: NDArray[Any]) -> NDArray[np.int64]:
+        """Returns the subject's and the object's phrase row of each of `triples` (rows), shape (len(triples), 2)."""
+        new = np.array([(key[0], key[2]) for key in self.triples], np.int64).reshape(-1, 2)
+        return self._look_up(self.index.triple_ends.view(), new, triples)
+
+    def are_statements(self, triples: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns which of `triples` (rows) are statements rather than mention edges."""
+        new = np.array([key[1] != MENTION for key in self.triples], np.bool_)
+        return self._look_up(self.index.statements.view(), new, triples)
+
+    @staticmethod
+    def _look_up(known: NDArray[Any], new: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        out = np.empty((len(rows), *new.shape[1:]), new.dtype)
+        old = rows < len(known)
+        out[old], out[~old] = known[rows[old]], new[rows[~old] - len(known)]
+        return out
+
+    def rows(self, triples: Iterable[Triple]) -> NDArray[np.int32]:
+        return np.array(sorted({self.triple(triple) for triple in sorted(triples)}), np.int32)
 
 
 def _without_passages(naming: Any, passages: NDArray[np.int64]) -> Entries:
@@ -130,7 +197,7 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
-def _statements(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, holders: dict[int, Held]) -> None:
+def _statements(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holders: dict[int, Held]) -> None:
     """Adds the change of passages, by row, whose documents become `holders`, and which may have a new extraction."""
     known = len(index.passages)
 
@@ -185,7 +252,7 @@ def _names(index: LiveIndex, delta: IndexDelta, row_of: Callable[[str], int | No
         delta.naming = names.astype(np.int64), passages.astype(np.int64), values
 
 
-def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumbers) -> None:
+def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: _RowNumbers) -> None:
     delta.phrases = list(numbers.phrases)
     delta.triples = list(numbers.triples)
     text_of = {row: text for text, row in numbers.phrases.items()}

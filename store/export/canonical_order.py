@@ -4,7 +4,9 @@ Arrow and numpy sort arrays: both release the interpreter lock, so queries and c
 million edges takes 20 bytes instead of a tuple.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from store.snapshot import Snapshot
+from store.links.targets import PART_PREFIX, THREAD_SCHEME
+from store.snapshot import DocumentSnapshot, Snapshot
 
 Rows = NDArray[np.int64]
 EdgeType = Literal["context", "mention", "relation", "synonym"]
@@ -99,3 +102,49 @@ def places(rows: Rows, n: int) -> Rows:
     places = np.full(n, -1, np.int64)
     places[rows] = np.arange(len(rows))
     return places
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEdge:
+    """An edge from a passage with a link to a passage of the linked document. These edges are not stored: they are derived from
+    the present documents, so an edge appears and vanishes with its target.
+
+    `type` is `attachment` from a document to a file inside it, `thread` from a message to the message that it answers, and
+    `link` otherwise. `row` is the row of the passage with the link, `target` the id of the passage that it leads to. `count` is
+    the number of links of this type between the two.
+    """
+
+    type: str
+    row: int
+    target: str
+    count: int
+
+
+def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[LinkEdge]:
+    """Yields the edges from the rows `passages`, in their order, then by target and type."""
+    for row in passages:
+        edges: Counter[tuple[str, str]] = Counter()
+        for type, uri in _linked_documents(memory, row):
+            document = memory.document(uri)
+            ids = {ref.passage for ref in document.passages} if document is not None else set()
+            edges.update((id, type) for id in ids - {memory.snapshot.passage_id(row)})
+        for id, type in sorted(edges):
+            yield LinkEdge(type, row, id, edges[id, type])
+
+
+def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str, str]]:
+    """Yields the type and target URI of each link in a passage that leads to another document."""
+    passage = memory.snapshot.passage_id(row)
+    for uri in memory.documents_with_passage(passage):
+        document = memory.document(uri)
+        for ref in document.passages if document is not None else ():
+            for link in ref.links if ref.passage == passage else ():
+                target = memory.snapshot.linked_document(link.target, uri)
+                if target is not None and target != uri:
+                    yield _edge_type(link.target, uri, target), target
+
+
+def _edge_type(link_target: str, source: str, target: str) -> str:
+    if target.startswith(f"{source}/" if "#" in source else f"{source}#"):
+        return "attachment"
+    return "thread" if link_target.startswith((PART_PREFIX, THREAD_SCHEME)) else "link"

@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
-from store.export.link_edges import link_edges
+from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, link_edges
 from store.snapshot import DocumentSnapshot, Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

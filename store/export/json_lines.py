@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
-from store.export.link_edges import link_edges
+from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, link_edges
 from store.snapshot import DocumentSnapshot, Snapshot
 
 

@@ -13,7 +13,6 @@ from store.lance.tables import RowRange, Tables
 from store.reencode.new_vectors import Key, NewVectors, key_of
 from store.types import MENTION, PassageText, Triple
 
-KINDS = ("passages", "phrases", "triples")
 ROWS_AT_ONCE = 4096
 """Row numbers of a table whose texts are read at a time."""
 

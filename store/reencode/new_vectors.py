@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from store.durable_files import durable_file
 from store.errors import NotEncoded
 from store.fixed_point import Fixed, width
+from store.index.live_index import KINDS
+from store.lance.layout import table_folder
 from store.types import EncoderIdentity
 
 FOLDER = "reencode"
@@ -29,6 +31,10 @@ CHECKED_RECORDS = 8192
 """Records that opening reads at a time."""
 MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
 """New keys are merged into the sorted ones if there are so many of them, and such a share of the sorted ones."""
+VECTOR_COPIES = 3
+"""The new vectors are in their file, in the new tables, and in the index's files."""
+CODES_SHARE = 0.3
+"""Compressed copies of the vectors in the index, as a share of the vectors."""
 
 Key = bytes
 
@@ -176,3 +182,20 @@ class NewVectors:
 
     def close(self) -> None:
         self._file.close()
+
+
+def needed_bytes(store: Path, rows: int, encoded: int, old_dim: int, dim: int) -> int:
+    """Returns how many bytes more the store will need: for the new vectors of `rows` texts, of which `encoded` have theirs
+    already, and for the new tables' copy of the texts."""
+    vector = 2 * width(dim)
+    tables = sum(
+        file.stat().st_size for kind in KINDS for file in table_folder(store, kind).rglob("*") if file.is_file()
+    )
+    texts = max(tables - rows * 2 * width(old_dim), 0)
+    return round(
+        rows * vector * (VECTOR_COPIES + CODES_SHARE) + (rows - encoded) * KEY_BYTES - encoded * vector + texts
+    )
+
+
+def free_bytes(store: Path) -> int:
+    return shutil.disk_usage(store).free

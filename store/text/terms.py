@@ -19,8 +19,7 @@ import snowballstemmer
 
 from store.text.language import detect_language
 from store.text.query_words import content_words
-from store.text.scripts import is_unspaced
-from store.text.word_split import split_words
+from store.text.words import is_unspaced, split_words
 
 ENGLISH = "en"
 """Terms of English texts, and of texts whose language is unknown or has no stemmer, have no language mark."""

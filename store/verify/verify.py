@@ -25,10 +25,8 @@ from store.verify.check_files import (
     rows_in,
     wrong_passage_ids,
 )
-from store.verify.compare_contents import compare_contents
-from store.verify.compare_exports import compare_exports
-from store.verify.compare_snapshots import compare_snapshots
-from store.verify.compare_vectors import ComparedVectors
+from store.verify.compare_memories import compare_exports, compare_snapshots
+from store.verify.compare_tables import ComparedVectors, compare_contents
 
 MAX_PROBLEMS = 20
 """Maximum number of reported differences, because one fault causes many."""

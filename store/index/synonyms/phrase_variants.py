@@ -13,8 +13,8 @@ from functools import lru_cache
 import snowballstemmer
 
 from store.index.synonyms.numbers import is_numeral
-from store.text.scripts import UNSPACED, has_cjk
 from store.text.terms import folded
+from store.text.words import UNSPACED, has_cjk
 from store.types import SynonymRule
 
 PairRule = Callable[[int, int, float], bool]

@@ -21,7 +21,7 @@ from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import PairRule
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.vectors.matrix import VectorsView
-from store.text.scripts import has_cjk
+from store.text.words import has_cjk
 
 SLACK = 1e-4
 """A pair whose blockwise cosine is lower than the threshold by at most this is compared exactly."""

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from store.errors import EncoderMismatch, NotEncoded, StoreError
 from store.fixed_point import fixed
+from store.index.live_index import KINDS
 from store.lance.table_writer import TableWriter
 from store.log.log_summary import summarize_log
-from store.reencode.kept_texts import KINDS
-from store.reencode.new_encoder import NewEncoder
 from store.reencode.new_vectors import NewVectors, Target
+from store.reencode.switch import NewEncoder
 from store.store import Store
 from store.types import Batch, Calibration, EncoderIdentity, SynonymRule
 from store.verify.verify import verify

@@ -16,7 +16,7 @@ from memory.types import Encoder
 from store.export.canonical_order import CanonicalOrder
 from store.export.json_lines import export_lines
 from store.types import EncoderIdentity, passage_id
-from store.verify.compare_snapshots import compare_snapshots
+from store.verify.compare_memories import compare_snapshots
 from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
 

@@ -9,8 +9,8 @@ from store.fixed_point import fixed, floats
 from store.index.vectors.row_subset import RowSubset
 from store.lance.schema.vectors import vectors_of
 from store.lance.tables import open_for_reading
-from store.verify import compare_vectors
-from store.verify.compare_vectors import ComparedVectors
+from store.verify import compare_tables
+from store.verify.compare_tables import ComparedVectors
 from tests.store.small_store import complete, numbered_documents, open_store
 
 
@@ -68,7 +68,7 @@ def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
 
 
 def test_a_length_that_no_vector_has_is_told_and_no_more_than_asked_for(store, monkeypatch):
-    monkeypatch.setattr(compare_vectors, "vectors_of", lambda batch: fixed(2 * floats(vectors_of(batch))))
+    monkeypatch.setattr(compare_tables, "vectors_of", lambda batch: fixed(2 * floats(vectors_of(batch))))
     compared = ComparedVectors(store.stored_contents(), 10**6)
     loaded(store, compared)
     told = [problem for problem in compared.problems if "neither of length 1 nor zero" in problem]

@@ -17,8 +17,8 @@ from memory import batch_encoding
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch
-from store.reencode.new_encoder import NewEncoder
 from store.reencode.new_vectors import NewVectors, Target
+from store.reencode.switch import NewEncoder
 from store.store import Store
 from store.types import (
     Calibration,
