@@ -2,13 +2,12 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from store.change.rewind import Pause, no_pause, rewind
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
-from store.lance.tables import Tables
+from store.live_memory import LiveMemory
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.scope.changes import index_bytes
@@ -37,17 +36,11 @@ class _Past:
 class PastCommits:
     """Loads earlier commits one at a time and caches the last ones, because queries of one moment often come together."""
 
-    def __init__(
-        self,
-        tables: Tables,
-        log: CommitLog,
-        write_lock: WriteLock,
-        current_index: Callable[[], LiveIndex],
-    ) -> None:
-        self._tables = tables
+    def __init__(self, log: CommitLog, write_lock: WriteLock, live: LiveMemory) -> None:
+        self._tables = log.tables
         self._log = log
         self._write_lock = write_lock
-        self._current_index = current_index
+        self._live = live
         self._loading = threading.Lock()
         self._cached: OrderedDict[int, _Past] = OrderedDict()
 
@@ -116,7 +109,7 @@ class PastCommits:
         with self._tables.pruning_paused():
             with self._write_lock.hold("look back"):
                 self._require_kept(commit)
-                index, tables, time = self._current_index(), self._tables.view(), self._log.times[commit]
+                index, tables, time = self._live.index, self._tables.view(), self._log.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()
             pause()
             try:
@@ -124,7 +117,7 @@ class PastCommits:
             except (LookupError, ValueError, IncompleteBatch):
                 # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the live
                 # index, which has just removed some.
-                if self._current_index() is index and index.purged_rows == purged_rows:
+                if self._live.index is index and index.purged_rows == purged_rows:
                     raise
                 return
         fold_changes(past)

@@ -2,11 +2,10 @@
 
 Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
 
-The live index may change or be replaced (`store.maintenance.rebuild`) during a call. Each method therefore reads `_index` once,
+The live index may change or be replaced (`store.live_memory`) during a call. Each method therefore reads `_index` once,
 and each of its containers in one step.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,9 +17,10 @@ from store.index.stored_contents import StoredContents
 from store.lance.checksums import Checksums
 from store.lance.schema import documents
 from store.lance.tables import Condition, Tables
+from store.live_memory import LiveMemory
 from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
-from store.maintenance.retention import Purge
+from store.maintenance.erasure import Erasure
 from store.reencode.kept_texts import ROWS_AT_ONCE, TextsToEncode, texts_to_encode
 from store.reencode.new_vectors import NewVectors
 from store.snapshot import DocumentSnapshot, Snapshot
@@ -56,29 +56,22 @@ def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
 class StoreReader:
     """Base class of `store.store.Store`. Thread-safe."""
 
-    _index: LiveIndex
-    _snapshot: Snapshot
-    _applying: bool
-    """Whether a commit is being applied to the index."""
+    _live: LiveMemory
     _log: CommitLog
     _tables: Tables
-    _purge: Purge | None
-    """The running purge."""
+    _erasure: Erasure
+
+    @property
+    def _index(self) -> LiveIndex:
+        return self._live.index
 
     def snapshot(self) -> Snapshot:
         """Returns the memory as of the last commit."""
-        return self._snapshot
+        return self._live.snapshot
 
     def document_snapshot(self) -> DocumentSnapshot:
         """Returns the memory as of the last commit with its documents, for queries that outlive that commit."""
-        while True:
-            snapshot = self._snapshot
-            if not self._applying:
-                found = DocumentSnapshot.copy_of(snapshot, self._index)
-                # A commit applied in between would have changed the snapshot; a commit being applied sets `_applying`.
-                if not self._applying and self._snapshot is snapshot:
-                    return found
-            time.sleep(0.001)
+        return self._live.document_snapshot()
 
     @property
     def horizon(self) -> int:
@@ -88,7 +81,7 @@ class StoreReader:
     def growth(self, limit: int) -> list[GrowthPoint]:
         """Returns the size of the memory at up to `limit` commits that `snapshot_at` can return, including the last."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
-        now = self._snapshot
+        now = self._live.snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
         known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
         step = -(-len(known) // limit) or 1
@@ -241,5 +234,5 @@ class StoreReader:
 
     def _protect(self, batch: Batch) -> None:
         """Keeps a running purge from deleting texts that `batch` uses. Called before the answer is computed."""
-        if (purge := self._purge) is not None:
+        if (purge := self._erasure.running) is not None:
             purge.protect_batch(batch)

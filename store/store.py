@@ -1,6 +1,5 @@
 """The store's interface: open, commit, take snapshots, read earlier commits, and run maintenance concurrently with commits."""
 
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,30 +27,25 @@ from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
+from store.live_memory import LiveMemory
 from store.log.commit_history import REENCODE, SETTLE, Commit, rule_facts
 from store.log.commits import CommitLog
-from store.log.extraction_costs import add_costs
 from store.log.log_files import FOLDER as LOG
 from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.compaction import Compactor
+from store.maintenance.erasure import Erasure
 from store.maintenance.merge_deltas import DeltaMerger
-from store.maintenance.rebuild import catch_up, needs_rebuild
-from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
 from store.reencode.switch import NewEncoder, switched_index
-from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import DocumentSnapshot, Snapshot
-from store.types import Batch, Calibration, Document, EncoderIdentity, ExtractionCosts, SynonymRule
+from store.types import Batch, Calibration, Document, EncoderIdentity, SynonymRule
 from store.upgrade_backup import make_upgrade_backup
 
 log = structlog.get_logger(__name__)
-
-TRIM_MIN_ROWS = 1_000
-"""Minimum number of obsolete log rows to delete if a purge deleted nothing else. No query can read their commits any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ class Store(StoreReader):
             """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
             self.found_format = self._log.found_format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
-            self._index, self.opened_from, opened = self._load(encoder.dim, rule)
+            index, self.opened_from, opened = self._load(encoder.dim, rule)
         except StoreError:
             self._lock.release()
             raise
@@ -125,28 +119,25 @@ class Store(StoreReader):
         except BaseException:
             self._lock.release()
             raise
-        self._snapshot = Snapshot(self._index, self._log.last.seq, self._log.last.time)
+        self._live = LiveMemory(index, self._log.last, self._tables, self._write_lock)
         self.synonym_recall: RecallMeasurement | None = None
         """The last result of `measure_synonym_recall`."""
-        self._applying = False
-        self._apply_lock = threading.Lock()
-        """Held while a commit is applied to the index, and while changing containers are copied."""
-        self.scopes = Scopes(self._apply_lock, lambda: (self._index, self._snapshot))
-        self._purge = None
-        self._compactor = Compactor(self._tables, self._log, self._write_lock)
-        self._delta_merger = DeltaMerger(self._write_lock, lambda: self._index, self._publish_folded)
-        self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
-        self._checkpointing = Checkpointing(
-            folder,
-            opened,
-            self._write_lock,
-            self._delta_merger.lock,
-            lambda: (self._index, self._log.last),
-            self._publish_folded,
+        self._compactor = Compactor(self._log, self._write_lock)
+        self._delta_merger = DeltaMerger(self._write_lock, self._live)
+        self._past = PastCommits(self._log, self._write_lock, self._live)
+        merging = self._delta_merger.lock
+        self._checkpointing = Checkpointing(folder, opened, self._write_lock, merging, self._live, self._log)
+        self._erasure = Erasure(
+            self._live, self._log, self._write_lock, self._delta_merger, self._compactor, self._checkpointing
         )
         by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != rule
         if by_other_rule or self._log.synonyms_stale:
             self._settle_synonyms()
+
+    @property
+    def scopes(self) -> Scopes:
+        """The scopes in use."""
+        return self._live.scopes
 
     @property
     def rule(self) -> SynonymRule:
@@ -178,7 +169,7 @@ class Store(StoreReader):
         with self._write_lock.hold("commit"):
             commit = self._log.append(SETTLE, self._rows(delta), {}, rule_facts(self.rule))
             self._lock.check_written()
-            self._apply(delta, commit)
+            self._live.apply(delta, commit)
         log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def check_folder(self) -> None:
@@ -201,18 +192,18 @@ class Store(StoreReader):
         """
         with self._write_lock.hold("commit"):
             delta = plan(self._index, batch, time.time())
-            if self._purge is not None:
-                self._purge.protect_change(delta)
+            if (purge := self._erasure.running) is not None:
+                purge.protect_change(delta)
             living = self._index.living
             before = (living.passages, living.phrases, living.statements)
-            costs = self._with_rowless_costs(batch.supplied_costs)
+            costs = self._log.with_rowless_costs(batch.supplied_costs)
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
             commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
             self._lock.check_written()
-            self._apply(delta, commit)
+            self._live.apply(delta, commit)
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
             self._delta_merger.fold_when_due()
@@ -222,49 +213,9 @@ class Store(StoreReader):
     def _rows(self, delta: IndexDelta) -> TableRows:
         return table_rows(self._index, delta, self._log.last.seq + 1)
 
-    def _with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
-        """Returns the log's sum with `more` added; None if that adds nothing."""
-        return add_costs(self._log.last.rowless_costs, more) if more else None
-
-    def _apply(self, delta: IndexDelta, commit: Commit) -> None:
-        """Applies a change to the index that the tables already contain. The caller holds the write lock."""
-        with self._changing_index(commit.seq):
-            self._change_index(lambda index: index.apply(delta), commit.seq)
-            touched = {document.uri for document in delta.documents} | set(delta.removed)
-            self._snapshot = Snapshot(self._index, commit.seq, commit.time)
-            self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
-
-    @contextmanager
-    def _changing_index(self, commit: int) -> Iterator[None]:
-        """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
-        tables. If the block fails, nothing can be written any more."""
-        with self._write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
-            self._applying = True
-            try:
-                with self._apply_lock:
-                    yield
-            finally:
-                self._applying = False
-
-    def _change_index(self, change: Callable[[LiveIndex], None], commit: int) -> None:
-        """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
-        try:
-            change(self._index)
-        except Exception:
-            # The commit is durable. A partly updated index would give wrong answers or none from now on.
-            log.exception("index_reloaded", commit=commit)
-            index = load_index(self._tables, self._index.dim, self.rule)
-            index.keep_numbering_of(self._index)
-            self._index, self._snapshot = index, Snapshot(index, self._snapshot.commit, self._snapshot.time)
-            self.scopes.clear()
-
     def fold(self) -> None:
         """Folds the changes of every matrix into its base, however few they are."""
         self._delta_merger.fold(lambda index: index.matrices.values())
-
-    def _publish_folded(self, index: LiveIndex) -> None:
-        if self._index is index:
-            self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
         """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one.
@@ -310,53 +261,8 @@ class Store(StoreReader):
         Determines the rows concurrently with commits, which wait for one slice of rows at a time
         (`store.maintenance.retention`).
         """
-        before = time.time() - keep.total_seconds()
         self.check_folder()
-        self._log.drop_torn(before)
-        horizon = self._log.commit_at(before)
-        if horizon is None:
-            return 0
-        with self._compactor.paused():
-            count = self._sweep(horizon)
-            self._compactor.reclaim()
-            self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
-        if count:
-            self._checkpointing.renew()
-        return count
-
-    def _sweep(self, horizon: int) -> int:
-        with self._write_lock.hold("purge"):
-            self._log.change_tables()
-            purge = self._purge = Purge(self._index, horizon, self._log.last.seq)
-        try:
-            return sum(self._delete(purge, part) for part in purge.mark(self._tables))
-        finally:
-            self._purge = None
-
-    def _delete(self, purge: Purge, part: PurgeSlice) -> int:
-        """Deletes the unprotected rows of a slice from tables and index, as one commit; returns their number."""
-        with self._write_lock.hold("purge"):
-            part = purge.without_protected(part)
-            if self._index is not purge.index or not len(part):
-                return 0
-            horizon = self._log.horizon
-            # first, because concurrent readers of earlier commits check it
-            self._log.horizon = max(horizon, purge.horizon)
-
-            def delete(writer: TableWriter) -> None:
-                for name, ids in part.ids().items():
-                    writer.delete(name, ids)
-
-            costs = self._with_rowless_costs(part.costs())
-            try:
-                self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
-            except BaseException:
-                self._log.horizon = horizon
-                raise
-            if (contents := part.contents) is not None:
-                with self._changing_index(self._log.last.seq):
-                    self._change_index(lambda index: index.forget(contents, part.index_rows()), self._log.last.seq)
-            return len(part)
+        return self._erasure.purge(keep)
 
     def rebuild_index(self, force: bool = False) -> bool:
         """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.
@@ -364,23 +270,10 @@ class Store(StoreReader):
         Commits continue while it is loaded, and wait while the commits of that time are applied to it. Both indexes are in
         memory meanwhile.
         """
-        if not force and not needs_rebuild(self._index):
-            return False
-        with self._delta_merger.lock, self._compactor.paused():
-            with self._write_lock.hold("rebuild"):
-                commit, tables = self._log.last, self._tables.view()
-            index = load_index(tables, self._index.dim, self.rule)
-            with self._write_lock.hold("rebuild"):
-                catch_up(index, self._index, self._tables, commit.seq)
-                self._replace_index(index, self._snapshot.commit, self._snapshot.time)
-        self._past.clear()
-        return True
-
-    def _replace_index(self, index: LiveIndex, commit: int, time: float) -> None:
-        """Makes `index` the live one. The caller holds the write lock, and clears `_past` afterwards."""
-        with self._changing_index(commit):
-            self._index, self._snapshot = index, Snapshot(index, commit, time)
-            self.scopes.clear()
+        rebuilt = self._erasure.rebuild(force)
+        if rebuilt:
+            self._past.clear()
+        return rebuilt
 
     def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
         """Replaces all vectors and synonym edges by those of the `new` encoder, in one commit; returns its number.
@@ -410,7 +303,7 @@ class Store(StoreReader):
                     self._log.use_dim(new.vectors.target.dim)
                     self._log.forget_before(commit.seq)
                     announce(commit.seq)
-                    self._replace_index(index, commit.seq, commit.time)
+                    self._live.replace(index, commit.seq, commit.time)
             self._compactor.reclaim()
         self._past.clear()
         return commit.seq
@@ -424,7 +317,7 @@ class Store(StoreReader):
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
         """Prevents rearranging and deleting table files inside the `with` block; commits and queries continue."""
-        with self._delta_merger.lock, self._compactor.paused():
+        with self._erasure.paused():
             yield
 
     @contextmanager
@@ -441,7 +334,7 @@ class Store(StoreReader):
     def snapshot_at(self, moment: float | int) -> Snapshot:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float). Raises StoreError if it is not kept."""
         past = self._past.at(moment)
-        return past.snapshot if past is not None else self._snapshot
+        return past.snapshot if past is not None else self._live.snapshot
 
     def document_snapshot_at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot:
         """Returns `snapshot_at` with the documents of that commit. `pause` is called every few milliseconds of the work."""
@@ -470,7 +363,7 @@ class Store(StoreReader):
         work on an earlier commit. Raises StoreError as `snapshot_at` does.
         """
         past = self._past.scoped_at(wanted, moment, pause) if moment is not None else None
-        return past or self.scopes.memory(key, wanted)
+        return past or self._live.scopes.memory(key, wanted)
 
     def close(self) -> None:
         """Releases the store and writes nothing. Running maintenance in a thread keeps the lock until the process ends."""

@@ -21,9 +21,10 @@ from store.checkpoint.files import (
     settings,
 )
 from store.durable_files import sync
-from store.index.live_index import KINDS, LiveIndex
+from store.index.live_index import KINDS
 from store.index.part import Part, PartFiles, PartWriter
-from store.log.commit_history import Commit
+from store.live_memory import LiveMemory
+from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)
@@ -44,19 +45,17 @@ class Checkpointing:
         opened: int | None,
         write_lock: WriteLock,
         folding: threading.Lock,
-        current: Callable[[], tuple[LiveIndex, Commit]],
-        publish: Callable[[LiveIndex], None],
+        live: LiveMemory,
+        commit_log: CommitLog,
     ) -> None:
         """- `opened`: the commit of the checkpoint that the store was opened from, or None.
         - `folding`: held while bases of the index are replaced (`store.maintenance.merge_deltas`).
-        - `current`: returns the live index and the last commit.
-        - `publish`: called after arrays of the index were replaced, because the present snapshot refers to the old ones.
         """
         self._folder = folder
         self._write_lock = write_lock
         self._folding = folding
-        self._current = current
-        self._publish = publish
+        self._live = live
+        self._log = commit_log
         self._commit = opened
         """The commit of the checkpoint that a start would use."""
         self._unread = newest(folder) if opened is not None else None
@@ -84,7 +83,7 @@ class Checkpointing:
     def _write(self, check_time: Callable[[], None]) -> bool:
         """The caller holds `_folding`."""
         with self._write_lock.hold("checkpoint"):
-            index, commit = self._current()
+            index, commit = self._live.index, self._log.last
             if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
                 return False
             if index.purged_rows > MAX_PURGED_SHARE * sum(map(index.size, KINDS)):
@@ -104,7 +103,7 @@ class Checkpointing:
             # The disk then contains the data once, and the next checkpoint can link the files.
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
                 part.map_saved(files, name, saved)
-            self._publish(index)
+            self._live.renew_snapshot(index)
         self._commit = commit.seq
         return True
 

@@ -153,8 +153,7 @@ class CommitLog(CommitHistory):
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
-                costs = add_costs(self.last.rowless_costs, done.deleted_costs) if done.deleted_costs else None
-                self._commit_in(writer, "migrate", facts, costs)
+                self._commit_in(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
 
     def commit_at(self, moment: float) -> int | None:
         """Returns the last commit made at or before `moment` (Unix seconds), or None."""
@@ -196,6 +195,10 @@ class CommitLog(CommitHistory):
             self.pending_bytes += record.bytes
             self._note(row)
         return self.last
+
+    def with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
+        """Returns the last commit's `rowless_costs` with `more` added; None if that adds nothing."""
+        return add_costs(self.last.rowless_costs, more) if more else None
 
     def change_tables(
         self,

@@ -15,7 +15,6 @@ import structlog
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
-from store.lance.tables import Tables
 from store.log.commit_history import obsolete_rows
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
@@ -46,8 +45,8 @@ MAX_RETRY_S = 600.0
 class Compactor:
     """Rearranges the tables' files. One operation at a time, and none inside `paused`."""
 
-    def __init__(self, tables: Tables, log: CommitLog, writing: WriteLock) -> None:
-        self._tables = tables
+    def __init__(self, log: CommitLog, writing: WriteLock) -> None:
+        self._tables = tables = log.tables
         self._log = log
         self._write_lock = writing
         self._lock = threading.Lock()

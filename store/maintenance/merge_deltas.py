@@ -8,6 +8,7 @@ import structlog
 
 from store.index.live_index import LiveIndex
 from store.index.part import Foldable
+from store.live_memory import LiveMemory
 from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)
@@ -16,21 +17,17 @@ log = structlog.get_logger(__name__)
 class DeltaMerger:
     """Folds changes in a background thread, one fold at a time."""
 
-    def __init__(
-        self, write_lock: WriteLock, current_index: Callable[[], LiveIndex], publish: Callable[[LiveIndex], None]
-    ) -> None:
-        """`publish` is called, under the write lock, after bases of an index were replaced."""
+    def __init__(self, write_lock: WriteLock, live: LiveMemory) -> None:
         self.lock = threading.Lock()
         """Held while bases are replaced. Code that replaces the index or writes a checkpoint holds it too."""
         self._write_lock = write_lock
-        self._current_index = current_index
-        self._publish = publish
+        self._live = live
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="fold")
         self._job: Future[None] | None = None
 
     def fold_when_due(self) -> None:
         """Starts folding in the background, concurrently with commits and queries."""
-        if any(part.due for part in self._current_index().foldable()) and (self._job is None or self._job.done()):
+        if any(part.due for part in self._live.index.foldable()) and (self._job is None or self._job.done()):
             self._job = self._executor.submit(self._fold_in_background)
 
     def _fold_in_background(self) -> None:
@@ -44,14 +41,14 @@ class DeltaMerger:
     def fold(self, chosen: Callable[[LiveIndex], Iterable[Foldable]]) -> None:
         """Folds the changes of the `chosen` parts, however few they are."""
         with self.lock:
-            index = self._current_index()
+            index = self._live.index
             for part in chosen(index):
                 with self._write_lock.hold("fold"):
                     copied = part.copy()
                 copied.fold()
                 with self._write_lock.hold("fold"):
                     part.take_fold(copied)
-                    self._publish(index)
+                    self._live.renew_snapshot(index)
 
     def close(self) -> None:
         """Waits for the running fold."""

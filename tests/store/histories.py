@@ -33,6 +33,7 @@ import store.maintenance.retention as history
 from store.errors import IncompleteBatch, StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
+from store.maintenance.erasure import Erasure
 from store.store import Store
 from store.types import EncoderIdentity, SynonymRule, passage_id
 from store.verify.verify import verify
@@ -275,25 +276,25 @@ class Life:
         self.purges += 1
         beside, prepared = dict(how["beside"]), {}
         seen: list[str] = []
-        delete, write_mark = Store._delete, self.store._log._write_mark
+        delete, write_mark = Erasure._delete, self.store._log._write_mark
         if how["prepared"] and beside:
             # A batch that was completed before the purge and is committed during it.
             first = next(iter(beside))
             prepared[first] = self._complete(_without_readings(beside[first]))
 
-        def before(memory, *given):
+        def before(erasure, *given):
             number = str(len(seen))
             seen.append(number)
             if changes := beside.pop(number, None):
                 self._commit(_without_readings(changes) if number in prepared else changes, prepared.get(number))
             if int(number) == how["at"]:
                 if how["fold"]:
-                    memory.write_checkpoint()
+                    self.store.write_checkpoint()
                 if self._befalls(how["fate"]):
                     # A batch completed before another commit may lack an extraction that this commit made necessary. hippod
                     # completes and commits one batch after another (`daemon.pipeline.commit.committer`).
                     prepared.clear()
-            return delete(memory, *given)
+            return delete(erasure, *given)
 
         def cut(*given):
             if len(seen) > how["at"]:
@@ -301,7 +302,7 @@ class Life:
             write_mark(*given)
 
         with ExitStack() as patches:
-            patches.enter_context(mock.patch.object(Store, "_delete", before))
+            patches.enter_context(mock.patch.object(Erasure, "_delete", before))
             if how["fate"] == "power":
                 patches.enter_context(mock.patch.object(self.store._log, "_write_mark", cut))
                 patches.enter_context(mock.patch.object(self.store._log, "_undo", lambda: None))

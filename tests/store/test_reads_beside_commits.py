@@ -56,7 +56,7 @@ def test_a_row_is_found_only_once_all_its_columns_are_there(store: Store) -> Non
             added.append("triple")
         add(self, key, row)
 
-    with mock.patch.object(HashedRows, "__setitem__", added_last), mock.patch("store.store.load_index") as loaded:
+    with mock.patch.object(HashedRows, "__setitem__", added_last), mock.patch("store.live_memory.load_index") as loaded:
         store.commit(complete(store, {"a": [("T", "text 1 of a", TRIPLES)]}, []))
     assert not loaded.called
     assert {"phrase", "triple"} <= set(added)

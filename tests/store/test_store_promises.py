@@ -11,7 +11,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-import store.store as store_store
+import store.maintenance.erasure as erasure
 from store import as_of
 from store.change.rewind import rewind
 from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDamaged, StoreError
@@ -204,7 +204,7 @@ def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch)
     rows = store._tables.rows("commits")
     store.purge(timedelta(0))
     assert store._tables.rows("commits") == rows, "nothing is worth giving up a look back for"
-    monkeypatch.setattr(store_store, "TRIM_MIN_ROWS", 1)
+    monkeypatch.setattr(erasure, "TRIM_MIN_ROWS", 1)
     for offset in range(3):
         store.commit(Batch(positions={"topic": offset}))
     store.purge(timedelta(0))

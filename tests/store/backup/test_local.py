@@ -99,7 +99,7 @@ SPOILS = {
 def test_verify_tells_of_what_an_export_does_not_show(store, told):
     expected = exported(store)
     SPOILS[told](store._index)
-    store._snapshot = Snapshot(store._index, store.snapshot().commit, store.snapshot().time)
+    store._live.snapshot = Snapshot(store._index, store.snapshot().commit, store.snapshot().time)
     assert exported(store) == expected
     problems = verify(store).problems
     assert problems

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+import store.maintenance.erasure as erasure
 import store.maintenance.retention as retention
-import store.store as store_store
 from store.lance.tables import Tables
 from store.types import Batch, Extraction, ExtractionOutcome, passage_id
 from tests.store.small_store import complete, extract, open_store, reading
@@ -30,7 +30,7 @@ def purge(store):
 @pytest.mark.slow
 def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
     monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
-    monkeypatch.setattr(store_store, "TRIM_MIN_ROWS", 1)
+    monkeypatch.setattr(erasure, "TRIM_MIN_ROWS", 1)
     with open_store(tmp_path) as store:
         documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(8)}
         read(store, documents)

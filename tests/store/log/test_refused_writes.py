@@ -10,8 +10,7 @@ from unittest import mock
 
 import pytest
 
-from store import durable_files
-from store import store as store_module
+from store import durable_files, live_memory
 from store.errors import StoreError, StoreFolderLost, StoreStopped
 from store.index.live_index import LiveIndex
 from store.lance.tables import Tables
@@ -109,7 +108,7 @@ def test_a_commit_that_cannot_become_visible_stops_the_store(store: Store) -> No
 def test_no_commit_is_accepted_on_a_half_applied_index(store: Store) -> None:
     with (
         mock.patch.object(LiveIndex, "add_triples", side_effect=FAILURE),
-        mock.patch.object(store_module, "load_index", side_effect=OSError(5, "Input/output error")),
+        mock.patch.object(live_memory, "load_index", side_effect=OSError(5, "Input/output error")),
         pytest.raises(StoreStopped, match="could not be brought to commit 3"),
     ):
         add(store)
@@ -131,7 +130,7 @@ def test_a_purge_that_fails_in_the_index_and_in_loading_it_stops_the_store(store
     add(store, 3, ("d1", "d2"))
     with (
         mock.patch.object(LiveIndex, "forget", side_effect=FAILURE),
-        mock.patch.object(store_module, "load_index", side_effect=OSError(5, "Input/output error")),
+        mock.patch.object(live_memory, "load_index", side_effect=OSError(5, "Input/output error")),
         pytest.raises(StoreStopped),
     ):
         store.purge(timedelta(0))

@@ -10,6 +10,7 @@ import pytest
 
 from store.log import commits
 from store.log.log_files import FOLDER, LogFiles
+from store.maintenance.erasure import Erasure
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.small_store import complete, numbered_documents, open_store
@@ -76,14 +77,14 @@ def test_a_text_that_a_commit_beside_a_purge_removes_leaves_the_disk_with_the_ne
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 6), []))
         store.commit(complete(store, {"a": [("T", SECRET, None)]}, ["d1"]))
-        delete = Store._delete
+        delete = Erasure._delete
 
-        def commit_then_delete(self: Store, *given: Any) -> int:
-            if "a" in {document.uri for document in self.documents()}:
-                self.commit(complete(self, {}, ["a"]))
-            return delete(self, *given)
+        def commit_then_delete(erasure: Erasure, *given: Any) -> int:
+            if "a" in {document.uri for document in store.documents()}:
+                store.commit(complete(store, {}, ["a"]))
+            return delete(erasure, *given)
 
-        with mock.patch.object(Store, "_delete", commit_then_delete):
+        with mock.patch.object(Erasure, "_delete", commit_then_delete):
             assert store.purge(timedelta(0))
         assert files_with_secret(tmp_path)
         store.purge(timedelta(0))

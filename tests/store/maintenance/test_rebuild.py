@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import store.maintenance.erasure
 import store.store
 from store.change.load import load_index
 from store.export.json_lines import export_lines
@@ -66,7 +67,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
         worn.commit(complete(worn, {"file:///1": OLD["file:///1"]}, ["file:///2"]))
         return index
 
-    monkeypatch.setattr(store.store, "load_index", busy)
+    monkeypatch.setattr(store.maintenance.erasure, "load_index", busy)
     assert worn.rebuild_index(force=True)
     documents: oracle.Documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
     check(worn, documents)

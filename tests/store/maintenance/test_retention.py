@@ -12,7 +12,7 @@ from store.checkpoint import writer
 from store.errors import StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
-from store.store import Store
+from store.maintenance.erasure import Erasure
 from store.types import passage_id
 from store.verify.verify import verify
 from tests.store import oracle
@@ -61,19 +61,19 @@ def without_snapshots(folder):
     return folder
 
 
-def before_slice(monkeypatch, number, act):
+def before_slice(monkeypatch, store, number, act):
     """Calls `act(store)` before slice `number` of the next purge; returns a list that has an entry once done."""
-    delete, seen = Store._delete, []
+    delete, seen = Erasure._delete, []
     done: list[bool] = []
 
-    def act_then_delete(store, *given):
+    def act_then_delete(erasure, *given):
         seen.append(given)
         if len(seen) == number and not done:
             done.append(True)
             act(store)
-        return delete(store, *given)
+        return delete(erasure, *given)
 
-    monkeypatch.setattr(Store, "_delete", act_then_delete)
+    monkeypatch.setattr(Erasure, "_delete", act_then_delete)
     return done
 
 
@@ -119,7 +119,7 @@ def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
     """Before each slice: with passages, extractions, triples and phrases that are about to be deleted or just were."""
     with open_store(folder) as store:
         back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
-        done = before_slice(monkeypatch, number, lambda store: add(store, back, ["d0"]))
+        done = before_slice(monkeypatch, store, number, lambda store: add(store, back, ["d0"]))
         assert store.purge(timedelta(0)) > 0
         assert done
         documents = {uri: passages for uri, passages in LEFT.items() if uri != "d0"} | back
@@ -141,8 +141,8 @@ def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(fold
     back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
     batches = []
     with open_store(folder) as store:
-        before_slice(monkeypatch, number, lambda store: batches.append(complete(store, back, [])))
-        before_slice(monkeypatch, number + 2, lambda store: store.commit(batches.pop()))
+        before_slice(monkeypatch, store, number, lambda store: batches.append(complete(store, back, [])))
+        before_slice(monkeypatch, store, number + 2, lambda store: store.commit(batches.pop()))
         store.purge(timedelta(0))
         if batches:  # there were no more slices
             store.commit(batches.pop())
@@ -157,7 +157,7 @@ def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, 
 
     with open_store(folder) as store:
         with monkeypatch.context() as broken:
-            before_slice(broken, number, ends)
+            before_slice(broken, store, number, ends)
             with pytest.raises(KeyboardInterrupt):
                 store.purge(timedelta(0))
         check(store, LEFT)
@@ -205,7 +205,7 @@ def test_a_commit_that_fails_beside_a_purge_brings_nothing_back(folder, monkeypa
                 add(store, {"n": [("T", "text 40", None)], "d2": OLD["d2"]})
 
     with open_store(folder) as store:
-        done = before_slice(monkeypatch, number, fails)
+        done = before_slice(monkeypatch, store, number, fails)
         store.purge(timedelta(0))
         assert done
         check(store, LEFT)
@@ -229,7 +229,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 
     with open_store(folder) as store:
         if number:
-            before_slice(monkeypatch, number, spoils)
+            before_slice(monkeypatch, store, number, spoils)
         else:
             mark = retention.Purge.mark
 

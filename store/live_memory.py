@@ -1,0 +1,94 @@
+"""The memory in use: the index that commits change, the snapshot that queries read, and the scopes. They change together."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from store.change.load import load_index
+from store.index.index_delta import IndexDelta
+from store.index.live_index import LiveIndex
+from store.lance.tables import Tables
+from store.log.commit_history import Commit
+from store.log.write_lock import WriteLock
+from store.scope.changes import Changes
+from store.scope.scopes import Scopes
+from store.snapshot import DocumentSnapshot, Snapshot
+
+log = structlog.get_logger(__name__)
+
+
+class LiveMemory:
+    """Reading is thread-safe. The caller of a method that changes the memory holds the write lock."""
+
+    def __init__(self, index: LiveIndex, commit: Commit, tables: Tables, write_lock: WriteLock) -> None:
+        """`index` is as of `commit`, the last one."""
+        self.index = index
+        self.snapshot = Snapshot(index, commit.seq, commit.time)
+        self._tables = tables
+        self._write_lock = write_lock
+        self._applying = False
+        self._apply_lock = threading.Lock()
+        """Held while a commit is applied to the index, and while changing containers are copied."""
+        self.scopes = Scopes(self._apply_lock, lambda: (self.index, self.snapshot))
+
+    def document_snapshot(self) -> DocumentSnapshot:
+        """Returns the memory as of the last commit with its documents. Waits while a commit is applied (milliseconds)."""
+        while True:
+            snapshot = self.snapshot
+            if not self._applying:
+                found = DocumentSnapshot.copy_of(snapshot, self.index)
+                # A commit applied in between would have changed the snapshot; a commit being applied sets `_applying`.
+                if not self._applying and self.snapshot is snapshot:
+                    return found
+            time.sleep(0.001)
+
+    def apply(self, delta: IndexDelta, commit: Commit) -> None:
+        """Applies the change of a durable commit to the index."""
+        with self._changing(commit.seq):
+            self._change(lambda index: index.apply(delta), commit.seq)
+            touched = {document.uri for document in delta.documents} | set(delta.removed)
+            self.snapshot = Snapshot(self.index, commit.seq, commit.time)
+            self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
+
+    def forget(self, contents: str, rows: Sequence[int], commit: int) -> None:
+        """Removes rows that `commit` has purged from the index (`LiveIndex.forget`)."""
+        with self._changing(commit):
+            self._change(lambda index: index.forget(contents, rows), commit)
+
+    def replace(self, index: LiveIndex, commit: int, time: float) -> None:
+        """Makes `index`, which is as of `commit`, the live one."""
+        with self._changing(commit):
+            self.index, self.snapshot = index, Snapshot(index, commit, time)
+            self.scopes.clear()
+
+    def renew_snapshot(self, index: LiveIndex) -> None:
+        """Takes the snapshot of the last commit again after arrays of `index` were replaced by equal ones."""
+        if self.index is index:
+            self.snapshot = Snapshot(index, self.snapshot.commit, self.snapshot.time)
+
+    @contextmanager
+    def _changing(self, commit: int) -> Iterator[None]:
+        """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
+        tables. If the block fails, nothing can be written any more."""
+        with self._write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
+            self._applying = True
+            try:
+                with self._apply_lock:
+                    yield
+            finally:
+                self._applying = False
+
+    def _change(self, change: Callable[[LiveIndex], None], commit: int) -> None:
+        """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
+        try:
+            change(self.index)
+        except Exception:
+            # The commit is durable. A partly updated index would give wrong answers or none from now on.
+            log.exception("index_reloaded", commit=commit)
+            index = load_index(self._tables, self.index.dim, self.index.rule)
+            index.keep_numbering_of(self.index)
+            self.index, self.snapshot = index, Snapshot(index, self.snapshot.commit, self.snapshot.time)
+            self.scopes.clear()

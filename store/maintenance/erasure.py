@@ -1,0 +1,128 @@
+"""Purges what no kept commit needs, and rebuilds the live index after purges have left many unused rows in it.
+
+A purged row keeps its place in the index, so the index only grows; no checkpoint is written once a quarter of it was purged. A
+fresh index is loaded from the tables as of one commit, concurrently with later commits. These are then applied to it, as at a
+start, while the next commit waits.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from store.change.load import append_contents, load_index, replay
+from store.checkpoint.writer import MAX_PURGED_SHARE, Checkpointing
+from store.index.live_index import KINDS
+from store.lance.table_writer import TableWriter
+from store.live_memory import LiveMemory
+from store.log.commits import CommitLog
+from store.log.write_lock import WriteLock
+from store.maintenance.compaction import Compactor
+from store.maintenance.merge_deltas import DeltaMerger
+from store.maintenance.retention import Purge, PurgeSlice
+
+TRIM_MIN_ROWS = 1_000
+"""Minimum number of obsolete log rows to delete if a purge deleted nothing else. No query can read their commits any more."""
+
+REBUILD_MIN_PURGED_ROWS = 2_000
+"""Purged rows, some megabytes, below which a rebuild is not worth its work."""
+
+
+class Erasure:
+    """Purges and rebuilds one store. Commits and queries continue meanwhile."""
+
+    def __init__(
+        self,
+        live: LiveMemory,
+        log: CommitLog,
+        write_lock: WriteLock,
+        merger: DeltaMerger,
+        compactor: Compactor,
+        checkpointing: Checkpointing,
+    ) -> None:
+        self._live = live
+        self._tables = log.tables
+        self._log = log
+        self._write_lock = write_lock
+        self._delta_merger = merger
+        self._compactor = compactor
+        self._checkpointing = checkpointing
+        self.running: Purge | None = None
+        """The running purge."""
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Prevents rearranging and deleting table files, and replacing the index, inside the `with` block."""
+        with self._delta_merger.lock, self._compactor.paused():
+            yield
+
+    def purge(self, keep: timedelta) -> int:
+        """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted."""
+        before = time.time() - keep.total_seconds()
+        self._log.drop_torn(before)
+        horizon = self._log.commit_at(before)
+        if horizon is None:
+            return 0
+        with self._compactor.paused():
+            count = self._sweep(horizon)
+            self._compactor.reclaim()
+            self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
+        if count:
+            self._checkpointing.renew()
+        return count
+
+    def _sweep(self, horizon: int) -> int:
+        with self._write_lock.hold("purge"):
+            self._log.change_tables()
+            purge = self.running = Purge(self._live.index, horizon, self._log.last.seq)
+        try:
+            return sum(self._delete(purge, part) for part in purge.mark(self._tables))
+        finally:
+            self.running = None
+
+    def _delete(self, purge: Purge, part: PurgeSlice) -> int:
+        """Deletes the unprotected rows of a slice from tables and index, as one commit; returns their number."""
+        with self._write_lock.hold("purge"):
+            part = purge.without_protected(part)
+            if self._live.index is not purge.index or not len(part):
+                return 0
+            horizon = self._log.horizon
+            # first, because concurrent readers of earlier commits check it
+            self._log.horizon = max(horizon, purge.horizon)
+
+            def delete(writer: TableWriter) -> None:
+                for name, ids in part.ids().items():
+                    writer.delete(name, ids)
+
+            costs = self._log.with_rowless_costs(part.costs())
+            try:
+                self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
+            except BaseException:
+                self._log.horizon = horizon
+                raise
+            if part.contents is not None:
+                self._live.forget(part.contents, part.index_rows(), self._log.last.seq)
+            return len(part)
+
+    def rebuild(self, force: bool) -> bool:
+        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.
+
+        Commits continue while it is loaded, and wait while the commits of that time are applied to it. Both indexes are in
+        memory meanwhile.
+        """
+        index = self._live.index
+        if not force and index.purged_rows <= max(
+            REBUILD_MIN_PURGED_ROWS, MAX_PURGED_SHARE * sum(map(index.size, KINDS))
+        ):
+            return False
+        with self.paused():
+            with self._write_lock.hold("rebuild"):
+                commit, tables = self._log.last, self._tables.view()
+            index = load_index(tables, self._live.index.dim, self._live.index.rule)
+            with self._write_lock.hold("rebuild"):
+                append_contents(index, self._tables, dict(index.next_id))
+                index.sketch_phrases()
+                replay(index, self._tables, commit.seq)
+                index.keep_numbering_of(self._live.index)
+                self._live.replace(index, self._live.snapshot.commit, self._live.snapshot.time)
+        return True
