@@ -26,7 +26,6 @@ from store.index.live_index import LiveIndex
 from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
-from store.lance.table_writer import TableWriter
 from store.live_memory import LiveMemory
 from store.log.commit_history import REENCODE, SETTLE, Commit, rule_facts
 from store.log.commits import CommitLog
@@ -284,20 +283,12 @@ class Store(StoreReader):
         """
         with self.maintenance_paused():
             with self._write_lock.hold("reencode"):
-                old, horizon, seq = self._index, self._log.horizon, self._log.last.seq + 1
+                last = self._log.last.seq
                 # The tables of earlier commits are not valid while they are rewritten.
-                self._log.horizon = self._log.last.seq
-
-                def switch(writer: TableWriter) -> LiveIndex:
-                    index = switched_index(self._tables, writer, old, new, seq)
+                with self._log.raised_horizon(last), self._log.changing() as writer:
+                    index = switched_index(self._tables, writer, self._index, new, last + 1)
                     self._checkpointing.discard()
-                    return index
-
-                try:
-                    index = self._log.change_tables(REENCODE, switch, new.facts(seq), positions=new.positions)
-                except BaseException:
-                    self._log.horizon = horizon
-                    raise
+                    self._log.add_commit(writer, REENCODE, new.facts(last + 1), positions=new.positions)
                 commit = self._log.last
                 with self._write_lock.must_succeed(f"commit {commit.seq}, with the new encoder, is not in memory"):
                     self._log.use_dim(new.vectors.target.dim)
@@ -328,7 +319,8 @@ class Store(StoreReader):
         """
         with self._write_lock.hold("backup"):
             if flush:
-                self._log.change_tables()
+                with self._log.changing():
+                    pass
             yield self._log.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:

@@ -41,10 +41,10 @@ class CommitLog(CommitHistory):
         folder: Path,
         write_lock: WriteLock,
         encoder: EncoderIdentity,
-        rule: SynonymRule | None = None,
-        calibration: Calibration | None = None,
-        check: Callable[[], None] = lambda: None,
-        before_migration: Callable[[int, int, float], object] = lambda _format, _commit, _time: None,
+        rule: SynonymRule,
+        calibration: Calibration | None,
+        check: Callable[[], None],
+        before_migration: Callable[[int, int, float], object],
     ) -> None:
         """`rule` and `calibration` are written into a new store. `check` raises StoreFolderLost if another folder may be at the
         store's path. `before_migration` is called with the format, number and time of the last commit before an older store is
@@ -70,7 +70,25 @@ class CommitLog(CommitHistory):
         self._unfinished = False
         """Whether a change failed and could not be undone yet."""
         self._replay(mark.commit if mark is not None else 0)
-        self._read(encoder, rule, calibration, before_migration)
+        super().__init__(commits.from_table(self.tables.read("commits")))
+        self.found_format = self.format if self.last.seq else FORMAT
+        """Format of the store when it was opened; opening migrates it to this version's format."""
+        if self.last.seq:
+            self._check_identity(encoder)
+            self._check_head()
+            if self.format < FORMAT:
+                before_migration(self.format, self.last.seq, self.last.time)
+                self._migrate()
+        else:
+            facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(rule)
+            with self.changing() as writer:
+                self.add_commit(writer, "create", facts)
+        if self._mark is None:
+            checksums = self.tables.checksums
+            checksums.sync(TABLES)
+            checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
+            self._mark = Mark(self.last.seq, self.tables.versions)
+            write_mark(self._folder, self._mark)
 
     def _replay(self, flushed: int) -> None:
         """Adds the commits of the log after `flushed` to the tables' rows."""
@@ -87,32 +105,6 @@ class CommitLog(CommitHistory):
             self.tables.add_pending(record.rows)
             self.pending_bytes += record.bytes
         self._files.records = []
-
-    def _read(
-        self,
-        encoder: EncoderIdentity,
-        rule: SynonymRule | None,
-        calibration: Calibration | None,
-        before_migration: Callable[[int, int, float], object],
-    ) -> None:
-        super().__init__(commits.from_table(self.tables.read("commits")))
-        self.found_format = self.format if self.last.seq else FORMAT
-        """Format of the store when it was opened; opening migrates it to this version's format."""
-        if self.last.seq:
-            self._check_identity(encoder)
-            self._check_head()
-            if self.format < FORMAT:
-                before_migration(self.format, self.last.seq, self.last.time)
-                self._migrate()
-        else:
-            facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(rule or SynonymRule())
-            self.change_tables("create", facts=facts)
-        if self._mark is None:
-            checksums = self.tables.checksums
-            checksums.sync(TABLES)
-            checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
-            self._mark = Mark(self.last.seq, self.tables.versions)
-            write_mark(self._folder, self._mark)
 
     def _check_identity(self, encoder: EncoderIdentity) -> None:
         if self.format > FORMAT:
@@ -153,7 +145,7 @@ class CommitLog(CommitHistory):
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
-                self._commit_in(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
+                self.add_commit(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
 
     def commit_at(self, moment: float) -> int | None:
         """Returns the last commit made at or before `moment` (Unix seconds), or None."""
@@ -166,6 +158,18 @@ class CommitLog(CommitHistory):
                 break
             found = seq
         return found
+
+    @contextmanager
+    def raised_horizon(self, horizon: int) -> Iterator[None]:
+        """Raises the horizon before the block, because concurrent readers of earlier commits check it; restores it if the block
+        fails. The caller holds the write lock."""
+        before = self.horizon
+        self.horizon = max(before, horizon)
+        try:
+            yield
+        except BaseException:
+            self.horizon = before
+            raise
 
     def forget_before(self, horizon: int) -> None:
         """Drops the times and counts of commits before `horizon`. The caller holds the write lock."""
@@ -200,28 +204,7 @@ class CommitLog(CommitHistory):
         """Returns the last commit's `rowless_costs` with `more` added; None if that adds nothing."""
         return add_costs(self.last.rowless_costs, more) if more else None
 
-    def change_tables(
-        self,
-        kind: str | None = None,
-        write: Callable[[TableWriter], Any] = lambda _writer: None,
-        facts: Mapping[str, Any] | None = None,
-        rowless_costs: ExtractionCosts | None = None,
-        positions: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Flushes the log, and changes the tables by `write`, as a commit of `kind`; without `kind`, as no commit.
-
-        Returns the result of `write`.
-
-        When this returns, the change survives a power loss. Errors as for `changing`. The caller holds the write lock, and
-        prevents other changes.
-        """
-        with self.changing() as writer:
-            result = write(writer)
-            if kind is not None:
-                self._commit_in(writer, kind, facts, rowless_costs, positions)
-        return result
-
-    def _commit_in(
+    def add_commit(
         self,
         writer: TableWriter,
         kind: str,
@@ -229,7 +212,7 @@ class CommitLog(CommitHistory):
         rowless_costs: ExtractionCosts | None = None,
         positions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Adds the row of a commit to a change."""
+        """Makes a change (`changing`) a commit of `kind`. `rowless_costs` as for `append`."""
         if self._mark is None:
             # The row takes the place of the mark: nothing that it names may be missing after a power loss.
             writer.sync()

@@ -163,7 +163,8 @@ class Compactor:
             return 0
         with self._write_lock.hold("trim"):
             facts = {"horizon": max(self._log.horizon, horizon)}
-            self._log.change_tables("trim", facts=facts, rowless_costs=self._log.last.rowless_costs)
+            with self._log.changing() as writer:
+                self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)
             self._log.forget_before(horizon)
         with self._log.changing("trim") as writer:
             for start in range(0, len(rows), PURGE_SLICE_ROWS):

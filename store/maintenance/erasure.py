@@ -13,7 +13,6 @@ from datetime import timedelta
 from store.change.load import append_contents, load_index, replay
 from store.checkpoint.writer import MAX_PURGED_SHARE, Checkpointing
 from store.index.live_index import KINDS
-from store.lance.table_writer import TableWriter
 from store.live_memory import LiveMemory
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
@@ -73,7 +72,8 @@ class Erasure:
 
     def _sweep(self, horizon: int) -> int:
         with self._write_lock.hold("purge"):
-            self._log.change_tables()
+            with self._log.changing():
+                pass
             purge = self.running = Purge(self._live.index, horizon, self._log.last.seq)
         try:
             return sum(self._delete(purge, part) for part in purge.mark(self._tables))
@@ -86,20 +86,11 @@ class Erasure:
             part = purge.without_protected(part)
             if self._live.index is not purge.index or not len(part):
                 return 0
-            horizon = self._log.horizon
-            # first, because concurrent readers of earlier commits check it
-            self._log.horizon = max(horizon, purge.horizon)
-
-            def delete(writer: TableWriter) -> None:
+            costs = self._log.with_rowless_costs(part.costs())
+            with self._log.raised_horizon(purge.horizon), self._log.changing() as writer:
                 for name, ids in part.ids().items():
                     writer.delete(name, ids)
-
-            costs = self._log.with_rowless_costs(part.costs())
-            try:
-                self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
-            except BaseException:
-                self._log.horizon = horizon
-                raise
+                self._log.add_commit(writer, "purge", {"horizon": purge.horizon}, costs)
             if part.contents is not None:
                 self._live.forget(part.contents, part.index_rows(), self._log.last.seq)
             return len(part)

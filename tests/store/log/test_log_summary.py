@@ -24,8 +24,9 @@ def test_a_change_that_ended_before_the_mark_is_not_in_the_summary(tmp_path: Pat
             mock.patch("store.log.commits.write_mark", side_effect=KeyboardInterrupt),
             mock.patch.object(store._log, "_undo"),
             pytest.raises(KeyboardInterrupt),
+            store._log.changing() as writer,
         ):
-            store._log.change_tables("reencode", facts=other)
+            store._log.add_commit(writer, "reencode", other)
     found = summarize_log(tmp_path)
     assert (found.encoder.name, found.commit) == ("oracle", 2)
 
