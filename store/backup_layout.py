@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,9 +26,12 @@ class Backup:
     bytes: int
 
 
-def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
-    """Writes the description of a backup: its summary, each file's size by name, and the time at which it was taken."""
-    path.write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": at}))
+def write_note(place: Path, commit: int, time: float, sizes: Mapping[str, int], made: float) -> Backup:
+    """Writes the description of the backup in `place`: its summary, which it returns, each file's size by name, and the time at
+    which it was taken."""
+    backup = Backup(commit, time, len(sizes), sum(sizes.values()))
+    (place / NOTE).write_text(json.dumps(asdict(backup) | {"sizes": sizes, "made": made}))
+    return backup
 
 
 def place_file(source: Path, target: Path) -> None:

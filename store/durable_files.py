@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,18 @@ def sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def unfinished_folder(place: Path) -> Iterator[None]:
+    """Replaces `place` by an empty folder for the block to fill and rename. If the block fails, the folder is removed."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 def checksum_of(file: Path) -> int:

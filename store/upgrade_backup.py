@@ -16,8 +16,8 @@ from pathlib import Path
 
 import structlog
 
-from store.backup_layout import INBOX, NOTE, Backup, place_file, sync_all, write_note
-from store.durable_files import sync
+from store.backup_layout import INBOX, NOTE, place_file, sync_all, write_note
+from store.durable_files import sync, unfinished_folder
 from store.errors import StoreRefused
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import table_folder
@@ -44,9 +44,7 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
     """
     files = sorted(_files(folder))
     unfinished = inside(folder, UNFINISHED)
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(mode=0o700)
-    try:
+    with unfinished_folder(unfinished):
         size = sum(path.stat().st_size for path in files)
         needed = SPARE_BYTES + (size if _links(files, unfinished) else 2 * size)
         free = shutil.disk_usage(folder).free
@@ -63,17 +61,13 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
         # A copy, because the file grows with the next commit.
         shutil.copy2(inside(folder, CHECKSUMS), inside(unfinished, CHECKSUMS))
         sizes[CHECKSUMS] = inside(unfinished, CHECKSUMS).stat().st_size
-        made = Backup(commit, committed_at, len(sizes), sum(sizes.values()))
-        write_note(unfinished / NOTE, made, sizes, time.time())
+        made = write_note(unfinished, commit, committed_at, sizes, time.time())
         sync_all(unfinished)
         target = inside(folder, f"upgrade-backup-format-{found_format}-commit-{commit}")
         replaced = [path for path in upgrade_backups(folder) if _format(path) == found_format]
         shutil.rmtree(target, ignore_errors=True)
         unfinished.rename(target)
         sync(folder)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
     for path in replaced:
         if path != target:
             shutil.rmtree(path, ignore_errors=True)

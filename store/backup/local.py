@@ -16,7 +16,7 @@ from pathlib import Path
 
 from store.backup_layout import INBOX, NOTE, Backup, place_file, sync_all, write_note
 from store.checkpoint.files import PREFIX
-from store.durable_files import durable_file, sync
+from store.durable_files import durable_file, sync, unfinished_folder
 from store.errors import StoreError
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
@@ -60,19 +60,13 @@ def backup(
     if target.resolve().is_relative_to(store.folder.resolve()):
         raise StoreError(f"{target} lies in the store; a backup belongs elsewhere")
     place = inside(target.parent, f".{target.name}.unfinished")
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(mode=0o700, parents=True)
-    try:
+    with unfinished_folder(place):
         last, sizes = collect(store, place, report)
-        made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
-        write_note(place / NOTE, made, sizes, time.time())
+        made = write_note(place, last.seq, last.time, sizes, time.time())
         sync_all(place, lambda synced: report("waiting for the disk", synced, len(sizes) + 1))
         if target.exists():
             target.rmdir()
         place.rename(target)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     sync(target.parent)
     return made
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from store.backup.local import check_names, collect, restore
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
-from store.backup_layout import NOTE, Backup, write_note
+from store.backup_layout import Backup, write_note
 from store.log.store_lock import StoreLock
 from store.object_store import again
 from store.store import Store
@@ -126,8 +126,8 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
             _download(repository, entry, place, name)
 
     _side_by_side(get, listed.files.items(), "fetching", report, lambda: False)
-    made = Backup(listed.commit, listed.time, len(listed.files), sum(entry.size for entry in listed.files.values()))
-    write_note(place / NOTE, made, {name: entry.size for name, entry in listed.files.items()}, listed.made)
+    sizes = {name: entry.size for name, entry in listed.files.items()}
+    write_note(place, listed.commit, listed.time, sizes, listed.made)
     outcome = restore(place, folder, fetched=True)
     shutil.rmtree(place)
     return outcome

@@ -20,7 +20,7 @@ from store.checkpoint.files import (
     newest,
     settings,
 )
-from store.durable_files import sync
+from store.durable_files import sync, unfinished_folder
 from store.index.live_index import KINDS
 from store.index.part import Part, PartFiles, PartWriter
 from store.live_memory import LiveMemory
@@ -159,16 +159,11 @@ def _write_folder(
     Calls `check_time` before each file and lets its exception through. Raises OSError. An error leaves no unfinished files.
     """
     place = folder / UNFINISHED
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    try:
+    with unfinished_folder(place):
         files = _write_files(place, newest(folder), manifest, parts, check_time)
         final = folder / f"{PREFIX}{commit}"
         shutil.rmtree(final, ignore_errors=True)
         place.rename(final)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     sync(folder)
     for other in folder.glob(f"{PREFIX}*"):
         if other != final:
