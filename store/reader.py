@@ -225,7 +225,7 @@ class StoreReader:
         living or not; None if the table has no such rows."""
         index = self._index
         after = min(first + ROWS_AT_ONCE, index.next_id[kind])
-        return texts_to_encode(self._tables, index, kind, first, after, vectors) if first < after else None
+        return texts_to_encode(index, kind, first, after, vectors) if first < after else None
 
     def missing(self, batch: Batch) -> MissingVectors:
         """Returns the texts to encode before `batch`, with its extractions, can be committed."""

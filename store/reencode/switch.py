@@ -20,7 +20,7 @@ from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fi
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log.commit_history import encoder_facts, rule_facts
-from store.reencode.kept_texts import contents_of, key_of_content
+from store.reencode.kept_texts import content_of, key_of_content
 from store.reencode.new_vectors import NewVectors
 from store.types import Calibration, SynonymRule
 
@@ -72,8 +72,11 @@ def _rewrite_tables(tables: TableWriter, index: LiveIndex, vectors: NewVectors) 
 def _with_new_vectors(
     kind: str, index: LiveIndex, vectors: NewVectors, lacking: list[NotEncoded], batch: pa.RecordBatch
 ) -> Mapping[str, object]:
-    contents = contents_of(kind, batch, index)
-    keys = [key_of_content(kind, content) for content in contents]
+    numbers, known = batch["row"].to_numpy(), index.ids[kind].view()
+    if not np.isin(numbers, known).all():
+        raise LookupError(f"the index lacks rows of the table {kind}")
+    rows = np.searchsorted(known, numbers).tolist()
+    keys = [key_of_content(kind, content_of(index, kind, row)) for row in rows]
     vectorless = np.array([key is None for key in keys], np.bool_)
     found = np.repeat(fixed(np.zeros((1, vectors.target.dim), np.float32)), len(keys), axis=0)
     try:
