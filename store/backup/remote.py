@@ -20,7 +20,6 @@ from store.backup.local import check_names, collect, restore
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
 from store.backup_layout import Backup, write_note
 from store.log.store_lock import StoreLock
-from store.object_store import again
 from store.store import Store
 from store.untrusted_names import UnsafeName, inside, open_inside
 
@@ -206,7 +205,7 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
             repository.files.delete_file(target)
             raise BackupError(f"{path.name} changed; its backup was cancelled. Check the disk")
 
-    _again(repository, once)
+    repository.again(once, FileNotFoundError, transfer=True)
 
 
 def _download(repository: Repository, entry: FileEntry, place: Path, name: str) -> None:
@@ -227,21 +226,12 @@ def _download(repository: Repository, entry: FileEntry, place: Path, name: str) 
             raise OSError(f"{name} came back changed: its SHA-256 is {read.hexdigest()}, not {entry.digest}")
 
     try:
-        _again(repository, once)
+        repository.again(once, FileNotFoundError, transfer=True)
     except FileNotFoundError as error:
         raise BackupError(
             f"{repository.url} is half a backup: {name} (objects/{entry.digest[:2]}/{entry.digest}) is not there; "
             "choose an older one by its name"
         ) from error
-
-
-def _again(repository: Repository, once: Callable[[], None]) -> None:
-    try:
-        again(once)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise repository.failed(error) from error
 
 
 def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:

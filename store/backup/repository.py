@@ -99,11 +99,9 @@ class Repository:
             return found
 
         try:
-            return self._again(once)
+            return self.again(once, _NoneFound)
         except _NoneFound:
             return []
-        except OSError as error:
-            raise self.failed(error) from error
 
     def objects(self) -> dict[str, int]:
         """Returns the size of each stored content, by digest."""
@@ -115,7 +113,8 @@ class Repository:
 
     def read_list(self, name: str) -> FileList:
         try:
-            read = json.loads(self._again(lambda: self._content(f"{self._root}/{LISTS}/{name}")))
+            path = f"{self._root}/{LISTS}/{name}"
+            read = json.loads(self.again(lambda: self._content(path), FileNotFoundError, gzip.BadGzipFile))
             if read["format"] != FORMAT:
                 raise BackupError(f"{self.url}: {name} has format {read['format']}, this hippod reads {FORMAT}")
             files = {path: FileEntry(**entry) for path, entry in read["files"].items()}
@@ -127,8 +126,6 @@ class Repository:
             raise BackupError(
                 f"{self.url}: the list of files {name} cannot be read ({error}); choose an older backup by its name"
             ) from error
-        except OSError as error:
-            raise self.failed(error) from error
 
     def _content(self, path: str) -> bytes:
         """Returns the decompressed content of a file. Raises BadGzipFile, an OSError, if the file is incomplete."""
@@ -148,16 +145,17 @@ class Repository:
             "files": {name: asdict(entry) for name, entry in listed.files.items()},
         }
         packed = gzip.compress(json.dumps(content, sort_keys=True).encode(), 6, mtime=0)
-        try:
-            self._make_folder(f"{self._root}/{LISTS}")
+        folder = f"{self._root}/{LISTS}"
+
+        def once() -> None:
+            self._make_folder(folder)
+            written = f"{folder}/.{listed.name}.part" if self._local else f"{folder}/{listed.name}"
+            with self.files.open_output_stream(written, compression=None) as file:
+                file.write(packed)
             if self._local:
-                part = f"{self._root}/{LISTS}/.{listed.name}.part"
-                _write_whole(self.files, part, packed)
-                self.files.move(part, f"{self._root}/{LISTS}/{listed.name}")
-            else:
-                self._again(lambda: _write_whole(self.files, f"{self._root}/{LISTS}/{listed.name}", packed))
-        except OSError as error:
-            raise self.failed(error) from error
+                self.files.move(written, f"{folder}/{listed.name}")
+
+        self.again(once)
 
     def object_path(self, digest: str) -> str:
         return f"{self._root}/{OBJECTS}/{digest[:2]}/{digest}"
@@ -167,23 +165,13 @@ class Repository:
 
     def remove(self, lists: Iterable[str], digests: Iterable[str]) -> None:
         """Deletes lists and contents. Deletes the lists first, so that no list ever names a missing content."""
-        try:
-            for name in lists:
-                self._again(partial(self.files.delete_file, f"{self._root}/{LISTS}/{name}"))
-            for digest in digests:
-                self._again(partial(self.files.delete_file, self.object_path(digest)))
-        except OSError as error:
-            raise self.failed(error) from error
-
-    def failed(self, error: OSError) -> BackupError:
-        """Returns a BackupError that says what a file system's error means and what to do."""
-        return BackupError(explained(error, self.url))
+        for name in lists:
+            self.again(partial(self.files.delete_file, f"{self._root}/{LISTS}/{name}"))
+        for digest in digests:
+            self.again(partial(self.files.delete_file, self.object_path(digest)))
 
     def _found(self, folder: str) -> list[fs.FileInfo]:
-        try:
-            return self._again(lambda: self._listing(folder))
-        except OSError as error:
-            raise self.failed(error) from error
+        return self.again(lambda: self._listing(folder))
 
     def _listing(self, folder: str) -> list[fs.FileInfo]:
         selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
@@ -193,9 +181,19 @@ class Repository:
             self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
         return [info for info in found if info.type is fs.FileType.File]
 
-    def _again(self, once: Callable[[], Result]) -> Result:
-        """Sends a request, with retries: the client itself gives up after five broken connections."""
-        return once() if self._local else again(once)
+    def again(self, once: Callable[[], Result], *passed: type[OSError], transfer: bool = False) -> Result:
+        """Sends a request, with retries: the client itself gives up after five broken connections. A `transfer` is also retried
+        on a mounted drive. Raises the errors `passed` unchanged."""
+        try:
+            return once() if self._local and not transfer else again(once)
+        except passed:
+            raise
+        except OSError as error:
+            raise self.failed(error) from error
+
+    def failed(self, error: OSError) -> BackupError:
+        """Returns a BackupError that says what a file system's error means and what to do."""
+        return BackupError(explained(error, self.url))
 
     def _make_folder(self, path: str) -> None:
         if self._local:
@@ -209,8 +207,3 @@ def listed_at(name: str) -> float:
 
 def _is_list(name: str) -> bool:
     return re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-\d+" + re.escape(LIST_END), name) is not None
-
-
-def _write_whole(files: fs.FileSystem, path: str, content: bytes) -> None:
-    with files.open_output_stream(path, compression=None) as file:
-        file.write(content)
