@@ -21,8 +21,7 @@ from store.live_memory import LiveMemory
 from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
 from store.maintenance.erasure import Erasure
-from store.reencode.kept_texts import ROWS_AT_ONCE, TextsToEncode, texts_to_encode
-from store.reencode.new_vectors import NewVectors
+from store.reencode.new_vectors import ROWS_AT_ONCE, NewVectors, TextsToEncode, texts_to_encode
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import (
     Batch,

@@ -29,8 +29,7 @@ from memory.encoder.errors import EncoderRefused, EncoderUnavailable
 from memory.types import Encoder, Matrix
 from store.fixed_point import fixed
 from store.index.live_index import KINDS
-from store.reencode.kept_texts import TextsToEncode
-from store.reencode.new_vectors import NewVectors, Target, discard, free_bytes, needed_bytes, target_of
+from store.reencode.new_vectors import NewVectors, Target, TextsToEncode, discard, free_bytes, needed_bytes, target_of
 from store.reencode.switch import NewEncoder
 from store.store import Store
 from store.types import Calibration, SynonymRule

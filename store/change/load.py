@@ -4,7 +4,7 @@ The rows of all commits in between are applied as one change, because the end st
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +36,8 @@ APPLIED_ROWS = 16_384
 OnRows = Callable[[int], None]
 """Called with the number of rows of passages, phrases and triples that were read."""
 
-
-class FillVectors(Protocol):
-    """Appends the vectors of the rows from `first` (by table) on. The index has their texts already."""
-
-    def __call__(self, index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None: ...
-
-
-def _ignore_rows(_rows: int) -> None:
-    """The `OnRows` that ignores the numbers."""
+FillVectors = Callable[[LiveIndex, TableView, Mapping[str, int], OnRows], None]
+"""Appends the vectors of the rows from some numbers (by table) on. The index has their texts already."""
 
 
 def append_vectors(index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
@@ -74,7 +67,7 @@ def load_index(tables: TableView, dim: int, rule: SynonymRule) -> LiveIndex:
 def load_index_for_reading(
     tables: TableView,
     dim: int,
-    on_rows: OnRows = _ignore_rows,
+    on_rows: OnRows = lambda _rows: None,
     fill_vectors: FillVectors = append_vectors,
     rule: SynonymRule = DEFAULT_SYNONYM_RULE,
 ) -> LiveIndex:
@@ -92,7 +85,7 @@ def append_contents(
     index: LiveIndex,
     tables: TableView,
     first: Mapping[str, int],
-    on_rows: OnRows = _ignore_rows,
+    on_rows: OnRows = lambda _rows: None,
     fill_vectors: FillVectors = append_vectors,
 ) -> None:
     """Appends the passages, phrases and triples whose column `row` is at least `first` (by table). Does not sketch phrases."""

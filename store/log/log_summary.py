@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from store.errors import StoreDamaged
-from store.lance.layout import VERSION_HINT, incomplete_newest, manifests, table_folder
+from store.lance.layout import table_folder
 from store.lance.schema import commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import read_unopened
+from store.lance.versions import newest_readable
 from store.log.commit_history import CommitHistory
 from store.log.log_files import read_records
 from store.log.mark import is_stale, read_mark
@@ -81,21 +82,17 @@ def _read_commits(folder: Path, version: int | None) -> pa.Table:
     After a power loss, the newest version may be incomplete until the opening drops it. Then a copy without it is read, because
     another process may have the store open.
     """
-    columns = commits.SCHEMA.names
+
+    def read(store: Path) -> pa.Table:
+        return read_unopened(store, "commits", commits.SCHEMA.names, version)
+
     try:
-        return read_unopened(folder, "commits", columns, version)
+        return read(folder)
     except (OSError, RuntimeError, ValueError) as error:
-        found = manifests(table_folder(folder, "commits"))
-        incomplete = len(incomplete_newest(found))
-        for dropped in (incomplete, incomplete + 1):  # the data of a complete one may be incomplete
-            names = {VERSION_HINT, *(path.name for path in found[:dropped])}
-            with tempfile.TemporaryDirectory() as copy, suppress(OSError, RuntimeError, ValueError):
-                shutil.copytree(
-                    table_folder(folder, "commits"),
-                    table_folder(Path(copy), "commits"),
-                    ignore=lambda _folder, present, names=names: names.intersection(present),
-                )
-                return read_unopened(Path(copy), "commits", columns, version)
+        with tempfile.TemporaryDirectory() as copy, suppress(OSError, RuntimeError, ValueError):
+            shutil.copytree(table_folder(folder, "commits"), table_folder(Path(copy), "commits"))
+            newest_readable(Path(copy), "commits", lambda: read(Path(copy)))
+            return read(Path(copy))
         raise error
 
 

@@ -1,4 +1,4 @@
-"""The vectors of a new encoder, kept in the store's folder until they replace the old ones.
+"""The vectors of a new encoder, kept in the store's folder until they replace the old ones, and the texts that lack one.
 
 The file `vectors` is a sequence of records of one length: the key of a text, its vector, a checksum. Records are only
 appended, so encoding continues after a crash with the texts that have none. A record that a crash left incomplete or wrong
@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from store.durable_files import durable_file
 from store.errors import NotEncoded
 from store.fixed_point import Fixed, width
-from store.index.live_index import KINDS
+from store.index.live_index import KINDS, LiveIndex
 from store.lance.layout import table_folder
-from store.types import EncoderIdentity
+from store.types import MENTION, EncoderIdentity, PassageText, Triple
 
 FOLDER = "reencode"
 TARGET = "target.json"
@@ -29,6 +30,8 @@ VECTORS = "vectors"
 KEY_BYTES = 16
 CHECKED_RECORDS = 8192
 """Records that opening reads at a time."""
+ROWS_AT_ONCE = 4096
+"""Row numbers of a table whose texts are looked up at a time."""
 MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
 """New keys are merged into the sorted ones if there are so many of them, and such a share of the sorted ones."""
 VECTOR_COPIES = 3
@@ -182,6 +185,52 @@ class NewVectors:
 
     def close(self) -> None:
         self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TextsToEncode:
+    """Texts of one kind without a new vector, and their keys. `after`: the number after the last row that was read."""
+
+    after: int
+    keys: Sequence[Key]
+    passages: Sequence[PassageText] = ()
+    phrases: Sequence[str] = ()
+    triples: Sequence[Triple] = ()
+
+
+def content_of(index: LiveIndex, kind: str, row: int) -> Any:
+    """Returns the passage, phrase or triple of a row of the index."""
+    if kind == "passages":
+        return index.passages[row]
+    return index.phrases[row] if kind == "phrases" else index.triple(row)
+
+
+def key_of_content(kind: str, content: Any) -> Key | None:
+    """Returns the key of a passage, phrase or triple; None for a mention edge, which has no vector."""
+    if kind == "passages":
+        return key_of(kind, content.id)
+    if kind == "phrases":
+        return key_of(kind, content)
+    return None if content[1] == MENTION else key_of(kind, *content)
+
+
+def texts_to_encode(index: LiveIndex, kind: str, first: int, after: int, vectors: NewVectors) -> TextsToEncode:
+    """Returns the texts of a table's rows from `first` to before `after` that have no new vector yet."""
+    keyed: dict[Key, Any] = {}
+    for row in range(*np.searchsorted(index.ids[kind].view(), (first, after)).tolist()):
+        content = content_of(index, kind, row)
+        key = key_of_content(kind, content)
+        if key is not None and _row_of(index, kind, content) == row:  # a purged text has no row, or a later one
+            keyed[key] = content
+    keys = list(keyed)
+    lacking = [keys[place] for place in vectors.lacking(keys)]
+    return TextsToEncode(after, lacking, **{kind: [keyed[key] for key in lacking]})
+
+
+def _row_of(index: LiveIndex, kind: str, content: Any) -> int | None:
+    if kind == "passages":
+        return index.passage_rows.get(content.id)
+    return index.phrase_rows.get(content) if kind == "phrases" else index.triple_row(content)
 
 
 def needed_bytes(store: Path, rows: int, encoded: int, old_dim: int, dim: int) -> int:

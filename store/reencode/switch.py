@@ -20,8 +20,7 @@ from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fi
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log.commit_history import encoder_facts, rule_facts
-from store.reencode.kept_texts import content_of, key_of_content
-from store.reencode.new_vectors import NewVectors
+from store.reencode.new_vectors import NewVectors, content_of, key_of_content
 from store.types import Calibration, SynonymRule
 
 
