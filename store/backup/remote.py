@@ -80,7 +80,7 @@ def send(
         def put(digest: str, name: str) -> None:
             _upload(repository, inside(place, name), digest, entries[name].size)
 
-        _side_by_side(put, lacking.items(), "sending", report, cancelled)
+        _concurrently(put, lacking.items(), "sending", report, cancelled)
         listed = FileList(last.seq, last.time, time.time(), entries)
         repository.write_list(listed)
         pruned = _prune(repository, [*lists, listed.name], keep_s, report) if keep_s is not None else 0
@@ -124,7 +124,7 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
         if not (path.is_file() and path.stat().st_size == entry.size and _digest(path) == entry.digest):
             _download(repository, entry, place, name)
 
-    _side_by_side(get, listed.files.items(), "fetching", report, lambda: False)
+    _concurrently(get, listed.files.items(), "fetching", report, lambda: False)
     sizes = {name: entry.size for name, entry in listed.files.items()}
     write_note(place, listed.commit, listed.time, sizes, listed.made)
     outcome = restore(place, folder, fetched=True)
@@ -162,7 +162,7 @@ def _entries(
     return entries
 
 
-def _side_by_side(
+def _concurrently(
     work: Callable[[str, Any], None],
     items: Iterable[tuple[str, Any]],
     step: str,

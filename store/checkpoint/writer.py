@@ -58,7 +58,7 @@ class Checkpointing:
         self._log = commit_log
         self._commit = opened
         """The commit of the checkpoint that a start would use."""
-        self._unread = newest(folder) if opened is not None else None
+        self._unverified = newest(folder) if opened is not None else None
         """The checkpoint that the store was opened from, until it has been verified."""
 
     def write(self, timed_out: Callable[[], bool]) -> bool:
@@ -96,9 +96,9 @@ class Checkpointing:
                 "next_id": dict(index.next_id),
             }
         files = _write_folder(self._folder, commit.seq, manifest, parts, check_time)
-        if self._unread is not None:
+        if self._unverified is not None:
             # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
-            self._unread = files.place
+            self._unverified = files.place
         with self._write_lock.hold("checkpoint"):
             # The disk then contains the data once, and the next checkpoint can link the files.
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
@@ -112,7 +112,7 @@ class Checkpointing:
 
         The index must then be loaded from the tables. O(vectors), once after a start, concurrently with commits and queries.
         """
-        place = self._unread
+        place = self._unverified
         if place is None:
             return True
         try:
@@ -120,9 +120,9 @@ class Checkpointing:
         except (OSError, ValueError) as error:
             damaged = str(error)
         with self._folding:
-            if self._unread != place:  # rewritten meanwhile with the same blocks: the next call reads it
+            if self._unverified != place:  # rewritten meanwhile with the same blocks: the next call reads it
                 return True
-            self._unread = None
+            self._unverified = None
             if damaged is None:
                 return True
             self.discard()
@@ -144,7 +144,7 @@ class Checkpointing:
     def discard(self) -> None:
         """Removes the checkpoint. The caller holds `folding`."""
         discard(self._folder)
-        self._commit = self._unread = None
+        self._commit = self._unverified = None
 
 
 def _write_folder(

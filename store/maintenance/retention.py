@@ -152,21 +152,25 @@ class Purge:
         old_synonyms = self._replaced(synonyms, pairs, pc.equal(synonyms["score"], 0.0))
         in_effect = np.setdiff1d(np.arange(documents.num_rows), old_documents)
         passages, triples = self._referenced(documents["passages"].take(in_effect))
-        readings = self._read(tables, "extractions", ("passage", "commit", *COSTS))
-        readers = self._rows_of_passages(readings["passage"].to_pylist())
-        old_readings, last = self._readings(readings, readers, passages)
-        self._mark_triples(tables, triples, passages, readings, old_readings, last)
+        extractions = self._read(tables, "extractions", ("passage", "commit", *COSTS))
+        owners = self._rows_of_passages(extractions["passage"].to_pylist())
+        old_extractions, last = self._replaced_extractions(extractions, owners, passages)
+        self._mark_triples(tables, triples, passages, extractions, old_extractions, last)
         phrases = np.zeros(len(self._ids["phrases"]), np.bool_)
         phrases[self._ends[triples].ravel()] = True
 
         slices = [
             *_cut({"documents": _unowned(documents, old_documents)}),
             *_cut({"synonyms": _unowned(synonyms, old_synonyms)}),
-            *_cut({"extractions": _unowned(readings, old_readings)}),
+            *_cut({"extractions": _unowned(extractions, old_extractions)}),
         ]
-        leaving = last[~passages[readers[last]]]
-        unread = readings.select(["_rowid", *COSTS]).take(leaving).append_column("owner", pa.array(readers[leaving]))
-        slices += _cut({"passages": self._unneeded(tables, "passages", passages), "extractions": unread}, "passages")
+        leaving = last[~passages[owners[last]]]
+        with_passages = (
+            extractions.select(["_rowid", *COSTS]).take(leaving).append_column("owner", pa.array(owners[leaving]))
+        )
+        slices += _cut(
+            {"passages": self._unneeded(tables, "passages", passages), "extractions": with_passages}, "passages"
+        )
         slices += _cut({"triples": self._unneeded(tables, "triples", triples)}, "triples")
         slices += _cut({"phrases": self._unneeded(tables, "phrases", phrases)}, "phrases")
         return slices
@@ -185,22 +189,22 @@ class Purge:
         stay = last if ended is None else last[~ended.to_numpy()[last]]
         return np.setdiff1d(np.arange(past), stay)
 
-    def _readings(self, readings: Any, readers: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    def _replaced_extractions(self, extractions: Any, owners: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
         """Returns the indices of extractions that no query can read any more, and of each known passage's last extraction.
 
         Of an unneeded passage only the last extraction counts: it is deleted with the passage, or stays with it if a commit
         uses the passage again.
         """
-        old = set(self._replaced(readings, codes_of(readings["passage"])).tolist())
+        old = set(self._replaced(extractions, codes_of(extractions["passage"])).tolist())
         last: dict[int, int] = {}
-        for i, reader in enumerate(readers.tolist()):
-            before = last.get(reader)
-            if reader == NO_ROW:
+        for i, owner in enumerate(owners.tolist()):
+            before = last.get(owner)
+            if owner == NO_ROW:
                 old.add(i)
                 continue
-            if before is not None and not passages[reader]:
+            if before is not None and not passages[owner]:
                 old.add(before)
-            last[reader] = i
+            last[owner] = i
         return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
 
     def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
@@ -228,7 +232,7 @@ class Purge:
         tables: TableView,
         triples: NDArray[np.bool_],
         passages: NDArray[np.bool_],
-        readings: Any,
+        extractions: Any,
         old: Rows,
         last: Rows,
     ) -> None:
@@ -238,8 +242,8 @@ class Purge:
             found = self._extracted[row]
             if found is not None:
                 triples[found] = True
-        earlier = np.setdiff1d(np.arange(readings.num_rows), np.union1d(old, last))
-        ids = readings["_rowid"].to_numpy()[earlier]
+        earlier = np.setdiff1d(np.arange(extractions.num_rows), np.union1d(old, last))
+        ids = extractions["_rowid"].to_numpy()[earlier]
         for start in range(0, len(ids), PURGE_SLICE_ROWS):
             part = tables.read_by_id("extractions", ("triples",), ids[start : start + PURGE_SLICE_ROWS].tolist())
             for found in part["triples"].to_pylist():

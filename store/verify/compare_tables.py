@@ -105,14 +105,14 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
         yield f"the extraction of row {row} of the passages is in memory, and the passage is not"
 
 
-def _reader(state: ExtractionState | None) -> str:
+def _extractor(state: ExtractionState | None) -> str:
     return "nobody" if state is None else f"{state.extractor} ({state.status.value}, {state.attempts} failures)"
 
 
 def _compare_extractions(live: StoredContents, anew: StoredContents, mine: int, theirs: int) -> Iterator[str]:
     passage = live.content("passages", mine).id
     if live.state(mine) != anew.state(theirs):
-        reader, recorded = _reader(live.state(mine)), _reader(anew.state(theirs))
-        yield f"the passage {passage} was read by {reader}, according to the tables by {recorded}"
+        extractor, recorded = _extractor(live.state(mine)), _extractor(anew.state(theirs))
+        yield f"the passage {passage} was extracted by {extractor}, according to the tables by {recorded}"
     elif live.extracted(mine) != anew.extracted(theirs):
         yield f"in the passage {passage} other triples were found than by the tables"

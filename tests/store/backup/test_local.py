@@ -90,7 +90,7 @@ SPOILS = {
     "according to the tables in": lambda index: index.holders.__setitem__(
         a_passage(index), {"d9": None, "other": None}
     ),
-    "was read by": lambda index: index.extraction_states.clear(),
+    "was extracted by": lambda index: index.extraction_states.clear(),
 }
 
 
