@@ -8,8 +8,6 @@ from store.change.rewind import Pause, no_pause, rewind
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.live_memory import LiveMemory
-from store.log.commits import CommitLog
-from store.log.write_lock import WriteLock
 from store.scope.changes import index_bytes
 from store.scope.scopes import DocumentFilter, Scopes, fold_changes
 from store.snapshot import DocumentSnapshot, Snapshot
@@ -36,11 +34,9 @@ class _Past:
 class PastCommits:
     """Loads earlier commits one at a time and caches the last ones, because queries of one moment often come together."""
 
-    def __init__(self, log: CommitLog, write_lock: WriteLock, live: LiveMemory) -> None:
-        self._tables = log.tables
-        self._log = log
-        self._write_lock = write_lock
+    def __init__(self, live: LiveMemory) -> None:
         self._live = live
+        self._log = live.log
         self._loading = threading.Lock()
         self._cached: OrderedDict[int, _Past] = OrderedDict()
 
@@ -106,10 +102,10 @@ class PastCommits:
 
     def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
-        with self._tables.pruning_paused():
-            with self._write_lock.hold("look back"):
+        with self._log.tables.pruning_paused():
+            with self._log.write_lock.hold("look back"):
                 self._require_kept(commit)
-                index, tables, time = self._live.index, self._tables.view(), self._log.times[commit]
+                index, tables, time = self._live.index, self._log.tables.view(), self._log.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()
             pause()
             try:

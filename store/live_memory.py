@@ -10,9 +10,8 @@ import structlog
 from store.change.load import load_index
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.lance.tables import Tables
 from store.log.commit_history import Commit
-from store.log.write_lock import WriteLock
+from store.log.commits import CommitLog
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import DocumentSnapshot, Snapshot
@@ -23,12 +22,11 @@ log = structlog.get_logger(__name__)
 class LiveMemory:
     """Reading is thread-safe. The caller of a method that changes the memory holds the write lock."""
 
-    def __init__(self, index: LiveIndex, commit: Commit, tables: Tables, write_lock: WriteLock) -> None:
-        """`index` is as of `commit`, the last one."""
+    def __init__(self, index: LiveIndex, log: CommitLog) -> None:
+        """`index` is as of the last commit of `log`."""
         self.index = index
-        self.snapshot = Snapshot(index, commit.seq, commit.time)
-        self._tables = tables
-        self._write_lock = write_lock
+        self.log = log
+        self.snapshot = Snapshot(index, log.last.seq, log.last.time)
         self._applying = False
         self._apply_lock = threading.Lock()
         """Held while a commit is applied to the index, and while changing containers are copied."""
@@ -73,7 +71,7 @@ class LiveMemory:
     def _changing(self, commit: int) -> Iterator[None]:
         """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
         tables. If the block fails, nothing can be written any more."""
-        with self._write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
+        with self.log.write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
             self._applying = True
             try:
                 with self._apply_lock:
@@ -88,7 +86,7 @@ class LiveMemory:
         except Exception:
             # The commit is durable. A partly updated index would give wrong answers or none from now on.
             log.exception("index_reloaded", commit=commit)
-            index = load_index(self._tables, self.index.dim, self.index.rule)
+            index = load_index(self.log.tables, self.index.dim, self.index.rule)
             index.keep_numbering_of(self.index)
             self.index, self.snapshot = index, Snapshot(index, self.snapshot.commit, self.snapshot.time)
             self.scopes.clear()

@@ -118,17 +118,14 @@ class Store(StoreReader):
         except BaseException:
             self._lock.release()
             raise
-        self._live = LiveMemory(index, self._log.last, self._tables, self._write_lock)
+        self._live = LiveMemory(index, self._log)
         self.synonym_recall: RecallMeasurement | None = None
         """The last result of `measure_synonym_recall`."""
-        self._compactor = Compactor(self._log, self._write_lock)
-        self._delta_merger = DeltaMerger(self._write_lock, self._live)
-        self._past = PastCommits(self._log, self._write_lock, self._live)
-        merging = self._delta_merger.lock
-        self._checkpointing = Checkpointing(folder, opened, self._write_lock, merging, self._live, self._log)
-        self._erasure = Erasure(
-            self._live, self._log, self._write_lock, self._delta_merger, self._compactor, self._checkpointing
-        )
+        self._compactor = Compactor(self._log)
+        self._delta_merger = DeltaMerger(self._live)
+        self._past = PastCommits(self._live)
+        self._checkpointing = Checkpointing(folder, opened, self._live, self._delta_merger.lock)
+        self._erasure = Erasure(self._live, self._delta_merger, self._compactor, self._checkpointing)
         by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != rule
         if by_other_rule or self._log.synonyms_stale:
             self._settle_synonyms()
@@ -145,9 +142,8 @@ class Store(StoreReader):
 
     def _load(self, dim: int, rule: SynonymRule) -> tuple[LiveIndex, str, int | None]:
         """Returns the index, its origin (for the log), and the commit of the checkpoint used, if any."""
-        times, horizon = self._log.times, self._log.horizon
         try:
-            index, commit = recover_index(self.folder, self._tables, dim, rule, times, horizon)
+            index, commit = recover_index(self._log, dim, rule)
         except CheckpointUnusable as reason:
             index = load_index(self._tables, dim, rule)
             # Later starts must not use it either: numbers of purged rows are reused from here on.

@@ -1,8 +1,6 @@
 """Builds the live index from a checkpoint and the commits after it."""
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +9,23 @@ from store.change.load import append_contents, replay
 from store.checkpoint.files import CheckpointUnusable, SavedCheckpoint, newest
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import KINDS, LiveIndex
-from store.lance.tables import TableView
+from store.log.commits import CommitLog
 from store.types import SynonymRule
 
 
-def recover_index(
-    folder: Path, tables: TableView, dim: int, rule: SynonymRule, times: Mapping[int, float], horizon: int
-) -> tuple[LiveIndex, int]:
+def recover_index(log: CommitLog, dim: int, rule: SynonymRule) -> tuple[LiveIndex, int]:
     """Returns the index of the present tables, and the commit of the checkpoint that it was built from.
 
-    `times` gives the time of each commit; `horizon` is the earliest commit that is kept. Raises CheckpointUnusable if no
-    checkpoint can be used.
+    Raises CheckpointUnusable if no checkpoint can be used.
     """
-    place = newest(folder)
+    tables = log.tables
+    place = newest(tables.folder)
     if place is None:
         raise CheckpointUnusable("there is none yet")
     saved = SavedCheckpoint(place, dim, rule)
-    if saved.commit < horizon or times.get(saved.commit) != saved.time:
+    if saved.commit < log.horizon or log.times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
-    index = LiveIndex(dim, ArrayStorage(folder), rule)
+    index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
         for name, part in index.parts():

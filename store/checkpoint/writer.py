@@ -24,8 +24,6 @@ from store.durable_files import sync, unfinished_folder
 from store.index.live_index import KINDS
 from store.index.part import Part, PartFiles, PartWriter
 from store.live_memory import LiveMemory
-from store.log.commits import CommitLog
-from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)
 
@@ -43,19 +41,15 @@ class Checkpointing:
         self,
         folder: Path,
         opened: int | None,
-        write_lock: WriteLock,
-        folding: threading.Lock,
         live: LiveMemory,
-        commit_log: CommitLog,
+        folding: threading.Lock,
     ) -> None:
         """- `opened`: the commit of the checkpoint that the store was opened from, or None.
         - `folding`: held while bases of the index are replaced (`store.maintenance.merge_deltas`).
         """
         self._folder = folder
-        self._write_lock = write_lock
         self._folding = folding
         self._live = live
-        self._log = commit_log
         self._commit = opened
         """The commit of the checkpoint that a start would use."""
         self._unverified = newest(folder) if opened is not None else None
@@ -82,8 +76,8 @@ class Checkpointing:
 
     def _write(self, check_time: Callable[[], None]) -> bool:
         """The caller holds `_folding`."""
-        with self._write_lock.hold("checkpoint"):
-            index, commit = self._live.index, self._log.last
+        with self._live.log.write_lock.hold("checkpoint"):
+            index, commit = self._live.index, self._live.log.last
             if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
                 return False
             if index.purged_rows > MAX_PURGED_SHARE * sum(map(index.size, KINDS)):
@@ -99,7 +93,7 @@ class Checkpointing:
         if self._unverified is not None:
             # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
             self._unverified = files.place
-        with self._write_lock.hold("checkpoint"):
+        with self._live.log.write_lock.hold("checkpoint"):
             # The disk then contains the data once, and the next checkpoint can link the files.
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
                 part.map_saved(files, name, saved)

@@ -50,7 +50,7 @@ class CommitLog(CommitHistory):
         store's path. `before_migration` is called with the format, number and time of the last commit before an older store is
         migrated; an error stops the migration."""
         self._folder = folder
-        self._write_lock = write_lock
+        self.write_lock = write_lock
         self._check = check
         self._mark = current_mark(folder)
         """The mark on the disk. None until the first opening ends."""
@@ -194,7 +194,7 @@ class CommitLog(CommitHistory):
         columns = {**rows, "commits": commits.to_columns(row)}
         tables = {name: pa.table(dict(each), schema=self._schemas[name]) for name, each in columns.items()}
         record = self._files.append(row.seq, {name: table for name, table in tables.items() if table.num_rows})
-        with self._write_lock.must_succeed(f"commit {row.seq} is on the disk and not in memory"), self._visible:
+        with self.write_lock.must_succeed(f"commit {row.seq} is on the disk and not in memory"), self._visible:
             self.tables.add_pending(record.rows)
             self.pending_bytes += record.bytes
             self._note(row)
@@ -253,7 +253,7 @@ class CommitLog(CommitHistory):
             raise
         with (
             self._locked_for(job, writes=False),
-            self._write_lock.must_succeed(f"the change after commit {self.last.seq} is on the disk and not in memory"),
+            self.write_lock.must_succeed(f"the change after commit {self.last.seq} is on the disk and not in memory"),
             self._visible,
         ):
             self._unfinished = False
@@ -266,7 +266,7 @@ class CommitLog(CommitHistory):
 
     def _locked_for(self, job: str | None, *, writes: bool = True) -> AbstractContextManager[None]:
         """Holds the write lock as this job; without one, the caller holds it."""
-        return nullcontext() if job is None else self._write_lock.hold(job, writes=writes)
+        return nullcontext() if job is None else self.write_lock.hold(job, writes=writes)
 
     def _undo(self) -> None:
         self._check()
@@ -282,7 +282,7 @@ class CommitLog(CommitHistory):
             write_mark(self._folder, mark)
         except BaseException:
             # If the last flush of the folder failed, a power loss may leave either mark, so both changes must stay.
-            with self._write_lock.must_succeed("a change of the tables may have taken effect or not"):
+            with self.write_lock.must_succeed("a change of the tables may have taken effect or not"):
                 if read_mark(self._folder) != self._mark:
                     raise
             raise

@@ -17,7 +17,6 @@ from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
 from store.log.commit_history import obsolete_rows
 from store.log.commits import CommitLog
-from store.log.write_lock import WriteLock
 from store.maintenance.retention import PURGE_SLICE_ROWS
 
 log = structlog.get_logger(__name__)
@@ -45,10 +44,9 @@ MAX_RETRY_S = 600.0
 class Compactor:
     """Rearranges the tables' files. One operation at a time, and none inside `paused`."""
 
-    def __init__(self, log: CommitLog, writing: WriteLock) -> None:
+    def __init__(self, log: CommitLog) -> None:
         self._tables = tables = log.tables
         self._log = log
-        self._write_lock = writing
         self._lock = threading.Lock()
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._flushing: Future[None] | None = None
@@ -161,7 +159,7 @@ class Compactor:
         rows = obsolete_rows(self._tables, horizon)
         if len(rows) < min_rows:
             return 0
-        with self._write_lock.hold("trim"):
+        with self._log.write_lock.hold("trim"):
             facts = {"horizon": max(self._log.horizon, horizon)}
             with self._log.changing() as writer:
                 self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)

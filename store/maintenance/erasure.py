@@ -14,8 +14,6 @@ from store.change.load import append_contents, load_index, replay
 from store.checkpoint.writer import MAX_PURGED_SHARE, Checkpointing
 from store.index.live_index import KINDS
 from store.live_memory import LiveMemory
-from store.log.commits import CommitLog
-from store.log.write_lock import WriteLock
 from store.maintenance.compaction import Compactor
 from store.maintenance.merge_deltas import DeltaMerger
 from store.maintenance.retention import Purge, PurgeSlice
@@ -33,16 +31,12 @@ class Erasure:
     def __init__(
         self,
         live: LiveMemory,
-        log: CommitLog,
-        write_lock: WriteLock,
         merger: DeltaMerger,
         compactor: Compactor,
         checkpointing: Checkpointing,
     ) -> None:
         self._live = live
-        self._tables = log.tables
-        self._log = log
-        self._write_lock = write_lock
+        self._log = live.log
         self._delta_merger = merger
         self._compactor = compactor
         self._checkpointing = checkpointing
@@ -71,18 +65,18 @@ class Erasure:
         return count
 
     def _sweep(self, horizon: int) -> int:
-        with self._write_lock.hold("purge"):
+        with self._log.write_lock.hold("purge"):
             with self._log.changing():
                 pass
             purge = self.running = Purge(self._live.index, horizon, self._log.last.seq)
         try:
-            return sum(self._delete(purge, part) for part in purge.mark(self._tables))
+            return sum(self._delete(purge, part) for part in purge.mark(self._log.tables))
         finally:
             self.running = None
 
     def _delete(self, purge: Purge, part: PurgeSlice) -> int:
         """Deletes the unprotected rows of a slice from tables and index, as one commit; returns their number."""
-        with self._write_lock.hold("purge"):
+        with self._log.write_lock.hold("purge"):
             part = purge.without_protected(part)
             if self._live.index is not purge.index or not len(part):
                 return 0
@@ -107,13 +101,13 @@ class Erasure:
         ):
             return False
         with self.paused():
-            with self._write_lock.hold("rebuild"):
-                commit, tables = self._log.last, self._tables.view()
+            with self._log.write_lock.hold("rebuild"):
+                commit, tables = self._log.last, self._log.tables.view()
             index = load_index(tables, self._live.index.dim, self._live.index.rule)
-            with self._write_lock.hold("rebuild"):
-                append_contents(index, self._tables, dict(index.next_id))
+            with self._log.write_lock.hold("rebuild"):
+                append_contents(index, self._log.tables, dict(index.next_id))
                 index.sketch_phrases()
-                replay(index, self._tables, commit.seq)
+                replay(index, self._log.tables, commit.seq)
                 index.keep_numbering_of(self._live.index)
                 self._live.replace(index, self._live.snapshot.commit, self._live.snapshot.time)
         return True

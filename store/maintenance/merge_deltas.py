@@ -9,7 +9,6 @@ import structlog
 from store.index.live_index import LiveIndex
 from store.index.part import Foldable
 from store.live_memory import LiveMemory
-from store.log.write_lock import WriteLock
 
 log = structlog.get_logger(__name__)
 
@@ -17,10 +16,9 @@ log = structlog.get_logger(__name__)
 class DeltaMerger:
     """Folds changes in a background thread, one fold at a time."""
 
-    def __init__(self, write_lock: WriteLock, live: LiveMemory) -> None:
+    def __init__(self, live: LiveMemory) -> None:
         self.lock = threading.Lock()
         """Held while bases are replaced. Code that replaces the index or writes a checkpoint holds it too."""
-        self._write_lock = write_lock
         self._live = live
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="fold")
         self._job: Future[None] | None = None
@@ -43,10 +41,10 @@ class DeltaMerger:
         with self.lock:
             index = self._live.index
             for part in chosen(index):
-                with self._write_lock.hold("fold"):
+                with self._live.log.write_lock.hold("fold"):
                     copied = part.copy()
                 copied.fold()
-                with self._write_lock.hold("fold"):
+                with self._live.log.write_lock.hold("fold"):
                     part.take_fold(copied)
                     self._live.renew_snapshot(index)
 
