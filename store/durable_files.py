@@ -1,6 +1,7 @@
 """Files that are complete or absent after a power loss: written under another name, synced, renamed, the folder synced."""
 
 import contextlib
+import json
 import os
 import shutil
 import zlib
@@ -43,6 +44,11 @@ def checksum_of(file: Path) -> int:
         while part := content.read(1 << 20):
             checksum = zlib.crc32(part, checksum)
     return checksum
+
+
+def json_checksum(content: object) -> int:
+    """Returns the CRC-32 of a JSON value, which its file stores as `checksum`."""
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 @contextlib.contextmanager

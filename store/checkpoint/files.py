@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import zlib
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from store.durable_files import checksum_of
+from store.durable_files import checksum_of, json_checksum
 from store.index.columns.texts import BLOCK_TEXTS
 from store.index.part import PartFiles
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
@@ -86,18 +84,13 @@ def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
     example if the folder was removed.
     """
     manifest = json.loads((place / MANIFEST).read_text())
-    if all_files and manifest.pop("checksum") != manifest_checksum(manifest):
+    if all_files and manifest.pop("checksum") != json_checksum(manifest):
         return MANIFEST
     for name, (_, checksum) in manifest["files"].items():
         wanted = all_files or any(part in name for part in CHECKED_LATER)
         if wanted and checksum_of(inside(place, name)) != checksum:
             return str(name)
     return None
-
-
-def manifest_checksum(manifest: Mapping[str, Any]) -> int:
-    """Returns the CRC-32 of a manifest's content, which the manifest stores as `checksum`."""
-    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
 
 
 class SavedCheckpoint(PartFiles):
@@ -109,7 +102,7 @@ class SavedCheckpoint(PartFiles):
             manifest = json.loads((place / MANIFEST).read_text())
             if manifest.get("settings") != settings(dim, rule):
                 raise CheckpointUnusable(f"{place.name} was made by another version or with other settings")
-            if manifest.pop("checksum") != manifest_checksum(manifest):
+            if manifest.pop("checksum") != json_checksum(manifest):
                 raise CheckpointUnusable(f"{place.name}/{MANIFEST} is damaged")
             super().__init__(place, manifest["files"], manifest["values"])
             self.commit = int(manifest["commit"])

@@ -16,11 +16,10 @@ from store.checkpoint.files import (
     CheckpointTimeout,
     damaged_file,
     discard,
-    manifest_checksum,
     newest,
     settings,
 )
-from store.durable_files import sync, unfinished_folder
+from store.durable_files import json_checksum, sync, unfinished_folder
 from store.index.live_index import KINDS
 from store.index.part import Part, PartFiles, PartWriter
 from store.live_memory import LiveMemory
@@ -183,7 +182,7 @@ def _write_files(
         check_time()
         part.save(files, name)
     written = {**manifest, "values": files.values, "files": files.files}
-    checksum = manifest_checksum(json.loads(json.dumps(written)))
+    checksum = json_checksum(json.loads(json.dumps(written)))
     (place / MANIFEST).write_text(json.dumps(written | {"checksum": checksum}))
     sync(place / MANIFEST)
     sync(place)

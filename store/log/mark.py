@@ -7,7 +7,6 @@ then replaces the mark. The mark makes the change of all tables atomic: opening 
 
 import json
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import structlog
 
-from store.durable_files import durable_file, sync
+from store.durable_files import durable_file, json_checksum, sync
 from store.errors import RESTORE, StoreDamaged
 from store.lance.layout import is_known_name, is_whole, manifests, table_folder, version_of
 from store.lance.schema import commits
@@ -49,7 +48,7 @@ def read_mark(store: Path) -> Mark | None:
     try:
         said = json.loads(path.read_bytes())
         checksum = said.pop("checksum")
-        if checksum != _checksum(said):
+        if checksum != json_checksum(said):
             raise ValueError
         return Mark(said["commit"], said["versions"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -108,7 +107,7 @@ def write_mark(store: Path, mark: Mark) -> None:
     """Replaces the mark; the new one is on the disk on return. Raises OSError."""
     content = asdict(mark)
     with durable_file(store / FOLDER / NAME) as file:
-        file.write(json.dumps(content | {"checksum": _checksum(content)}).encode())
+        file.write(json.dumps(content | {"checksum": json_checksum(content)}).encode())
 
 
 def mark_of_tables(folder: Path) -> Mark | None:
@@ -125,7 +124,3 @@ def mark_of_tables(folder: Path) -> Mark | None:
     if not last.versions:
         raise StoreDamaged(f"the store {folder} lacks its file log/mark; {RESTORE}")
     return Mark(last.seq, {**last.versions, "commits": version})
-
-
-def _checksum(content: object) -> int:
-    return zlib.crc32(json.dumps(content, sort_keys=True).encode())

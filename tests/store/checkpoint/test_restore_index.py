@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from daemon.app.open_memory import write_last_checkpoint
-from store.checkpoint.files import CheckpointTimeout, manifest_checksum
+from store.checkpoint.files import CheckpointTimeout
 from store.checkpoint.files import newest as newest_or_none
+from store.durable_files import json_checksum
 from store.export.json_lines import export_lines
 from store.index.file_arrays import link_file, mapped_inode
 from store.store import Store
@@ -178,7 +179,7 @@ def test_a_snapshot_of_another_history_is_not_used(saved):
     content = json.loads(manifest.read_text())
     del content["checksum"]
     content["time"] -= 1
-    manifest.write_text(json.dumps(content | {"checksum": manifest_checksum(content)}))
+    manifest.write_text(json.dumps(content | {"checksum": json_checksum(content)}))
     with open_store(folder) as store:
         assert "no commit that this store keeps" in store.opened_from
         assert lines(store) == expected
