@@ -95,7 +95,7 @@ Store(folder, encoder_of_store(folder))
 @pytest.mark.process
 @pytest.mark.parametrize(
     "where",
-    ["migrations._split_extractor", "migrations._add_code", "commits.CommitLog._commit_in"],
+    ["migrations._split_extractor", "migrations._add_code", "commits.CommitLog.add_commit"],
     ids=["while extractions are written", "between the two tables", "before the commit"],
 )
 def test_a_kill_in_the_middle_leaves_a_store_that_the_next_start_migrates(old_store: Path, where: str) -> None:
