@@ -70,22 +70,6 @@ class Condition:
         }[self.operator]
 
 
-@dataclass(frozen=True, slots=True)
-class RowRange:
-    """A condition: the column `row` is at least `first` and below `end`."""
-
-    first: int
-    end: int
-
-    @property
-    def sql(self) -> str:
-        return f"row >= {self.first} AND row < {self.end}"
-
-    @property
-    def expression(self) -> Any:
-        return (pc.field("row") >= self.first) & (pc.field("row") < self.end)
-
-
 def after_commit(commit: int) -> Condition:
     return Condition("commit", ">", commit)
 
@@ -129,11 +113,11 @@ class TableView:
         """Reads the whole table or some of its columns."""
         return self._read(name, columns, None)
 
-    def read_where(self, name: str, columns: Sequence[str] | None, condition: Condition | RowRange) -> pa.Table:
+    def read_where(self, name: str, columns: Sequence[str] | None, condition: Condition) -> pa.Table:
         """Reads the rows for which `condition` holds; all columns if `columns` is None."""
         return self._read(name, columns, condition)
 
-    def _read(self, name: str, columns: Sequence[str] | None, condition: Condition | RowRange | None) -> pa.Table:
+    def _read(self, name: str, columns: Sequence[str] | None, condition: Condition | None) -> pa.Table:
         state = self._state
         table = state.handles[name]
         wanted = list(columns or table.schema.names)
@@ -144,9 +128,7 @@ class TableView:
         parts += [_matching(rows, condition).select(wanted) for rows in _pending(state, name)]
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
-    def batches(
-        self, name: str, columns: Sequence[str], condition: Condition | RowRange | None = None
-    ) -> Iterator[Any]:
+    def batches(self, name: str, columns: Sequence[str], condition: Condition | None = None) -> Iterator[Any]:
         """Yields the rows for which `condition` holds as record batches, in no order. For data that is too large to be in
         memory twice."""
         state = self._state
@@ -204,11 +186,11 @@ def _pending(state: _State, name: str) -> list[pa.Table]:
     return [rows[name] for rows in state.pending if name in rows]
 
 
-def _search(table: Any, condition: Condition | RowRange | None) -> Any:
+def _search(table: Any, condition: Condition | None) -> Any:
     return table.search() if condition is None else table.search().where(condition.sql)
 
 
-def _matching(rows: pa.Table, condition: Condition | RowRange | None) -> pa.Table:
+def _matching(rows: pa.Table, condition: Condition | None) -> pa.Table:
     return rows if condition is None else rows.filter(condition.expression)
 
 
