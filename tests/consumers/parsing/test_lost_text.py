@@ -443,6 +443,15 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
         "Fair of the millers, with bread\nStart: 2024-06-13 18:00 Europe/Oslo",
     )
     lines = [
+        "BEGIN:VCALENDAR", "BEGIN:VTIMEZONE", "TZID:Oslo", "BEGIN:STANDARD", "DTSTART:19701025T030000", "RRULE:FREQ=YEARLY",
+        "END:STANDARD", "END:VTIMEZONE", "BEGIN:VEVENT", "UID:4", "ATTENDEE;RSVP=", " TRUE;CN=Ann:mailto:ann@x.example",
+        "SUMMARY:Fair", "DTSTART:20240613", "RRULE:FREQ=WEEKLY;BYDAY=TH", "END:VEVENT", "END:VCALENDAR",
+    ]  # fmt: skip
+    repeated = read("a.ics", "\r\n".join(lines))
+    assert text(repeated).split("\n") == [
+        "Fair", "Attendee: Ann <ann@x.example>", "Start: 2024-06-13", "Repeats: FREQ=WEEKLY;BYDAY=TH",
+    ]  # fmt: skip
+    lines = [
         "BEGIN:VCARD", "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=B8ller;Bj=C3=B8rg;;;", "FN:Bjørg",
         "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels",
         "TEL;TYPE=work,voice:+47 1", "TEL;HOME;FAX:+47 2", "TEL:+47 3", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
