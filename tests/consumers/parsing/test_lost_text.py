@@ -73,6 +73,12 @@ def test_headers_that_only_number_pages_stand_once() -> None:
     assert account(document) == ["11 running headers: Page # of 6; Report of the Quill lamp works #"]
 
 
+def test_blank_properties_and_the_file_name_of_a_scan_say_nothing() -> None:
+    scan = pdf([[(60, 700, 11, "Lamp oil for the house of Rell.")]], title="00463065.tif")
+    document = read("bill.pdf", scan.replace(b"/Title", b"/Author ( ) /Title"))
+    assert document.title == "bill" and "author" not in document.metadata
+
+
 def test_pages_of_one_line_stay() -> None:
     assert text(read("signs.pdf", pdf([[(60, 700, 40, f"Berth {n}")] for n in range(1, 13)]))).count("Berth ") == 12
     same = read("copies.pdf", pdf([[(60, 700, 40, "No entry")] for _ in range(5)]))

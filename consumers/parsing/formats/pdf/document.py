@@ -84,7 +84,9 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     blocks = outline.done()
     _report_bookmarks(titles, (block.text for block in blocks), omissions)
     metadata: dict[str, Any] = {
-        name.lower(): clean_text(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
+        name.lower(): text
+        for name in ("Author", "Subject", "Keywords")
+        if (text := clean_text(stated.get(name) or "").strip()[:1000])
     }
     for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
         if stated.get(key):
