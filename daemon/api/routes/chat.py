@@ -108,7 +108,12 @@ async def _streamed(
                     yield made.chunk(ChatDelta(role="assistant"))
                 if isinstance(part, AskResponse):
                     content, annotations = answer_content(part)
-                    for piece in made.end(_new_text(shown, content), annotations, part.tokens):
+                    answer = safe_markdown(part.answer)
+                    if shown.startswith(answer):  # hippod cut off a repetition, which the client has already
+                        content = content[len(answer) :]
+                    else:
+                        content = _new_text(shown, content)
+                    for piece in made.end(content, annotations, part.tokens):
                         yield piece
                 elif isinstance(part, AskProgress):
                     text = safe_markdown(part.text.rstrip(), finished=False)
