@@ -109,10 +109,8 @@ async def _streamed(
                 if isinstance(part, AskResponse):
                     content, annotations = answer_content(part)
                     answer = safe_markdown(part.answer)
-                    if shown.startswith(answer):  # hippod cut off a repetition, which the client has already
-                        content = content[len(answer) :]
-                    else:
-                        content = _new_text(shown, content)
+                    # The client has more than the answer if hippod cut off a repetition.
+                    content = content[len(answer) :] if shown.startswith(answer) else _new_text(shown, content)
                     for piece in made.end(content, annotations, part.tokens):
                         yield piece
                 elif isinstance(part, AskProgress):
