@@ -238,6 +238,12 @@ def test_a_text_in_any_common_encoding(encoding: str, late: bool) -> None:
     assert SENTENCES[encoding] in text(document) and account(document) == []
 
 
+@pytest.mark.parametrize("encoding", ["big5", "cp1251", "cp932"])
+def test_a_mail_that_declares_ascii_by_default_is_read_by_its_bytes(encoding: str) -> None:
+    head = b"Subject: Key\nContent-Type: text/plain; charset=us-ascii\nContent-Transfer-Encoding: 8bit\n\n"
+    assert SENTENCES[encoding] in text(read("a.eml", head + SENTENCES[encoding].encode(encoding)))
+
+
 def test_a_code_page_that_gives_signs_within_words_is_wrong() -> None:
     line = "Weil das wohl auch in der ursprünglichen Mail so war"
     assert line in text(read("a.txt", f"Ein Anhang mit Text.\n{line}\n".encode("cp1252")))
