@@ -34,7 +34,9 @@ _PROGRAM = frozenset(
     LAST-MODIFIED CREATED PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """.split()
 )
-"""Properties that only programs use, as are those of time zones, and those whose names begin with X-."""
+"""Properties that only programs use, as are those whose names begin with X-."""
+_PROGRAM_COMPONENTS = frozenset(("VTIMEZONE", "VALARM"))
+"""Components that only programs use. The text of an alarm is "This is an event reminder", or a copy of the event's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +110,30 @@ def _property(number: int, line: str) -> Iterator[_Property]:
 
 def _fill(held: list[_Property], components: list[str], outline: Outline) -> None:
     """Adds the properties of the innermost of the open `components` to the outline."""
-    is_zone = "VTIMEZONE" in components
-    name = next((each for wanted in _NAMES for each in held if each.name == wanted), None)
+    in_program_component = not _PROGRAM_COMPONENTS.isdisjoint(components)
+    names = () if in_program_component else _NAMES
+    name = next((each for wanted in names for each in held if each.name == wanted), None)
     if name is not None:
         outline.heading(max(len(components), 1), _plain(name), line=name.line)
     for each in held:
         if each is name:
             continue
-        for_program = is_zone or each.name in _PROGRAM
+        date = _DATE.fullmatch(each.value)
+        # A contact's anniversary is a date without a time.
+        own = each.name.startswith("X-") and (date is None or date[4] is not None)
+        for_program = own or in_program_component or each.name in _PROGRAM
         if _is_data(each):
             outline.omissions.add(OmissionKind.EMBEDDED, f"{each.name.lower()}, {len(each.value):,} characters")
-        elif _DATE.fullmatch(each.value) and for_program:
+        elif date and for_program:
             continue
-        elif (for_program or each.name.startswith("X-")) and any(map(str.isalpha, each.value)):
+        elif (own and each.value.strip()) or (for_program and any(map(str.isalpha, each.value))):
             outline.omissions.add(OmissionKind.METADATA, _plain(each))
         elif not for_program and (text := _plain(each).strip()):
             label = _LABELS.get(each.name, each.name.capitalize())
             stated = each.parameters.get("TYPE", "").lower().split(",")
             if kinds := [kind for kind in dict.fromkeys(stated) if kind not in _KINDS_OF_ALL]:
                 label = f"{label} ({', '.join(kinds)})"
-            if _DATE.fullmatch(each.value) and "TZID" in each.parameters:
+            if date and "TZID" in each.parameters:
                 text = f"{text} {clean_text(each.parameters['TZID'])}"
             outline.text(f"{label}: {text}" if label else text, "\n", line=each.line)
         for key in ("ALTREP", "LABEL", "X-ABLABEL"):

@@ -79,6 +79,13 @@ def test_blank_properties_and_the_file_name_of_a_scan_say_nothing() -> None:
     assert document.title == "bill" and "author" not in document.metadata
 
 
+def test_a_contents_table_gives_a_pdf_no_title() -> None:
+    texts = ("Contents", "Lamps 1. Oil 1.", "Lamps", "The works made lamps of brass.", "Oil", "The oil came by sea.")
+    lines = [(60, 700 - 30 * n, 18 - 8 * (n % 2), words) for n, words in enumerate(texts)]
+    document = read("works.pdf", pdf([lines]))
+    assert document.title == "works" and "Oil\nThe oil came by sea." in text(document)
+
+
 def test_pages_of_one_line_stay() -> None:
     assert text(read("signs.pdf", pdf([[(60, 700, 40, f"Berth {n}")] for n in range(1, 13)]))).count("Berth ") == 12
     same = read("copies.pdf", pdf([[(60, 700, 40, "No entry")] for _ in range(5)]))
@@ -457,9 +464,10 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
     lines = [
         "BEGIN:VCALENDAR", "BEGIN:VTIMEZONE", "TZID:Oslo", "BEGIN:STANDARD", "DTSTART:19701025T030000", "RRULE:FREQ=YEARLY",
         "END:STANDARD", "END:VTIMEZONE", "BEGIN:VEVENT", "UID:4", "ATTENDEE;RSVP=", " TRUE;CN=Ann:mailto:ann@x.example",
-        "SUMMARY:Fair", "DTSTART:20240613", "RRULE:FREQ=WEEKLY;BYDAY=TH", "END:VEVENT", "END:VCALENDAR",
+        "SUMMARY:Fair", "DTSTART:20240613", "RRULE:FREQ=WEEKLY;BYDAY=TH", "X-MOZ-GENERATION:2", "BEGIN:VALARM",
+        "DESCRIPTION:This is an event reminder", "END:VALARM", "END:VEVENT", "END:VCALENDAR",
     ]  # fmt: skip
-    repeated = read("a.ics", "\r\n".join(lines))
+    repeated = read("a.ics", "\ufeff" + "\r\n".join(lines))
     assert text(repeated).split("\n") == [
         "Fair", "Attendee: Ann <ann@x.example>", "Start: 2024-06-13", "Repeats: FREQ=WEEKLY;BYDAY=TH",
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     metadata["pages"] = count
     if pages.broken:
         metadata["unreadable_pages"] = len(pages.broken)
-    title = sensible_title(stated.get("Title") or "") or outline.first_heading
+    title = sensible_title(stated.get("Title") or "") or sensible_title(outline.first_heading)
     pictures = tuple(_pages_without_text(data, pages, lines, blocks, count))
     if not blocks and not pictures:
         raise NotADocument("no text layer: its pages are blank; exclude it", FailureCode.NO_TEXT)
