@@ -19,18 +19,17 @@ _OLE_KEPT = ("subject", "author", "keywords", "comments", "manager", "company")
 _OLE_DATES = {"created": "create_time", "modified": "last_saved_time"}
 _FIRST_YEAR = 1980
 """Earlier dates are those of empty fields."""
-# Titles that programs write by default, or that a contents table has.
+# Titles that programs write by default.
 _NO_TITLE = re.compile(
     r"untitled.*|(microsoft |word |powerpoint |excel )+.*|(\w+ (de |do )?)?powerpoint([ -]\w+)?|presentation\d*|document\d*|"
     r"slide \d+|"
-    r"(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次|"
     r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt|tiff?|jpe?g|png|bmp|gif)",
     re.IGNORECASE,
 )
 
 
 def sensible_title(stated: str) -> str:
-    """Returns the title with normalised spaces, or "" if it says nothing about the document."""
+    """Returns the title with normalised spaces, or "" if a program generated it."""
     title = " ".join(clean_text(stated).split())
     return "" if len(title) > 300 or _NO_TITLE.fullmatch(title) else title
 
