@@ -12,7 +12,7 @@ Triple = tuple[str, str, str]
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
 """Metadata keys that only hippod writes: the origin of a message or record, and the stored account of omissions."""
 
-READER_VERSION = 8
+READER_VERSION = 9
 """Incremented whenever reading the same file gives a different result: another parser, format or way to split. Files read
 by an earlier version are then read again; unchanged passages cause no further cost."""
 

@@ -34,7 +34,8 @@ def main(file: Path | None, check: bool) -> None:
     """Read articles from Kafka and send them as records, which hippod commits without parsing, extracting or encoding.
 
     hippod-worker stores nothing; any number may run in one group, on any machines. It uses [worker], [passages], [parsing],
-    [openie], [llm] and [encoder]. Without --config: as hippod. Exit codes: 0 clean stop, 2 bad configuration, 1 anything else.
+    [openie], [llm] and [encoder]. Without --config, it reads hippod's configuration file. Exit codes: 0 clean stop, 2 bad
+    configuration, 1 anything else.
     """
     try:
         config = load_config(file)

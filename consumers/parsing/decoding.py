@@ -95,14 +95,15 @@ def _decoded(data: bytes, declared: str) -> str:
 
 
 def _known_encoding(declared: str) -> str:
-    """Returns Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers."""
+    """Returns Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers; ASCII,
+    which programs declare by default, says nothing about the other bytes."""
     try:
         name = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
         return ""
-    if name in ("iso8859-1", "ascii"):
+    if name == "iso8859-1":
         return "cp1252"
-    return name if name.replace("-", "_") in _TEXT_ENCODINGS else ""
+    return name if name != "ascii" and name.replace("-", "_") in _TEXT_ENCODINGS else ""
 
 
 def _utf16_order(sample: bytes) -> str | None:

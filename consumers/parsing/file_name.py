@@ -44,4 +44,6 @@ def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
 
 
 def _base(name: bytes) -> bytes:
-    return name.rsplit(b"/", 1)[-1]
+    """Returns the name without its folder, and without the `.txt` that Sphinx appends to the sources that it publishes."""
+    base = name.rsplit(b"/", 1)[-1]
+    return base[: -len(b".txt")] if base.lower().endswith((b".rst.txt", b".md.txt")) else base

@@ -1,6 +1,7 @@
 """Detects a file's format: from its content if that is conclusive, otherwise from the ending of its name."""
 
 import zipfile
+from codecs import BOM_UTF8
 from io import BytesIO
 
 from consumers.failure_codes import FailureCode
@@ -71,7 +72,8 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
         )
     if expected is not None and expected.ole_parts:
         expected = TEXT  # some programs use this ending for text files
-    if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
+    beginning = data[:_SIGN_WITHIN].removeprefix(BOM_UTF8)
+    if expected is not None and expected.text_sign is not None and not expected.text_sign.match(beginning):
         expected = TEXT
     if expected is None or expected is TEXT or expected.binary:
         found = format_of_content(data, ending)

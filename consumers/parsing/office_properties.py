@@ -23,7 +23,7 @@ _FIRST_YEAR = 1980
 _NO_TITLE = re.compile(
     r"untitled.*|(microsoft |word |powerpoint |excel )+.*|(\w+ (de |do )?)?powerpoint([ -]\w+)?|presentation\d*|document\d*|"
     r"slide \d+|"
-    r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt)",
+    r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt|tiff?|jpe?g|png|bmp|gif)",
     re.IGNORECASE,
 )
 

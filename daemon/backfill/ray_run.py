@@ -45,6 +45,7 @@ def run(
     if started:
         ray.init(address=address, log_to_driver=False)
     try:
+        ray.data.DataContext.get_current().enable_progress_bars = False  # `progress` reports it
         most = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         rows = ray.data.from_items(
             [{"shard": shard.to_json()} for shard in work], override_num_blocks=max(1, len(work))

@@ -23,7 +23,7 @@ _NAMES = ("SUMMARY", "FN")
 """Properties that become the heading of their component, in order of preference."""
 _LABELS = {
     "DTSTART": "Start", "DTEND": "End", "N": "Name", "TEL": "Telephone", "ADR": "Address", "BDAY": "Birthday",
-    "ORG": "Organisation",
+    "ORG": "Organisation", "RRULE": "Repeats",
 }  # fmt: skip
 _KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
 """Types that nearly every telephone number and address has, or that name an encoding; others tell work from home."""
@@ -31,10 +31,12 @@ _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
     """
     VERSION PRODID UID DTSTAMP SEQUENCE REV CALSCALE METHOD TZID TZOFFSETFROM TZOFFSETTO TZNAME TRIGGER ACTION CLASS TRANSP
-    LAST-MODIFIED CREATED RRULE PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
+    LAST-MODIFIED CREATED PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """.split()
 )
 """Properties that only programs use, as are those whose names begin with X-."""
+_PROGRAM_COMPONENTS = frozenset(("VTIMEZONE", "VALARM"))
+"""Components that only programs use. The text of an alarm is "This is an event reminder", or a copy of the event's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +50,49 @@ class _Property:
 @text_parser
 def parse_calendar(text: str, outline: Outline) -> ParsedText:
     held: list[_Property] = []
-    depth = 0
+    components: list[str] = []
     title = ""
     for each in _properties(text):
         if each.name in ("BEGIN", "END"):
-            _fill(held, depth, outline)
+            _fill(held, components, outline)
             held = []
-            depth = max(depth + (1 if each.name == "BEGIN" else -1), 0)
+            if each.name == "BEGIN":
+                components.append(each.value.strip().upper())
+            elif components:
+                components.pop()
         elif each.name == "X-WR-CALNAME":
             title = " ".join(_plain(each).split())
         else:
             held.append(each)
-    _fill(held, depth, outline)
+    _fill(held, components, outline)
     return outline.document(title)
 
 
 def _properties(text: str) -> Iterator[_Property]:
-    """Yields the properties of the unfolded content lines. An invalid line continues the value of the line before it."""
+    """Yields the properties of the content lines. An invalid line continues the value of the line before it."""
+    number, held = 1, ""
+    for at, line in _content_lines(text):
+        if held and line.strip() and not _LINE.match(line) and not _BOUNDARY.match(held):
+            held += f"\n{line}"
+        else:
+            yield from _property(number, held)
+            number, held = at, line
+    yield from _property(number, held)
+
+
+def _content_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the unfolded lines (3.1), and those that quoted-printable continues, with the numbers of their first lines."""
     number, held, quoted = 1, "", False
     for at, line in enumerate(text.split("\n"), 1):
         if quoted and held.endswith("="):
             held += f"\n{line}"
         elif held and line[:1] in (" ", "\t"):
             held += line[1:]
-        elif held and line.strip() and not _LINE.match(line) and not _BOUNDARY.match(held):
-            held += f"\n{line}"
         else:
-            yield from _property(number, held)
+            yield number, held
             number, held = at, line
             quoted = _QUOTED_PRINTABLE.search(line.partition(":")[0]) is not None
-    yield from _property(number, held)
+    yield number, held
 
 
 def _property(number: int, line: str) -> Iterator[_Property]:
@@ -93,25 +108,32 @@ def _property(number: int, line: str) -> Iterator[_Property]:
         yield _Property("", {}, line, number)
 
 
-def _fill(held: list[_Property], depth: int, outline: Outline) -> None:
-    name = next((each for wanted in _NAMES for each in held if each.name == wanted), None)
+def _fill(held: list[_Property], components: list[str], outline: Outline) -> None:
+    """Adds the properties of the innermost of the open `components` to the outline."""
+    in_program_component = not _PROGRAM_COMPONENTS.isdisjoint(components)
+    names = () if in_program_component else _NAMES
+    name = next((each for wanted in names for each in held if each.name == wanted), None)
     if name is not None:
-        outline.heading(max(depth, 1), _plain(name), line=name.line)
+        outline.heading(max(len(components), 1), _plain(name), line=name.line)
     for each in held:
         if each is name:
             continue
+        date = _DATE.fullmatch(each.value)
+        # A contact's anniversary is a date without a time.
+        own = each.name.startswith("X-") and (date is None or date[4] is not None)
+        for_program = own or in_program_component or each.name in _PROGRAM
         if _is_data(each):
             outline.omissions.add(OmissionKind.EMBEDDED, f"{each.name.lower()}, {len(each.value):,} characters")
-        elif _DATE.fullmatch(each.value) and each.name in _PROGRAM:
+        elif date and for_program:
             continue
-        elif (each.name in _PROGRAM or each.name.startswith("X-")) and any(map(str.isalpha, each.value)):
+        elif (own and each.value.strip()) or (for_program and any(map(str.isalpha, each.value))):
             outline.omissions.add(OmissionKind.METADATA, _plain(each))
-        elif each.name not in _PROGRAM and (text := _plain(each).strip()):
+        elif not for_program and (text := _plain(each).strip()):
             label = _LABELS.get(each.name, each.name.capitalize())
             stated = each.parameters.get("TYPE", "").lower().split(",")
             if kinds := [kind for kind in dict.fromkeys(stated) if kind not in _KINDS_OF_ALL]:
                 label = f"{label} ({', '.join(kinds)})"
-            if _DATE.fullmatch(each.value) and "TZID" in each.parameters:
+            if date and "TZID" in each.parameters:
                 text = f"{text} {clean_text(each.parameters['TZID'])}"
             outline.text(f"{label}: {text}" if label else text, "\n", line=each.line)
         for key in ("ALTREP", "LABEL", "X-ABLABEL"):

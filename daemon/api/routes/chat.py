@@ -108,7 +108,10 @@ async def _streamed(
                     yield made.chunk(ChatDelta(role="assistant"))
                 if isinstance(part, AskResponse):
                     content, annotations = answer_content(part)
-                    for piece in made.end(_new_text(shown, content), annotations, part.tokens):
+                    answer = safe_markdown(part.answer)
+                    # The client has more than the answer if hippod cut off a repetition.
+                    content = content[len(answer) :] if shown.startswith(answer) else _new_text(shown, content)
+                    for piece in made.end(content, annotations, part.tokens):
                         yield piece
                 elif isinstance(part, AskProgress):
                     text = safe_markdown(part.text.rstrip(), finished=False)

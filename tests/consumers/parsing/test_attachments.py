@@ -4,6 +4,8 @@ import base64
 from dataclasses import replace
 from email.message import EmailMessage
 
+import pytest
+
 from consumers.omissions import Omissions
 from consumers.parsing import Limits, parse_data
 from consumers.parsing.formats.mail.tnef import parse_tnef
@@ -13,7 +15,7 @@ from consumers.types import ParsedDocument
 from store.links.names import document_names
 from store.types import Document
 from tests.consumers.parsing.conservation.pdf_places import write as pdf
-from tests.consumers.parsing.conservation.tnef_places import attribute
+from tests.consumers.parsing.conservation.tnef_places import attribute, properties
 from tests.consumers.parsing.office_samples import Storage, outlook
 from tests.consumers.parsing.samples import docx
 
@@ -225,3 +227,12 @@ def test_every_file_of_a_message_of_outlook_keeps_its_own_content() -> None:
     files = [attribute(2, 0x69002, bytes(14)) + attribute(2, 0x6800F, b"%d" % number) for number in range(1002)]
     parsed = parse_tnef(b"\x78\x9f\x3e\x22\x01\x00" + b"".join(files), Limits(), Omissions())
     assert [each.data for each in parsed.attachments] == [b"%d" % number for number in range(1002)]
+
+
+@pytest.mark.parametrize(("kind", "before"), [(0x0102, b""), (0x000D, bytes(16))])
+def test_a_file_among_the_properties_of_an_outlook_message_keeps_its_first_bytes(kind: int, before: bytes) -> None:
+    file = attribute(2, 0x69002, bytes(14)) + attribute(
+        2, 0x69005, properties((0x3701, kind, before + b"%PDF-1.4 gauge"))
+    )
+    parsed = parse_tnef(b"\x78\x9f\x3e\x22\x01\x00" + file + b"\0", Limits(), Omissions())
+    assert [each.data for each in parsed.attachments] == [b"%PDF-1.4 gauge"]

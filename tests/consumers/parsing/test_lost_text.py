@@ -73,6 +73,19 @@ def test_headers_that_only_number_pages_stand_once() -> None:
     assert account(document) == ["11 running headers: Page # of 6; Report of the Quill lamp works #"]
 
 
+def test_blank_properties_and_the_file_name_of_a_scan_say_nothing() -> None:
+    scan = pdf([[(60, 700, 11, "Lamp oil for the house of Rell.")]], title="00463065.tif")
+    document = read("bill.pdf", scan.replace(b"/Title", b"/Author ( ) /Title"))
+    assert document.title == "bill" and "author" not in document.metadata
+
+
+def test_a_contents_table_gives_a_pdf_no_title() -> None:
+    texts = ("Contents", "Lamps 1. Oil 1.", "Lamps", "The works made lamps of brass.", "Oil", "The oil came by sea.")
+    lines = [(60, 700 - 30 * n, 18 - 8 * (n % 2), words) for n, words in enumerate(texts)]
+    document = read("works.pdf", pdf([lines]))
+    assert document.title == "works" and "Oil\nThe oil came by sea." in text(document)
+
+
 def test_pages_of_one_line_stay() -> None:
     assert text(read("signs.pdf", pdf([[(60, 700, 40, f"Berth {n}")] for n in range(1, 13)]))).count("Berth ") == 12
     same = read("copies.pdf", pdf([[(60, 700, 40, "No entry")] for _ in range(5)]))
@@ -230,6 +243,12 @@ def test_a_text_in_any_common_encoding(encoding: str, late: bool) -> None:
     before = "The gauge reads nine.\n\n" * 3000 if late else ""
     document = read("a.txt", (before + SENTENCES[encoding] + "\n").encode(encoding))
     assert SENTENCES[encoding] in text(document) and account(document) == []
+
+
+@pytest.mark.parametrize("encoding", ["big5", "cp1251", "cp932"])
+def test_a_mail_that_declares_ascii_by_default_is_read_by_its_bytes(encoding: str) -> None:
+    head = b"Subject: Key\nContent-Type: text/plain; charset=us-ascii\nContent-Transfer-Encoding: 8bit\n\n"
+    assert SENTENCES[encoding] in text(read("a.eml", head + SENTENCES[encoding].encode(encoding)))
 
 
 def test_a_code_page_that_gives_signs_within_words_is_wrong() -> None:
@@ -442,6 +461,16 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
         "Fair of the millers, with bread",
         "Fair of the millers, with bread\nStart: 2024-06-13 18:00 Europe/Oslo",
     )
+    lines = [
+        "BEGIN:VCALENDAR", "BEGIN:VTIMEZONE", "TZID:Oslo", "BEGIN:STANDARD", "DTSTART:19701025T030000", "RRULE:FREQ=YEARLY",
+        "END:STANDARD", "END:VTIMEZONE", "BEGIN:VEVENT", "UID:4", "ATTENDEE;RSVP=", " TRUE;CN=Ann:mailto:ann@x.example",
+        "SUMMARY:Fair", "DTSTART:20240613", "RRULE:FREQ=WEEKLY;BYDAY=TH", "X-MOZ-GENERATION:2", "BEGIN:VALARM",
+        "DESCRIPTION:This is an event reminder", "END:VALARM", "END:VEVENT", "END:VCALENDAR",
+    ]  # fmt: skip
+    repeated = read("a.ics", "\ufeff" + "\r\n".join(lines))
+    assert text(repeated).split("\n") == [
+        "Fair", "Attendee: Ann <ann@x.example>", "Start: 2024-06-13", "Repeats: FREQ=WEEKLY;BYDAY=TH",
+    ]  # fmt: skip
     lines = [
         "BEGIN:VCARD", "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=B8ller;Bj=C3=B8rg;;;", "FN:Bjørg",
         "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels",

@@ -215,3 +215,13 @@ def test_numbers_of_lists_and_notes_of_opendocument() -> None:
 def test_rtf_is_decoded_by_its_fonts(font: str, page: int, data: bytes, expected: str) -> None:
     head = rf"{{\rtf1\ansi\ansicpg{page}\deff0{{\fonttbl{{\f0\fnil{font};}}}}\pard\f0 ".encode()
     assert text(read("a.rtf", head + data + rb"\par}")) == expected
+
+
+def test_the_description_that_word_states_twice_is_read_once() -> None:
+    described = "descr='The gauge of 1911'"
+    picture = f"<p:pic xmlns:p='picture'><p:cNvPr {described}/></p:pic>"
+    place = (
+        f"<wp:inline><wp:docPr {described}/><a:graphic><a:graphicData>{picture}</a:graphicData></a:graphic></wp:inline>"
+    )
+    document = read("a.docx", word_file(f"<w:p><w:r><w:drawing>{place}</w:drawing></w:r></w:p>"))
+    assert text(document) == "The gauge of 1911"

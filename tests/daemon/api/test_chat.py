@@ -45,6 +45,8 @@ class Reader:
         answer = await self.ask(request)
         for text in ("Emil", "Emil did"):
             yield AskProgress(text=text)
+        if "repeat" in request.question:
+            yield AskProgress(text=f"{answer.answer} {answer.answer}")
         if "break" in request.question:
             raise UpstreamFailed("The model server went away.")
         yield answer
@@ -103,6 +105,14 @@ def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
     assert [piece.choices[0].finish_reason for piece in pieces if piece.choices][-2:] == [None, "stop"]
     assert pieces[-1].usage is not None and pieces[-1].usage.prompt_tokens == 20
     assert len({piece.id for piece in pieces}) == 1
+
+
+def test_a_stream_does_not_send_an_answer_again_that_was_cut_off(client: openai.OpenAI) -> None:
+    repeated: list[ChatCompletionMessageParam] = [{"role": "user", "content": "repeat"}]
+    with client.chat.completions.create(model="hippod", messages=repeated, stream=True) as stream:
+        text = "".join(piece.choices[0].delta.content or "" for piece in stream)
+    answer, _, sources = CONTENT.partition("\n\n")
+    assert text == f"{answer} {answer}\n\n{sources}"
 
 
 def test_search_gives_the_passages_themselves(client: openai.OpenAI) -> None:

@@ -19,7 +19,9 @@ _LONG_NAME, _ATTACHED_DATA = 0x3707, 0x3701
 _FOUR_BYTES, _EIGHT_BYTES = (0x0002, 0x0003, 0x0004, 0x000A, 0x000B), (0x0005, 0x0006, 0x0007, 0x0014, 0x0040)
 _SIZES = {**dict.fromkeys(_FOUR_BYTES, 4), **dict.fromkeys(_EIGHT_BYTES, 8), 0x0048: 16}
 """Bytes of the values of each fixed type, with padding."""
-_UNICODE, _MANY, _NAMED, _NAMED_BY_TEXT = 0x001F, 0x1000, 0x8000, 1
+_OBJECT, _UNICODE, _MANY, _NAMED, _NAMED_BY_TEXT = 0x000D, 0x001F, 0x1000, 0x8000, 1
+_INTERFACE_BYTES = 16
+_LEVELS = (1, 2)
 _Properties = dict[int, tuple[int, bytes]]
 """The type and the first value of each property, by its number."""
 
@@ -59,9 +61,9 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the number and value of each attribute. Its level and its checksum are not needed."""
+    """Yields the number and value of each attribute; its checksum is not needed. Stops at bytes that begin with no level."""
     at = _HEADER_BYTES
-    while at < len(data):
+    while at < len(data) and data[at] in _LEVELS:
         _, number, length = struct.unpack_from("<BII", data, at)
         at += 9
         if at + length > len(data):
@@ -88,8 +90,9 @@ def _take(message: _Message, number: int, value: bytes) -> None:
     elif message.files and number == _ATTACHMENT_PROPERTIES:
         found = _properties(value)
         message.files[-1].name = _text(found, _LONG_NAME, message.encoding) or message.files[-1].name
-        # An embedded message begins with the identifier of its interface.
-        message.files[-1].data = message.files[-1].data or found.get(_ATTACHED_DATA, (0, b""))[1][16:]
+        kind, data = found.get(_ATTACHED_DATA, (0, b""))
+        # An object begins with the identifier of its interface.
+        message.files[-1].data = message.files[-1].data or (data[_INTERFACE_BYTES:] if kind == _OBJECT else data)
 
 
 def _properties(data: bytes) -> _Properties:

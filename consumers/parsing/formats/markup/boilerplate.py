@@ -191,7 +191,7 @@ class _BoilerplateSearch:
         if role is not None and role in _ROLES:
             return "contents" if role == "doc-toc" else "boilerplate"
         found = self._verdict_of(node)
-        if found in ("boilerplate", "contents"):
+        if found == "boilerplate":
             return found
         if not self._sections and (tag == "footer" or found == "footer"):
             return "boilerplate"
@@ -214,6 +214,9 @@ class _BoilerplateSearch:
             _count_link(node, count)
         if tag in _HEADINGS:
             count.headings = 1
+        if not is_root and tag not in _WHOLE and self._verdict_of(node) == "contents" and not _is_chapters(count):
+            self.contents.append(node)
+            return
         if not is_root and tag in _CONTAINERS:
             if _is_steps(count):
                 self.boilerplate.append(node)
@@ -287,6 +290,11 @@ def _is_steps(count: _Count) -> bool:
         and count.chars <= _LONGEST_STEPS
         and not count.headings
     )
+
+
+def _is_chapters(count: _Count) -> bool:
+    """Whether an element named like a contents table contains the chapters themselves, as in Sphinx's single page."""
+    return count.headings > 0 and count.link_share < _WEAK_LINK_SHARE
 
 
 def _is_page_contents(count: _Count) -> bool:

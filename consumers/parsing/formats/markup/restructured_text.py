@@ -48,6 +48,8 @@ _CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
 """Options of directives that are text."""
 _WITHOUT_TEXT = (nodes.target, nodes.pending)
 _PROPERTIES = frozenset(("author", "date", "version", "copyright", "status", "description", "keywords"))
+_FOR_SPHINX = frozenset(("orphan", "tocdepth", "nocomments", "nosearch", "no-search"))
+"""Fields at the top of a page that are instructions for Sphinx."""
 _NOT_READ = re.compile(r"[ \t]*\.\.[ \t]+(?:raw|include)::|[^\n]*\n[ \t]+:(?:file|url):")
 _LONGEST_REPLACEMENT = 300
 
@@ -64,11 +66,16 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
     _replace_substitutions(document, omissions)
     _remove_messages(document)
     walk = _Walk(outline)
-    walk.run(document)
-    for field in document.findall(nodes.field):
+    for field in list(document.findall(nodes.field)):
         name = field[0].astext().lower()
-        if isinstance(field.parent.parent, nodes.document) and name in _PROPERTIES:
+        if not isinstance(field.parent.parent, nodes.document):
+            continue
+        if name in _FOR_SPHINX:
+            omissions.add(OmissionKind.METADATA, clean_text(field.astext()))
+            field.parent.remove(field)
+        elif name in _PROPERTIES:
             walk.metadata[name] = clean_text(field[1].astext())[:1000]
+    walk.run(document)
     return outline.document(metadata=walk.metadata)
 
 

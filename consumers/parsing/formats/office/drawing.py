@@ -59,11 +59,16 @@ def all_words(node: Element) -> str:
 
 
 def alternative_texts(node: Element) -> Iterator[str]:
-    """Yields the title and description of every picture, shape and chart below an element (20.1.2.2.8)."""
+    """Yields the titles and descriptions of the pictures, shapes and charts below an element (20.1.2.2.8).
+
+    Each text is yielded once: Word states that of a picture both for the picture and for its place.
+    """
+    seen: set[str] = set()
     for each in node.iter():
         if isinstance(each.tag, str) and each.tag.endswith(("}docPr", "}cNvPr")):
             for text in (each.get("title"), each.get("descr")):
-                if text and text.strip():
+                if text and text.strip() and text not in seen:
+                    seen.add(text)
                     yield clean_text(text.strip())
 
 

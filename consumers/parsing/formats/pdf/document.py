@@ -32,6 +32,10 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, Picture, TextBlock
 
 _TAIL = 1 << 16
+_CONTENTS = re.compile(
+    "(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次", re.IGNORECASE
+)
+"""Headings of contents tables, which are no titles."""
 
 
 @dataclass(slots=True)
@@ -84,7 +88,9 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     blocks = outline.done()
     _report_bookmarks(titles, (block.text for block in blocks), omissions)
     metadata: dict[str, Any] = {
-        name.lower(): clean_text(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
+        name.lower(): text
+        for name in ("Author", "Subject", "Keywords")
+        if (text := clean_text(stated.get(name) or "").strip()[:1000])
     }
     for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
         if stated.get(key):
@@ -92,7 +98,8 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     metadata["pages"] = count
     if pages.broken:
         metadata["unreadable_pages"] = len(pages.broken)
-    title = sensible_title(stated.get("Title") or "") or outline.first_heading
+    heading = outline.first_heading
+    title = sensible_title(stated.get("Title") or "") or ("" if _CONTENTS.fullmatch(heading) else heading)
     pictures = tuple(_pages_without_text(data, pages, lines, blocks, count))
     if not blocks and not pictures:
         raise NotADocument("no text layer: its pages are blank; exclude it", FailureCode.NO_TEXT)

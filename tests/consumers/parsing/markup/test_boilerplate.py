@@ -50,6 +50,8 @@ KEPT = {
     "a table named by chance": '<div class="table-contents"><table><tr><th>part<th>year<tr>'
     '<td><a href="g.html">gauge</a><td>1911</table></div>',
     "a heading that leads back": '<h2><a role="doc-backlink" class="toc-backref" href="#id1">Built in 1911</a></h2>',
+    "chapters in place of their list, as on Sphinx's single page": '<div class="toctree-wrapper"><section><h2>Gauge'
+    '<a class="headerlink" href="#gauge">¶</a></h2><p>It was built in 1911.</p></section></div>',
     "a page's header with its heading": "<header><h1>The gauge of 1911</h1></header>",
 }
 

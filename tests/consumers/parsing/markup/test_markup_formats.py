@@ -127,6 +127,12 @@ def test_restructured_text_includes_no_file_and_no_raw_markup(tmp_path: Path) ->
     assert texts(read("a.rst", source)) == [("Tides", "Here.")]
 
 
+def test_sphinx_s_instructions_and_the_ending_of_its_published_sources_are_not_text() -> None:
+    document = read("a.rst.txt", ":orphan:\n\nTides\n=====\n\nThe :ref:`gauge <g>` stands.\n")
+    assert document.title == "Tides" and texts(document) == [("Tides", "The gauge stands.")]
+    assert [(each.kind, each.text) for each in document.left_out] == [("metadata", "1 header or property: orphan")]
+
+
 def test_what_one_text_defines_means_nothing_to_the_next() -> None:
     source = "Tides\n=====\n\nA :gauge:`brass gauge` of :emphasis:`old`.\n"
     first = texts(read("a.rst", source))
