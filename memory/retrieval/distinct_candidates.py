@@ -13,7 +13,7 @@ import numpy as np
 
 from memory.retrieval.near_duplicates import near_duplicates
 from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
-from memory.retrieval.top_k import cosines
+from memory.retrieval.top_k import best_first, cosines
 
 MIN_GROUP_PASSAGES = 3
 """Minimum number of passages in a group. Two versions of one text are common, and each may be an answer."""
@@ -71,5 +71,5 @@ def _candidates(context: QueryContext, factor: int) -> list[int]:
         return by_words
     rows = np.union1d(by_words, context.nearest_passages(factor * START_PASSAGES)).astype(np.int64)
     near = cosines(snapshot.passage_vectors, context.vector, rows)
-    ordered = sorted(zip((-near).tolist(), map(snapshot.passage_id, rows.tolist()), rows.tolist(), strict=True))
-    return [row for _, _, row in ordered]
+    ordered: list[int] = rows[best_first(near, rows, len(rows), snapshot.passage_id)].tolist()
+    return ordered

@@ -7,6 +7,7 @@ influence.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -22,6 +23,9 @@ SHARED_WORDS = 0.8
 resemblance and containment of documents", 1997)."""
 ROUNDING = 1e-5
 """Float32 cosines at most this far below `NEAR_COSINE` are computed again in float64."""
+
+CACHED_TEXTS = 512
+"""Number of passages whose words are cached; those with a near-duplicate come up in many queries."""
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
@@ -56,7 +60,7 @@ class _Words:
         """`is_compared` says which of `rows` will be compared; the others are not split into words."""
         number_of: dict[str, int] = {}
         numbers = [
-            [number_of.setdefault(word, len(number_of)) for word in set(split_words(snapshot.passage(row).full))]
+            [number_of.setdefault(word, len(number_of)) for word in _distinct_words(snapshot.passage(row).full)]
             if compared
             else []
             for row, compared in zip(rows, is_compared.tolist(), strict=True)
@@ -75,3 +79,8 @@ class _Words:
         self._is_shared[ours] = False
         either = self._counts[place] + self._counts[others] - both
         return np.where(either, both / np.maximum(either, 1), 1.0)
+
+
+@lru_cache(CACHED_TEXTS)
+def _distinct_words(text: str) -> frozenset[str]:
+    return frozenset(split_words(text))

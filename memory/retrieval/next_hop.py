@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.linking.triples import ComparedTriples
-from memory.retrieval.passage_starts import heaviest_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
@@ -32,13 +31,19 @@ TITLED_PASSAGES = 20
 
 
 def next_passages(
-    context: QueryContext, starts: PassageWeights, graph: Adjacency, compared: ComparedTriples, scale: Scale
+    context: QueryContext,
+    starts: Mapping[int, float],
+    stated: tuple[NDArray[np.int32], NDArray[np.int32]],
+    graph: Adjacency,
+    compared: ComparedTriples,
+    scale: Scale,
 ) -> PassageWeights:
     """Returns the share of the weight of `starts` that arrives at other passages; the remaining share leads to none.
 
+    `starts` are weights of passages, by row, and `stated` the rows of these passages and of the triples that each states.
     `scale` converts the scores of `compared` to comparable ones.
     """
-    ends = _ends(context, starts, compared, scale)
+    ends = _ends(context, starts, stated, compared, scale)
     arrived = []
     for phrase, passages in _passages_titled(context, graph, list(ends)).items():
         rows = np.sort(np.array(passages, np.int64))
@@ -47,22 +52,25 @@ def next_passages(
 
 
 def _ends(
-    context: QueryContext, starts: PassageWeights, compared: ComparedTriples, scale: Scale
+    context: QueryContext,
+    starts: Mapping[int, float],
+    stated: tuple[NDArray[np.int32], NDArray[np.int32]],
+    compared: ComparedTriples,
+    scale: Scale,
 ) -> Mapping[int, float]:
-    """Returns the phrases that the best triples of the heaviest starts lead to, with shares that sum to at most 1."""
-    snapshot, sources = context.snapshot, heaviest_starts(context, starts)
-    if not sources:
+    """Returns the phrases that the best triples of the starts lead to, with shares that sum to at most 1."""
+    if not starts:
         return {}
-    passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))
+    snapshot, (passages, triples) = context.snapshot, stated
     compared_here = context.triple_mask[triples] | ~snapshot.is_statement[triples]
     passages, triples = passages[compared_here], triples[compared_here]
     scaled = scale(compared.of(triples))
-    total = sum(sources.values())
+    total = sum(starts.values())
     ends: dict[int, float] = {}
-    for source, weight in sources.items():
-        stated = passages == source
+    for source, weight in starts.items():
+        here = passages == source
         own = title_phrases(snapshot.passage_title(source))
-        for triple, chance in _best_triples(snapshot, triples[stated], scaled[stated]).items():
+        for triple, chance in _best_triples(snapshot, triples[here], scaled[here]).items():
             for phrase, share in _other_ends(context, triple, own).items():
                 ends[phrase] = ends.get(phrase, 0.0) + weight / total * chance * share
     return ends

@@ -8,6 +8,7 @@ not improve the results.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from store.text.function_words import IDLE_TAGS, IDLE_WORDS
 from store.text.language import FUNCTION_WORDS, detect_language
@@ -35,6 +36,7 @@ def content_words(query: str) -> list[str]:
     return kept or everything
 
 
+@lru_cache(64)
 def query_language(query: str) -> str:
     """Returns the code of the query's language: the detector's, unless the function words show another one; "" if unknown."""
     code = detect_language(query)

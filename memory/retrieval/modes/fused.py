@@ -57,12 +57,14 @@ def rank(context: QueryContext) -> Ranking:
         seeds = _merge_seeds(_triple_seeds(context, kept), named, name_share)
         return rank_by_pagerank(context, seeds, None, triples=triples)
     starts = passage_starts(context, titles)
-    linked = _triple_seeds(context, kept, None if context.recognition else heaviest_starts(context, starts))
+    heaviest = heaviest_starts(context, starts)
+    stated = snapshot.incidence.entries(np.array(list(heaviest), np.int64))[:2]
+    linked = _triple_seeds(context, kept, None if context.recognition else set(stated[1].tolist()))
     seeds = _merge_seeds(linked, named, name_share)
     with context.stage("graph"):
         graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
-        hop = next_passages(context, starts, graph, compared, scale)
+        hop = next_passages(context, heaviest, stated, graph, compared, scale)
     # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
     known = min(sum(seed.weight for seed in seeds), 1.0) * context.known_share
     share = 1.0 - (1.0 - settings.passage_share) * known
@@ -97,22 +99,21 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
 
 
 def _triple_seeds(
-    context: QueryContext, triples: Sequence[LinkedTriple], starts: Collection[int] | None = None
+    context: QueryContext, triples: Sequence[LinkedTriple], stated: Collection[int] | None = None
 ) -> list[Seed]:
     """Returns the phrases of the triples as seeds, with weights that sum to at most 1.
 
-    A triple's two phrases share its softmax weight by node specificity. A triple that none of the passages `starts` states has
-    no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most of the triples nearest to a
-    question are about something else. Without `starts`, all triples have seeds.
+    A triple's two phrases share its softmax weight by node specificity. A triple that is not among `stated`, the rows of the
+    heaviest starts' triples, has no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most
+    of the triples nearest to a question are about something else. Without `stated`, all triples have seeds.
     """
     snapshot = context.snapshot
     if not triples:
         return []
     weights = softmax(np.array([triple.score for triple in triples]), context.temperature)
-    stating = snapshot.passages_of(np.array([triple.row for triple in triples]))
     seeds = []
     for triple, weight in zip(triples, weights, strict=True):
-        if starts is None or any(passage in starts for passage in stating[triple.row]):
+        if stated is None or triple.row in stated:
             ends = {int(end): specificity(context, int(end)) for end in snapshot.triple_ends[triple.row]}
             total = sum(ends.values())
             seeds += [Seed(row, snapshot.phrase(row), float(weight) * each / total) for row, each in ends.items()]
