@@ -17,8 +17,14 @@ from tokenizers import Tokenizer
 
 from memory.encoder.bert import Bert, Tokens, has_bfloat16
 from memory.encoder.priority import QueryPriority, lower_thread_priority
-from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, rows_of_equal_length, tokenizable
-from memory.encoder.text_windows import pooled, text_windows
+from memory.encoder.text_preparation import (
+    MAX_INDEXED_CHARS,
+    MAX_QUERY_CHARS,
+    pooled,
+    rows_of_equal_length,
+    text_windows,
+    tokenizable,
+)
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity

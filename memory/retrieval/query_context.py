@@ -9,10 +9,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.linking.compared_rows import ComparedRows, RowScores
 from memory.retrieval.name_words import NameWords, compare_names, with_names
 from memory.retrieval.passage_weights import Floats
-from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, best_first, cosines, order_by_name

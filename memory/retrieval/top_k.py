@@ -85,7 +85,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     """
     if not len(scores):
         return False
-    order = np.argsort(-scores, kind="stable") if k >= len(scores) else _best_first(scores, k)
+    order = np.argsort(-scores, kind="stable") if k >= len(scores) else _largest_first(scores, k)
     best, first = scores[order], order[:k]
     rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
     rest[first] = False
@@ -95,7 +95,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
 
 
-def _best_first(scores: NDArray[Any], k: int) -> NDArray[Any]:
+def _largest_first(scores: NDArray[Any], k: int) -> NDArray[Any]:
     rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
     return rows[np.argsort(-scores[rows], kind="stable")]
 

@@ -5,8 +5,8 @@ passages they have an eighth of the reset probability. This mode converts simila
 softmax, for passages and for triples; passages and phrases each have a fixed share of the reset. The embedding of a whole
 question represents mainly one of its subjects, and hardly its rare words. The walk therefore also starts at phrases that the
 query names, at passages that it names by their titles or shares rare words with, and at the passages that these lead to.
-Of many copies of one text, one takes part (`memory.retrieval.distinct_candidates`). After the walk, passages that name very
-many things lose score (`memory.retrieval.score_correction`), and links lead on to other documents.
+Of many copies of one text, one takes part (`memory.retrieval.near_duplicates`). After the walk, passages that name very
+many things lose score (`memory.retrieval.pagerank.walk`), and links lead on to other documents.
 `docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
 """
 
@@ -16,16 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.distinct_candidates import leave_out_duplicates
-from memory.retrieval.document_limit import fewer_passages
-from memory.retrieval.followed_links import follow_links
+from memory.retrieval.followed_links import fewer_passages, follow_links
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.next_hop import next_passages
+from memory.retrieval.near_duplicates import leave_out_duplicates
 from memory.retrieval.pagerank.scoring import rank_by_pagerank, walked_graph
-from memory.retrieval.passage_starts import heaviest_starts, passage_starts
+from memory.retrieval.passage_starts import heaviest_starts, next_passages, passage_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
@@ -36,7 +34,7 @@ OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, occurre
 """A context edge has the weight of the passage's statements and mention edges with the phrase, as in HippoRAG 1."""
 
 
-def rank(context: QueryContext) -> Ranking:
+def fused(context: QueryContext) -> Ranking:
     snapshot, settings = context.snapshot, context.settings
     if not snapshot.living_passages:
         return dense_ranking(context)
