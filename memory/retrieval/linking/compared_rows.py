@@ -61,14 +61,6 @@ def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, ex
     return coded_scores([block for _, block in vectors.coded_blocks()], query)
 
 
-def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
-    """Returns the scale of the exact cosines of the compared rows. `scores` are estimates of these cosines."""
-    if scores.error <= EQUAL_SCORES or not compared.any():
-        return MinMax.of(scores.values, compared)
-    lowest, highest = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
-    return MinMax(float(cosines(vectors, query, lowest).min()), float(cosines(vectors, query, highest).max()))
-
-
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
     """Returns the cosines with `query` of all rows of `blocks`, in the order of the blocks."""
     unit = float(np.abs(query).max()) / MAX_QUERY_INTEGER or 1.0
@@ -127,7 +119,14 @@ class ComparedRows:
             opposite = ComparedRows(self._vectors, -self._query, self._compared, self._living, self._exact)
             lowest, highest = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
             return MinMax(-float(lowest[0]), float(highest[0]))
-        return min_max(self._vectors, self._query, self.scores, self._compared)
+        scores, compared = self.scores, self._compared
+        if scores.error <= EQUAL_SCORES or not compared.any():
+            return MinMax.of(scores.values, compared)
+        lowest, highest = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
+        return MinMax(
+            float(cosines(self._vectors, self._query, lowest).min()),
+            float(cosines(self._vectors, self._query, highest).max()),
+        )
 
     def standard_score(self) -> StandardScore:
         """Returns the scale by mean and deviation of all cosines, or of a sample's cosines."""
