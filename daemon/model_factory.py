@@ -37,8 +37,7 @@ from memory.openie.registry import (
     ServerBackend,
     WorkerBackend,
 )
-from memory.retrieval.linking.model_entities import ModelEntities
-from memory.retrieval.linking.recognition_memory import ModelFilter
+from memory.retrieval.linking.query_model_calls import ModelEntities, ModelFilter
 from memory.types import Encoder
 from store.log.log_summary import LogSummary
 from store.store import Store

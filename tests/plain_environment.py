@@ -64,10 +64,19 @@ def _link(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def _required() -> set[str]:
-    """Returns the distributions that hippod requires, directly or not."""
+def add_extra(python: Path, extra: str) -> None:
+    """Adds the packages of one of hippod's extras to the environment."""
+    target = packages_of(python.parents[1])
+    for name in _files_of(_required(extra)):
+        if not (target / name).exists():
+            (target / name).symlink_to(PACKAGES / name)
+
+
+def _required(extra: str | None = None) -> set[str]:
+    """Returns the distributions that hippod, or only one of its extras, requires, directly or not."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    waiting = [Requirement(text) for text in project["dependencies"]]
+    named = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
+    waiting = [Requirement(text) for text in named]
     found: set[tuple[str, str]] = set()
     while waiting:
         requirement = waiting.pop()

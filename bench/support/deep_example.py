@@ -15,14 +15,14 @@ from typing import Any
 
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.events import (
+from memory.answering.working_memory.trace import (
     DeepEvent,
+    DeepSettings,
     EvidenceFound,
     MemoryJudged,
     PointsChanged,
     StepBegan,
 )
-from memory.answering.working_memory.records.trace import DeepSettings
 from memory.encoder import make_encoder
 from memory.llm.client import ModelClient, ModelSettings
 from store.snapshot import Snapshot

@@ -39,7 +39,7 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
     ]
     small = (
         patch("memory.retrieval.pagerank.walk.PUSH_MIN_NODES", 0),
-        patch("memory.retrieval.row_scores.CODED_MIN_ROWS", 0),
+        patch("memory.retrieval.linking.compared_rows.CODED_MIN_ROWS", 0),
         patch("memory.retrieval.linking.compared_rows.GROUPED_MIN_ROWS", 0),
     )
     calibration = known_calibration(encoder.identity)

@@ -50,6 +50,10 @@ def graph(
         raise click.UsageError(
             "Name a file: --html FILE, --png FILE or --graphml FILE; or print the graph with --json."
         )
+    if not page is picture is exchanged is None:
+        from cli.graph.layout import load_igraph
+
+        load_igraph()  # before the question is asked
     answer = invocation.call("POST", Route.GRAPH, request_fields(chosen, text="query"))
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text as line

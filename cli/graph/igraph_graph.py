@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.graph.layout import load_igraph
 from daemon.contract.graph import GraphEdge, GraphResponse
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
     """Returns vertices and edges with their attributes, named as in `hippoctl export --format graphml`."""
-    import igraph
-
     at = {node.id: number for number, node in enumerate(neighbourhood.nodes)}
-    graph = igraph.Graph(n=len(at), edges=[(at[edge.source], at[edge.target]) for edge in neighbourhood.edges])
+    graph = load_igraph().Graph(n=len(at), edges=[(at[edge.source], at[edge.target]) for edge in neighbourhood.edges])
     graph["query"], graph["commit"] = _plain(neighbourhood.query or ""), neighbourhood.commit
     nodes, edges = graph.vs, graph.es
     nodes["name"] = [_plain(node.id.partition(":")[2]) for node in neighbourhood.nodes]

@@ -3,8 +3,10 @@
 import math
 import random
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from cli.errors import CommandError
 from cli.terminal_text import one_line, truncate
 from daemon.contract.graph import GraphNode, GraphResponse
 
@@ -23,6 +25,17 @@ LAYOUT_ITERATIONS = 400
 Coordinates = tuple[float, float]
 
 
+def load_igraph() -> ModuleType:
+    """Returns the module `igraph`. Raises `CommandError` if the extra `graph` is not installed."""
+    try:
+        import igraph
+    except ModuleNotFoundError:
+        hint = "Install it: `make install EXTRAS=graph` in a checkout, or pip install 'hippod[graph]'."
+        raise CommandError("drawing and GraphML need the extra hippod[graph].", hint=hint) from None
+    module: ModuleType = igraph
+    return module
+
+
 def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
     """Returns each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
     if graph.vcount() < 2:
@@ -34,8 +47,7 @@ def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
 
 def force_directed(graph: "igraph.Graph", seed: int, iterations: int) -> list[Coordinates]:
     """Returns each node's position by Fruchterman and Reingold's algorithm; the same for the same graph and `seed`."""
-    import igraph
-
+    igraph = load_igraph()
     igraph.set_random_number_generator(random.Random(seed))
     try:
         return [(float(x), float(y)) for x, y in graph.layout_fruchterman_reingold(niter=iterations).coords]

@@ -6,7 +6,7 @@ Positions are computed once, for all steps together, so that nothing moves betwe
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.graph.layout import force_directed
+from cli.graph.layout import force_directed, load_igraph
 from daemon.contract.answering.steps import DeepStep, IterativeStep, MemoryPoint, PointMemory
 
 POINT, ENTITY, ABSENT, QUERY, PASSAGE = "point", "entity", "absent", "query", "passage"
@@ -86,9 +86,7 @@ def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
 
 def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
     """Returns each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
-    import igraph
-
     keys = sorted({node.key for graph in graphs for node in graph.nodes})
     rows = {key: row for row, key in enumerate(keys)}
     edges = {(rows[graph.nodes[a].key], rows[graph.nodes[b].key]) for graph in graphs for a, b in graph.edges}
-    return dict(zip(keys, force_directed(igraph.Graph(len(keys), sorted(edges)), 7, 1000), strict=True))
+    return dict(zip(keys, force_directed(load_igraph().Graph(len(keys), sorted(edges)), 7, 1000), strict=True))

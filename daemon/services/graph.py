@@ -7,8 +7,7 @@ from daemon.contract.query import SeedPhrase
 from daemon.contract.show import TripleText
 from daemon.services.documents.document_references import passage_source
 from daemon.services.query import QueryService, ResolvedQuery
-from memory.explain.neighbourhood import Neighbourhood, node_neighbourhood, query_neighbourhood
-from memory.explain.neighbourhood_edges import EDGE_KINDS
+from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.query_context import QueryContext
 from store.snapshot import DocumentLookup, Snapshot

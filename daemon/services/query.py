@@ -31,13 +31,11 @@ from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
-from memory.answering.iterative.steps import RetrievalResult
+from memory.answering.iterative import RetrievalResult
 from memory.encoder import EncoderUnavailable
-from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
-from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
-from memory.retrieval.retrieve import retrieve
+from memory.retrieval.linking.query_model_calls import ModelEntities, ModelFilter, QueryEntities, QueryFilter
+from memory.retrieval.retrieve import is_weak, retrieve
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.weak_match import is_weak
 from memory.types import Encoder, Hit, Retrieved
 from store.errors import StoreError
 from store.snapshot import DocumentLookup, DocumentSnapshot, Snapshot

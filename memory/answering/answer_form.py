@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
+from memory.llm.chat_completion import DEFAULT_MAX_TOKENS
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 

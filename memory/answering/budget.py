@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from memory.llm.chat_completion import prompt_tokens
 from memory.llm.client import ChatMessage
-from memory.llm.token_estimates import prompt_tokens
 
 ANSWER_SHARE = 0.2
 """Share of the tokens and of the seconds that is reserved for the answer."""

@@ -1,23 +1,30 @@
-"""The reader: prompts for an answer from the retrieved passages, and parses it with verified citations.
+"""The reader: prompts for an answer from the retrieved passages, streams it, and parses it with verified citations.
 
 The model writes sentences, each with the numbers of the passages that support it. Numbers of passages that the model was not
 shown are removed from the lists and from the text.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.answering.answer_form import DEFAULT_FORM, VERDICTS, AnswerForm, answer_task
-from memory.llm.client import ChatMessage
-from memory.llm.errors import BadAnswer
+from memory.answering.answer_form import DEFAULT_FORM, VERDICTS, AnswerForm, answer_schema, answer_task
+from memory.llm.chat_completion import reply_tokens
+from memory.llm.client import ChatMessage, ModelClient, Reply
+from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.json_answers import get_field, parse, parse_partial, replace_surrogates, whole_number
 from memory.llm.messages import quoted, system_message, user_message, without_quote_marks
+from memory.llm.repetition import without_repetition
 
 MAX_QUOTED_PASSAGE_CHARS = 6_000
 NOT_IN_MEMORY = "The memory does not hold the answer."
 NOT_KNOWN = "The model does not know the answer."
 NO_ANSWER_WRITTEN = "No answer was written."
+
+SHOWN_CHARS = 24
+"""Number of characters by which the reply must grow before the answer is shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +156,58 @@ def without_markers(text: str) -> str:
             out.append(rest[: start + 1])
             rest = rest[start + 1 :]
     return "".join([*out, rest])
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedAnswer:
+    """A streamed answer. `answer` is None if the call failed with `error`. Tokens count the text written so far."""
+
+    reply: Reply
+    prompt_tokens: int
+    completion_tokens: int
+    answer: Answer | None = None
+    error: ModelError | TimeoutError | None = None
+
+
+async def stream_answer(
+    client: ModelClient,
+    prompt: Sequence[ChatMessage],
+    passages: int,
+    limit_s: float,
+    on_text: Callable[[str], None],
+    form: AnswerForm = DEFAULT_FORM,
+) -> StreamedAnswer:
+    """Asks once for the answer from `passages` numbered passages, for at most `limit_s` seconds.
+
+    Calls `on_text` with the text so far each time it has grown. Does not raise for failures of the model.
+    """
+    reply, parsed_chars, shown = Reply(""), 0, ""
+    answer: Answer | None = None
+    failure: ModelError | TimeoutError | None = None
+    try:
+        async with (
+            asyncio.timeout(limit_s),
+            aclosing(client.stream("answer", prompt, answer_schema(form), form.max_tokens)) as replies,
+        ):
+            async for reply in replies:
+                if len(reply.text) < parsed_chars + SHOWN_CHARS:
+                    continue
+                parsed_chars = len(reply.text)
+                text = partial_answer(reply.text, passages, form)
+                if len(text) > len(shown):
+                    shown = text
+                    on_text(shown)
+        written = without_repetition(reply.text) if reply.cut else reply.text
+        answer = read_answer(written, passages, reply.cut, form)
+        if answer.text != shown:
+            on_text(answer.text)
+    except BadAnswer as error:
+        client.count_call("answer", error.kind)
+        failure = error
+    except ModelError as error:
+        failure = error
+    except TimeoutError as error:
+        client.count_call("answer", "timeout")
+        failure = error
+    tokens = reply_tokens(prompt, reply) if reply.text else (0, 0)
+    return StreamedAnswer(reply, *tokens, answer, failure)

@@ -17,8 +17,14 @@ from tokenizers import Tokenizer
 
 from memory.encoder.bert import Bert, Tokens, has_bfloat16
 from memory.encoder.priority import QueryPriority, lower_thread_priority
-from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, rows_of_equal_length, tokenizable
-from memory.encoder.text_windows import pooled, text_windows
+from memory.encoder.text_preparation import (
+    MAX_INDEXED_CHARS,
+    MAX_QUERY_CHARS,
+    pooled,
+    rows_of_equal_length,
+    text_windows,
+    tokenizable,
+)
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
@@ -88,6 +94,7 @@ class BertEncoder(Encoder):
         bfloat16 = partial(Bert, graph, self._workers, bfloat16=True)
         self._rough = self._pool.submit(bfloat16).result() if has_bfloat16() else self._exact
         self._remembered = lru_cache(CACHED_QUERIES)(self._encode_query)
+        self._known = lru_cache(CACHED_QUERIES)(self._whole_words)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._exact)
@@ -100,9 +107,10 @@ class BertEncoder(Encoder):
 
     def known_words(self, text: str) -> float:
         """Returns the share of the text's words that the model knows; 1 for multilingual models, which know words in pieces."""
-        if not self._reader.one_language:
-            return 1.0
-        encoded = self._reader.tokenizer.encode(self._reader.prepare(tokenizable(text, MAX_QUERY_CHARS)))
+        return self._known(tokenizable(text, MAX_QUERY_CHARS)) if self._reader.one_language else 1.0
+
+    def _whole_words(self, text: str) -> float:
+        encoded = self._reader.tokenizer.encode(self._reader.prepare(text))
         return self._reader.vocabulary.whole_words(encoded.ids, encoded.word_ids)
 
     def _encode(self, texts: Sequence[str], bert: Bert) -> Matrix:

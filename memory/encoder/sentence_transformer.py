@@ -13,11 +13,12 @@ from memory.encoder.priority import QueryPriority
 from memory.encoder.text_preparation import (
     MAX_INDEXED_CHARS,
     MAX_QUERY_CHARS,
+    pooled,
     rows_of_equal_length,
     rows_of_similar_length,
+    text_windows,
     tokenizable,
 )
-from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity

@@ -1,17 +1,26 @@
-"""Prepares texts for encoding: truncates them, makes them valid Unicode, knows the prefixes of models, and groups by length."""
+"""Prepares texts for encoding: truncates them, makes them valid Unicode, knows the prefixes of models, and groups by length.
 
+A text that is longer than its model's maximum is encoded in windows, which together are the whole text. Its vector is the
+mean of its windows' vectors, weighted by their numbers of tokens (docs/decisions/0005-passages-longer-than-the-encoder-
+reads.md).
+"""
+
+import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from memory.types import Matrix
 
 MAX_QUERY_CHARS = 8192
 """Maximum length of a query, before tokenising by a local model."""
 MAX_INDEXED_CHARS = 1 << 18
 """Maximum length of an indexed text: 8,192 tokens of 32 characters, the largest `[passages] max_tokens`."""
-
 _TASK = "Given a question, retrieve passages that answer it"
 _TRIPLE_TASK = "Given a question, retrieve facts that match it"
 _PHRASE_TASK = "Given a question, retrieve phrases that it mentions or that matter to it"
 _NAME_TASK = "Given a phrase, retrieve phrases that mean the same or nearly the same"
-
 MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
     ("multilingual-e5-large-instruct", f"Instruct: {_TASK}\nQuery: ", ""),
@@ -29,6 +38,11 @@ MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
 )
 """(part of the model's name in lower case, prefix of a query, prefix of a text), as the models' makers document them. The first
 matching row counts."""
+
+SLACK = 0.25
+"""Share of a window by which it may be shorter in order to end between two words."""
+Span = tuple[int, int]
+"""Offsets of a token in its text: the first character, and the first one after it."""
 
 
 def prefixes_of(model: str) -> tuple[str, str]:
@@ -77,3 +91,51 @@ def tokenizable(text: str, limit: int) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
+    """Returns windows of `text` of nearly equal length, with at most `room` tokens each; `[text]` if it has no more tokens.
+
+    `spans`: those of the text's tokens, in order. A window ends before a word if there is a word near its end.
+    """
+    if len(spans) <= room:
+        return [text]
+    starts = [0, *_starts(text, spans, room), len(text)]
+    return [text[start:end] for start, end in pairwise(starts)]
+
+
+def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
+    """Yields the first characters of all windows except the first."""
+    at = 0
+    while len(spans) - at > room:
+        left = len(spans) - at
+        wanted = -(-left // -(-left // room))
+        end, shortest = at + wanted, at + max(1, math.ceil(wanted * (1 - SLACK)))
+        while end > shortest and not _begins_word(text, spans[end]):
+            end -= 1
+        if not _begins_word(text, spans[end]):
+            end = at + wanted
+        yield spans[end][0]
+        at = end
+
+
+def _begins_word(text: str, span: Span) -> bool:
+    start = span[0]
+    return text[start : start + 1].isspace() or text[start - 1 : start].isspace()
+
+
+def pooled(vectors: Matrix, counts: Sequence[Sequence[int]]) -> Matrix:
+    """Returns the vector of each text, of length one; zero for a text without windows.
+
+    `vectors`: those of all windows, text by text. `counts`: the numbers of tokens of each text's windows.
+    """
+    of_texts = np.zeros((len(counts), vectors.shape[1]), np.float32)
+    at = 0
+    for row, each in enumerate(counts):
+        if len(each) == 1:
+            of_texts[row] = vectors[at]
+        elif each:
+            mean = np.array(each, np.float32) @ vectors[at : at + len(each)]
+            of_texts[row] = mean / np.linalg.norm(mean)
+        at += len(each)
+    return of_texts

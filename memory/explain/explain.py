@@ -5,17 +5,25 @@ further walk, from p, gives all of z: with A symmetric and M = (1 - d)(I - d A D
 D⁻¹ M (D c).
 
 A score is also a sum over paths from a seed, each contributing (1 - d) r(s) times the product of d A(u, v) / D(u) over its
-edges; `memory.explain.strongest_path` finds the strongest.
+edges; `memory.explain.strongest_path` finds the strongest. Each of its edges has its provenance: the triples of the edge, and
+the passages that state them.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, StrongestPath
-from memory.explain.provenance import context_edge, phrase_edge
+from memory.explain.explanation import (
+    EdgeProvenance,
+    PassageExplanation,
+    PathNode,
+    SeedShare,
+    StatedTriple,
+    StrongestPath,
+)
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.pagerank.chebyshev import pagerank_reordered
@@ -24,6 +32,7 @@ from memory.retrieval.pagerank.walk import PUSH_MAX_WORK, PageRankResult
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.top_k import cosines
+from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot
 
 INFLUENCE_EPSILON = 1e-8
@@ -165,3 +174,45 @@ def _path_node(snapshot: Snapshot, node: int, before: int | None) -> PathNode:
     if before >= first:
         return PathNode(row, False, context_edge(snapshot, node, before - first))
     return PathNode(row, False, phrase_edge(snapshot, before, node))
+
+
+def phrase_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
+    """Returns the relation edge between two phrases, otherwise their mention edge, otherwise their synonym edge."""
+    weight = _entry(snapshot.relation, a, b)
+    if not weight:
+        mentioned = _entry(snapshot.mention, a, b)
+        return EdgeProvenance("mention", mentioned) if mentioned else _synonym_edge(snapshot, a, b)
+    ends = snapshot.triple_ends
+    links = ((ends[:, 0] == a) & (ends[:, 1] == b)) | ((ends[:, 0] == b) & (ends[:, 1] == a))
+    return EdgeProvenance(
+        "relation", weight, stated_triples(snapshot, np.flatnonzero(links & snapshot.statement_alive))
+    )
+
+
+def _synonym_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
+    return EdgeProvenance("synonym", _entry(snapshot.synonym, a, b))
+
+
+def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenance:
+    """Returns the edge between a passage and a phrase in it."""
+    _, triples, _ = snapshot.incidence.entries(np.array([passage]))
+    about = (snapshot.triple_ends[triples] == phrase).any(axis=1) & snapshot.is_statement[triples]
+    return EdgeProvenance(
+        "context",
+        1.0,
+        tuple(StatedTriple(snapshot.triple(int(row)), (passage,)) for row in sorted(triples[about])),
+    )
+
+
+def stated_triples(snapshot: Snapshot, triples: NDArray[Any] | Sequence[int]) -> tuple[StatedTriple, ...]:
+    """Returns the triples with the passages that state them."""
+    return tuple(
+        StatedTriple(snapshot.triple(row), tuple(passages))
+        for row, passages in snapshot.passages_of(np.asarray(triples)).items()
+    )
+
+
+def _entry(view: MatrixView, row: int, column: int) -> float:
+    columns, values = view.row(row)
+    at = np.flatnonzero(columns == column)
+    return float(values[at[0]]) if len(at) else 0.0

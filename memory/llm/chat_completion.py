@@ -1,17 +1,21 @@
-"""Sends one chat completion with OpenAI's client and returns the used parts of the answer."""
+"""Sends one chat completion with OpenAI's client and returns the used parts of the answer, and counts or estimates tokens.
+
+How many answer tokens to request is learnt from refused requests and remembered (`AnswerLengths`), because a server's context
+must hold the prompt and the answer. The remaining context is not computed from a refusal: servers word refusals differently,
+and some count only a part of the prompt.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from memory.llm.error_classification import PROTOCOL_ERRORS, Failures, TransientError
 from memory.llm.errors import ModelError
-from memory.llm.max_tokens import AnswerLengths
 from memory.llm.rate_headers import RateLimit, rate_limit_of
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities
@@ -21,6 +25,13 @@ REPETITION_CHECK_CHARS = 400
 MAX_TOKENS = 10**9
 """Larger token counts are treated as invalid."""
 ChatMessage = dict[str, str]
+
+CHARS_PER_TOKEN = 3
+"""A cautious value for most scripts."""
+DEFAULT_MAX_TOKENS = 4096
+"""Tokens of an answer if the caller names no other number."""
+REDUCED_MAX_TOKENS = 1024
+"""Tokens that are requested if a server refuses more; enough for the answer about a passage of the default length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +232,38 @@ def _tokens(usage: Any, name: str) -> int:
     """Returns a token count, or 0 if it is invalid."""
     count = getattr(usage, name, None)
     return int(count) if isinstance(count, int | float) and 0 < count < MAX_TOKENS else 0
+
+
+def text_tokens(texts: Iterable[str]) -> int:
+    """Returns the estimated number of tokens of all texts together."""
+    return sum(map(len, texts)) // CHARS_PER_TOKEN
+
+
+def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
+    """Returns the estimated number of tokens of a prompt."""
+    return text_tokens(message["content"] for message in prompt)
+
+
+def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
+    """Returns the prompt and completion tokens of a reply: the server's counts, or estimates."""
+    return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])
+
+
+@dataclass(slots=True)
+class AnswerLengths:
+    """Limits learnt from one server's refusals. Prompts are compared by their number of characters."""
+
+    _refused: dict[int, int] = field(default_factory=dict)
+    """For a number of answer tokens, the length of the shortest prompt with which it was refused."""
+
+    def tokens_to_ask(self, prompt_chars: int, wanted_tokens: int) -> int:
+        """Returns the tokens to request if the caller wants `wanted_tokens`."""
+        refused = self._refused.get(wanted_tokens)
+        return wanted_tokens if refused is None or prompt_chars < refused else min(wanted_tokens, REDUCED_MAX_TOKENS)
+
+    def reduce(self, prompt_chars: int, wanted_tokens: int, asked_tokens: int) -> bool:
+        """Records that `asked_tokens` were refused as too long. Returns whether a request for fewer tokens is worth a try."""
+        if asked_tokens <= REDUCED_MAX_TOKENS:
+            return False
+        self._refused[wanted_tokens] = min(prompt_chars, self._refused.get(wanted_tokens, prompt_chars))
+        return True

@@ -7,17 +7,15 @@ from copy import copy
 from dataclasses import replace
 from typing import TypeVar
 
-from memory.llm.chat_completion import Chat, ChatMessage, ModelSettings, Reply
+from memory.llm.chat_completion import DEFAULT_MAX_TOKENS, Chat, ChatMessage, ModelSettings, Reply, reply_tokens
 from memory.llm.error_classification import TransientError
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
-from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.messages import user_message
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
 from memory.llm.retry import ModelCallRetries
-from memory.llm.token_estimates import reply_tokens
 
 __all__ = ["ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 

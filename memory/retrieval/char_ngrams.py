@@ -9,6 +9,7 @@ computed among these passages.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ PART_LENGTH = 4
 """Length of a part in characters. A shorter word has no parts, because it would occur within other words."""
 PARTS_WEIGHT = 0.6
 """Weight of BM25 of the parts, relative to BM25 of the words. Less than 1, because a word has several parts."""
+CACHED_TEXTS = 4_096
+"""Number of texts whose units are cached: about 10 MB."""
 
 _END = "\0"
 
@@ -49,7 +52,7 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
     parts = char_ngrams(query)
     if not parts:
         return np.zeros(len(texts))
-    counts = _occurrences([folded(text) for text in texts], list(parts))
+    counts = _occurrences([_text_units(text) for text in texts], list(parts))
     norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
     texts_with_part = (counts > 0).sum(axis=0)
     rarity = np.log1p((len(texts) - texts_with_part + 0.5) / (texts_with_part + 0.5))
@@ -58,12 +61,11 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
     return scores
 
 
-def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float64]:
+def _occurrences(texts: Sequence[NDArray[np.uint16]], parts: Sequence[str]) -> NDArray[np.float64]:
     """Returns how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
     counts = np.zeros((len(texts), len(parts)))
-    read = [_units(text + _END) for text in texts]
-    ends = np.cumsum([len(units) for units in read])
-    units, part_units = np.concatenate(read), [_units(part) for part in parts]
+    ends = np.cumsum([len(units) for units in texts])
+    units, part_units = np.concatenate(texts), [_units(part) for part in parts]
     for length in {len(part) for part in part_units if len(part) <= PART_LENGTH}:
         columns = np.array([at for at, part in enumerate(part_units) if len(part) == length])
         places, which = _places(units, np.stack([part_units[at] for at in columns], axis=1))
@@ -94,6 +96,12 @@ def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]
     for column in columns:
         total = total * base + column.astype(type(base))
     return total
+
+
+@lru_cache(CACHED_TEXTS)
+def _text_units(text: str) -> NDArray[np.uint16]:
+    """Returns the units of a folded text, followed by a unit that no part contains."""
+    return _units(folded(text) + _END)
 
 
 def _units(text: str) -> NDArray[np.uint16]:

@@ -8,8 +8,11 @@ are followed in one direction only.
 
 Values are standard deviations above the mean cosine. The passage in place i of the walk's ranking gets the value of the i-th
 nearest compared passage. If no link is followed, the ranking does not change.
+
+`limit_documents` limits the number of passages of one document among the first results, so that other documents appear too.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,13 +20,12 @@ from itertools import islice
 import numpy as np
 
 from memory.explain.explanation import FollowedLink
-from memory.retrieval.document_limit import fewer_passages, first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k
-from store.snapshot import DocumentLookup
+from store.snapshot import DocumentLookup, Snapshot
 from store.types import Link
 
 SOURCES = 10
@@ -41,6 +43,9 @@ MAX_LINKS = 200
 """Maximum number of links followed per passage; the first ones are used."""
 MAX_TARGETS = 1_000
 """Maximum number of passages that one passage's links lead to, in the order of the links and of their documents."""
+
+LIMITED_PLACES = 5
+"""Number of first places in which the passages of a document are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +154,38 @@ def _with_raised_scores(
     for row, target_value in raised.items():
         scores[row] = max(float(np.interp(target_value, values, rising)), scores[row])
     return replace(ranking, scores=scores, links={row: reached[row][1] for row in raised})
+
+
+def limit_documents(
+    rows: Sequence[int], document: Callable[[int], str], per_document: int, places: int = LIMITED_PLACES
+) -> list[int]:
+    """Returns `rows` so that the first `places` contain at most `per_document` passages of each `document`.
+
+    Passages beyond this limit follow after these places. They fill the first places only if no other passages are left.
+    """
+    first: list[int] = []
+    pushed_back: list[int] = []
+    counts: Counter[str] = Counter()
+    for at, row in enumerate(rows):
+        if len(first) == places:
+            return [*first, *pushed_back, *rows[at:]]
+        of = document(row)
+        counts[of] += 1
+        (first if counts[of] <= per_document else pushed_back).append(row)
+    return [*first, *pushed_back]
+
+
+def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[int], str]:
+    """Returns a function from a row to the URI of the first document with that passage, or "" if a commit just removed the last
+    one."""
+
+    def document(row: int) -> str:
+        uris = documents.documents_with_passage(snapshot.passage_id(row))
+        return uris[0] if uris else ""
+
+    return document
+
+
+def fewer_passages(per_document: int) -> int:
+    """Returns the limit per document if links lead to other documents; `per_document` is the limit without links."""
+    return max(per_document - 1, 1)

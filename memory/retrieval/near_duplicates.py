@@ -1,20 +1,45 @@
-"""Groups passages with nearly the same text.
+"""Groups passages with nearly the same text: among a query's candidates and among its results.
 
 Two passages are near-duplicates if their vectors and their words nearly agree. A group consists of a leader, which is the
 passage that matches the query best, and near-duplicates of the leader itself; a chain of small changes therefore never joins
 different passages. Groups are computed among the given passages only: nothing is stored, and passages outside the scope have no
 influence.
+
+**Candidates.** Only the leader of each group takes part in linking. Otherwise a few hundred copies of one passage take all
+places among the nearest passages and among those with the query's words, make words and phrases look common, and draw the walk
+to themselves. The other passages score as if the copies were not in the memory. A copy that is left out stays in the ranking:
+its score is that of the leader divided by the number of passages in the group.
+
+**Results.** Versions of one text are one result, represented by the newest: `report_v1` to `report_v7`, or one page in two
+exports, would otherwise fill all places. Passages with nearly equal vectors and words may still state different values, such as
+different prices; the result names these values.
 """
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.snapshot import Snapshot
-from store.text.words import split_words
+from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
+from memory.retrieval.top_k import best_first, cosines
+from store.snapshot import DocumentLookup, Snapshot
+from store.text.word_split import split_words
+from store.types import document_time
 
+MIN_GROUP_PASSAGES = 3
+"""Minimum number of passages in a group. Two versions of one text are common, and each may be an answer."""
+MAX_ROUNDS = 6
+"""Maximum number of searches for near-duplicates per query. Each searches the candidates that replace those left out before."""
+WIDENING_FACTOR = 4
+"""Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
+MAX_WIDENING = 16
+"""Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out about 10,000 at most.
+"""
 NEAR_COSINE = 0.8
 """Minimum cosine of near-duplicates. Passages that the encoder does not know are compared by words only."""
 SHARED_WORDS = 0.8
@@ -22,6 +47,15 @@ SHARED_WORDS = 0.8
 resemblance and containment of documents", 1997)."""
 ROUNDING = 1e-5
 """Float32 cosines at most this far below `NEAR_COSINE` are computed again in float64."""
+CACHED_TEXTS = 512
+"""Number of passages whose words are cached; those with a near-duplicate come up in many queries."""
+
+_VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
+"""Words with a digit: numbers, amounts, dates and codes."""
+MAX_VALUES = 10
+MAX_GROUPED_PASSAGES = 2_400
+"""Number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs takes 46
+MB."""
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
@@ -56,7 +90,7 @@ class _Words:
         """`is_compared` says which of `rows` will be compared; the others are not split into words."""
         number_of: dict[str, int] = {}
         numbers = [
-            [number_of.setdefault(word, len(number_of)) for word in set(split_words(snapshot.passage(row).full))]
+            [number_of.setdefault(word, len(number_of)) for word in _distinct_words(snapshot.passage(row).full)]
             if compared
             else []
             for row, compared in zip(rows, is_compared.tolist(), strict=True)
@@ -75,3 +109,93 @@ class _Words:
         self._is_shared[ours] = False
         either = self._counts[place] + self._counts[others] - both
         return np.where(either, both / np.maximum(either, 1), 1.0)
+
+
+@lru_cache(CACHED_TEXTS)
+def _distinct_words(text: str) -> frozenset[str]:
+    return frozenset(split_words(text))
+
+
+def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
+    """Returns the context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    leaders: dict[int, int] = {}
+    factor = 1
+    for _ in range(MAX_ROUNDS):
+        rows = _candidates(context, factor)
+        with context.stage("duplicates"):
+            found = _large_groups(leaders | near_duplicates(context.snapshot, rows))
+        new = found.keys() - leaders.keys()
+        if not new:
+            break
+        leaders = found
+        context = context.leaving_out(new)
+        if 2 * len(new) >= len(rows):
+            factor = min(factor * WIDENING_FACTOR, MAX_WIDENING)
+    return context, leaders
+
+
+def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
+    """Returns the leader of each near-duplicate whose group has at least `MIN_GROUP_PASSAGES` passages.
+
+    A leader of one round may itself be a near-duplicate of a better passage that a later round found.
+    """
+    last = {row: _last(leaders, row) for row in leaders}
+    sizes = Counter(last.values())
+    return {row: leader for row, leader in last.items() if sizes[leader] + 1 >= MIN_GROUP_PASSAGES}
+
+
+def _last(leaders: Mapping[int, int], row: int) -> int:
+    while row in leaders:
+        row = leaders[row]
+    return row
+
+
+def _candidates(context: QueryContext, factor: int) -> list[int]:
+    """Returns the rows of the best passages by cosine and by words, nearest first.
+
+    `factor` multiplies the number of candidates that the starts of a walk use.
+    """
+    snapshot = context.snapshot
+    by_words = context.best_by_words(factor * WORD_CANDIDATES)
+    if context.passages_by_words:
+        return by_words
+    rows = np.union1d(by_words, context.nearest_passages(factor * START_PASSAGES)).astype(np.int64)
+    near = cosines(snapshot.passage_vectors, context.vector, rows)
+    ordered: list[int] = rows[best_first(near, rows, len(rows), snapshot.passage_id)].tolist()
+    return ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Passages that are versions of one text, by row: the newest and the others, newest first.
+
+    `values` are words with a digit that only some of the versions contain, in order of text, at most `MAX_VALUES`.
+    """
+
+    newest: int
+    others: tuple[int, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
+    """Groups the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
+    leaders = near_duplicates(snapshot, rows[:MAX_GROUPED_PASSAGES])
+    groups: dict[int, list[int]] = {}
+    for row in rows:
+        groups.setdefault(leaders.get(row, row), []).append(row)
+    return [_versions(snapshot, documents, group) for group in groups.values()]
+
+
+def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> Versions:
+    if len(rows) == 1:
+        return Versions(rows[0])
+    newest, *others = sorted(rows, key=lambda row: (-_time(snapshot, documents, row), snapshot.passage_id(row)))
+    stated = [frozenset(_VALUE.findall(snapshot.passage(row).text)) for row in rows]
+    values = sorted(frozenset.union(*stated) - frozenset.intersection(*stated))
+    return Versions(newest, tuple(others), tuple(values[:MAX_VALUES]))
+
+
+def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
+    """Returns when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
+    found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
+    return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)

@@ -4,19 +4,17 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from heapq import nsmallest
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.linking.compared_rows import ComparedRows, RowScores
 from memory.retrieval.name_words import NameWords, compare_names, with_names
 from memory.retrieval.passage_weights import Floats
-from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, cosines, order_by_name
+from memory.retrieval.top_k import EQUAL_SCORES, best_first, cosines, order_by_name
 from memory.types import Encoder
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
@@ -293,14 +291,10 @@ class QueryContext:
         return self._first_by_words(self._compare_words(k), k)
 
     def _first_by_words(self, words: ComparedWords, k: int) -> list[int]:
-        name = self.snapshot.passage_id
         with self.stage("words"):
-            first = nsmallest(
-                k,
-                zip((-words.scores).tolist(), words.rows.tolist(), strict=True),
-                key=lambda each: (each[0], name(each[1])),
-            )
-            return [row for _, row in first]
+            first = best_first(words.scores, words.rows, k, self.snapshot.passage_id)
+            rows: list[int] = words.rows[first].tolist()
+            return rows
 
     def nearest_passages(self, k: int) -> list[int]:
         """Returns the rows of the `k` passages nearest to the query by cosine, nearest first."""

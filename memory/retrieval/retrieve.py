@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
-from memory.retrieval.distinct_candidates import MAX_WIDENING, WIDENING_FACTOR
-from memory.retrieval.document_limit import first_documents, limit_documents
+from memory.retrieval.followed_links import first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
+from memory.retrieval.near_duplicates import MAX_WIDENING, WIDENING_FACTOR, Versions, group_versions
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
-from memory.retrieval.versions import Versions, group_versions
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import DocumentLookup, Snapshot
 
@@ -140,3 +139,11 @@ def _hit(snapshot: Snapshot, versions: Versions, score: float) -> Hit:
         versions=older,
         conflicting_values=versions.values,
     )
+
+
+def is_weak(weak_below: float | None, best_cosine: float | None) -> bool | None:
+    """Whether no passage answers the query well, by the cosine of the nearest passage.
+
+    Returns None for an encoder without a threshold (`memory.encoder.calibration`), or if passages were compared by words.
+    """
+    return None if weak_below is None or best_cosine is None else best_cosine < weak_below

@@ -1,7 +1,7 @@
 """Selects the best rows by score. The order depends on content only, so equal memories give equal answers."""
 
 from collections.abc import Callable
-from heapq import nsmallest
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,27 @@ def top_k(
     if k < len(rows):
         enough = values >= np.partition(values, len(rows) - k)[len(rows) - k]
         rows, values = rows[enough], values[enough]
-    best = nsmallest(k, zip((-values).tolist(), rows.tolist(), strict=True), key=lambda each: (each[0], name(each[1])))
-    return [row for _, row in best]
+    best: list[int] = rows[best_first(values, rows, k, name)].tolist()
+    return best
+
+
+def best_first(scores: NDArray[Any], rows: NDArray[Any], k: int, name: Callable[[int], str]) -> list[int]:
+    """Returns the positions of the `k` largest `scores`, largest first; equal ones are ordered by `name` of their `rows`.
+
+    A name is only read to break a tie, because names are decoded from bytes.
+    """
+    order = np.argsort(-scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
+    places: list[int] = order.tolist()
+    if len(starts) == len(places):
+        return places[:k]
+    found: list[int] = []
+    for start, end in pairwise([*starts.tolist(), len(places)]):
+        if start >= k:
+            break
+        tied = places[start:end]
+        found += sorted(tied, key=lambda place: name(int(rows[place]))) if len(tied) > 1 else tied
+    return found[:k]
 
 
 def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
@@ -66,7 +85,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     """
     if not len(scores):
         return False
-    order = np.argsort(-scores, kind="stable") if k >= len(scores) else _best_first(scores, k)
+    order = np.argsort(-scores, kind="stable") if k >= len(scores) else _largest_first(scores, k)
     best, first = scores[order], order[:k]
     rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
     rest[first] = False
@@ -76,7 +95,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
 
 
-def _best_first(scores: NDArray[Any], k: int) -> NDArray[Any]:
+def _largest_first(scores: NDArray[Any], k: int) -> NDArray[Any]:
     rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
     return rows[np.argsort(-scores[rows], kind="stable")]
 
@@ -106,8 +125,8 @@ def order_by_name(rows: NDArray[Any], exact: Floats, k: int, name: Callable[[int
         lower_bound = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
         can_be_best = exact >= lower_bound
         rows, exact = rows[can_be_best], exact[can_be_best]
-    order = nsmallest(k, range(len(rows)), key=lambda at: (-exact[at], name(int(rows[at]))))
-    return [int(rows[at]) for at in order], exact[order]
+    order = best_first(exact, rows, k, name)
+    return rows[order].tolist(), exact[order]
 
 
 def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:

@@ -8,6 +8,7 @@ not improve the results.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from store.text.language import FUNCTION_WORDS, detect_language
 from store.text.words import is_unspaced, split_words
@@ -93,6 +94,7 @@ def content_words(query: str) -> list[str]:
     return kept or everything
 
 
+@lru_cache(64)
 def query_language(query: str) -> str:
     """Returns the code of the query's language: the detector's, unless the function words show another one; "" if unknown."""
     code = detect_language(query)

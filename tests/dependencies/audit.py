@@ -26,7 +26,7 @@ PINS = ROOT / "constraints.txt"
 VLLM_PINS = ROOT / "constraints-vllm.txt"
 """What the extra `vllm` is installed with in place of the others; it is not installed here, and asked about all the same."""
 TABLE = ROOT / "docs" / "reference" / "dependencies.md"
-EXTRAS = {"multilingual", "ray", "torch", "vllm"}
+EXTRAS = {"graph", "multilingual", "ray", "torch", "vllm"}
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")

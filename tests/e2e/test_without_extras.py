@@ -1,5 +1,6 @@
 """hippod as `make install` installs it: complete without extras, and says what the extra `multilingual` would improve."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,19 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_hippod_needs_no_extra_to_import_anything_but_extras(python: Path) -> None:
-    assert missing_modules(python) == {"HanTa", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
+    assert missing_modules(python) == {"HanTa", "igraph", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
+
+
+@pytest.mark.parametrize("command", [("graph", "Who?", "--png"), ("show", "trace.json", "--html")])
+def test_drawing_names_the_extra_that_it_needs(python: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    step = {"number": 1, "query": "Who?", "found": [], "new": [], "passages": []}
+    trace = {"question": "Who?", "answer": "", "answerer": "iterative", "steps": [step], "citations": [], "took_ms": 1}
+    (tmp_path / "trace.json").write_text(json.dumps(trace | {"tokens": {"prompt": 0, "completion": 0}}))
+    words = [python, "-m", "cli.main", *command, tmp_path / "drawn"]
+    drawn = subprocess.run(words, cwd=tmp_path, env=clean_environment(tmp_path), capture_output=True, text=True)
+    assert drawn.returncode == 1
+    assert "hippod[graph]" in drawn.stderr and "make install EXTRAS=graph" in drawn.stderr
+    assert not (tmp_path / "drawn").exists()
 
 
 @pytest.mark.daemon

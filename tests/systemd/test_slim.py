@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.real_hippod import ROOT, Daemon, clean_environment
-from tests.plain_environment import PACKAGES, missing_modules, packages_of, plain_environment, run
+from tests.plain_environment import PACKAGES, add_extra, missing_modules, packages_of, plain_environment, run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 QUESTION = "Where did the founder of the rowing club grow up?"
@@ -43,7 +43,7 @@ def python(slim: types.ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_all_that_hippod_imports_is_there(python: Path) -> None:
-    assert missing_modules(python) == {"HanTa", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
+    assert missing_modules(python) == {"HanTa", "igraph", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
 
 
 @pytest.mark.daemon
@@ -65,6 +65,7 @@ def test_hippod_reads_answers_draws_and_evaluates(python: Path, tmp_path: Path) 
         for mode in ("fused", "hipporag2", "hipporag", "dense", "bm25"):
             found = json.loads(run(python, *ctl, "query", QUESTION, "--mode", mode, "--explain", "--json"))
             assert found["passages"], mode
+        add_extra(python, "graph")
         run(python, *ctl, "graph", QUESTION, "--html", files[0], "--png", files[1], "--graphml", files[2])
         assert all(file.stat().st_size > 1000 for file in files)
         compared = json.loads(run(python, *ctl, "eval", asked, "--compare", "fused,dense", "--json"))

@@ -16,7 +16,7 @@ from bench.support.deep_example import ENCODER, drive
 from bench.support.large_graph import large_snapshot
 from bench.support.scripted_model_process import model_process
 from memory.answering.working_memory.deep import ask_deep
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.trace import DeepSettings
 from memory.llm.client import ModelClient, ModelSettings
 from store.snapshot import Snapshot
 from tests.memory.answering.working_memory.scripted_model import playing

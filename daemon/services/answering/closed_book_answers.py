@@ -8,8 +8,7 @@ from daemon.contract.answering.steps import StepEvent
 from daemon.contract.query import Tokens
 from daemon.services.answering.iterative_answers import failure_of
 from daemon.services.answering.request_budget import answer_form_of, budget_of
-from memory.answering.answer_stream import stream_answer
-from memory.answering.qa_reader import reader_prompt
+from memory.answering.qa_reader import reader_prompt, stream_answer
 from memory.llm.client import ModelClient
 from store.store import Store
 

@@ -21,16 +21,17 @@ from daemon.services.query import QueryService
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
-from memory.answering.working_memory.records.inquiries import FoundPassage
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.serialization import (
+from memory.answering.working_memory.inquiries import FoundPassage
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.trace import (
+    AnswerGrew,
+    DeepEvent,
+    DeepSettings,
     event_to_json,
     memory_from_json,
     memory_to_json,
     trace_to_json,
 )
-from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelError
 from store.sessions import Session

@@ -16,12 +16,19 @@ from daemon.services.documents.unread import joined
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
-from memory.answering.answer_stream import stream_answer
 from memory.answering.budget import Spending, fit_passages, halved
-from memory.answering.iterative.fallback_answer import answer_from_thoughts, end_note, passage_titles
-from memory.answering.iterative.loop import answer_prompt, iterate
-from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult, merge_hits
-from memory.answering.qa_reader import NO_ANSWER_WRITTEN
+from memory.answering.iterative import (
+    IterativeResult,
+    IterativeStep,
+    RetrievalResult,
+    answer_from_thoughts,
+    answer_prompt,
+    end_note,
+    iterate,
+    merge_hits,
+    passage_titles,
+)
+from memory.answering.qa_reader import NO_ANSWER_WRITTEN, stream_answer
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.types import Hit

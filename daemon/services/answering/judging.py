@@ -4,9 +4,9 @@ from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeRespon
 from daemon.contract.query import Tokens
 from daemon.errors import Invalid, UpstreamFailed
 from memory.answering import answer_judge
+from memory.llm.chat_completion import reply_tokens
 from memory.llm.client import ModelClient
 from memory.llm.errors import ModelError
-from memory.llm.token_estimates import reply_tokens
 
 
 class JudgeService:

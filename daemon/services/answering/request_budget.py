@@ -6,7 +6,7 @@ from daemon.contract.answering.ask import AskRequest
 from daemon.contract.choices import NO_RETRIEVAL
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
-from memory.answering.working_memory.records.trace import DEEP_CALLS_PER_STEP, DEEP_TOKENS, DeepSettings
+from memory.answering.working_memory.trace import DEEP_CALLS_PER_STEP, DEEP_TOKENS, DeepSettings
 
 DEEP_STEPS = DeepSettings().steps
 QUICK_CALLS_PER_STEP = 4

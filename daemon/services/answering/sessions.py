@@ -25,8 +25,8 @@ from daemon.contract.http.served import Need, served
 from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.serialization import BadWorkingMemory, memory_from_json, memory_to_json
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.trace import BadWorkingMemory, memory_from_json, memory_to_json
 from store.sessions import Session, SessionDamaged, Sessions
 from store.snapshot import Snapshot
 from store.store import Store

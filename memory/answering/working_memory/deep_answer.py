@@ -6,11 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory.answering import qa_reader
-from memory.answering.working_memory.candidates import rows_of
-from memory.answering.working_memory.records.inquiries import FoundPassage
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, StepRecord, Trace
-from memory.answering.working_memory.subquery_retrieval import QueryVector, best_passages, found_passages, passages_with
+from memory.answering.working_memory.inquiries import FoundPassage
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.subquery_retrieval import (
+    QueryVector,
+    best_passages,
+    found_passages,
+    passages_with,
+    rows_of,
+)
+from memory.answering.working_memory.trace import DeepSettings, DeepStopReason, StepRecord, Trace
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 

@@ -1,25 +1,18 @@
 """Parses the judge's answer: whether the memory suffices, and what is missing otherwise. Pure functions.
 
 `read_judgement` parses the answer of a quick step, which includes the subqueries. `read_concerns` parses the answer of the
-paper's method, in which a separate call writes the subquery of each concern (`read_subquery`, `with_subqueries`).
+paper's method, in which a separate call writes the subquery of each concern (`read_subquery`, `with_subqueries`). Refused parts
+of an answer have fixed reasons, for counting (`Refusals`).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.answering.working_memory.records.inquiries import Concern
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, Refusal
-from memory.answering.working_memory.rejected_updates import (
-    NAMED_TWICE,
-    OTHER_KIND,
-    TOO_MANY,
-    UNKNOWN_POINT,
-    WRONG_FORM,
-    Refusals,
-    without_last,
-)
+from memory.answering.working_memory.inquiries import Concern
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.trace import DeepSettings, Purpose, Refusal
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, objects_in, replace_surrogates, whole_number
 
@@ -27,6 +20,49 @@ MAX_CONCERN_CHARS = 500
 """Maximum number of characters of a concern, and of a subquery."""
 NO_SUBQUERY = "no subquery"
 NOT_LOCAL = "not about a point"
+
+MAX_LISTED_REFUSALS = 200
+"""Maximum number of refusals of one call that are listed individually; further ones are only counted."""
+UNKNOWN_POINT = "no such point"
+UNKNOWN_ENTITY_NUMBER = "no such entity"
+UNKNOWN_PASSAGE_NUMBER = "no such passage"
+WITHOUT_ENTITY = "no entity"
+WITHOUT_PASSAGE = "no passage"
+WITHOUT_DESCRIPTION = "no description"
+NOT_RETRIEVED = "not retrieved"
+WRONG_FORM = "wrong form"
+TOO_MANY = "too many"
+NAMED_TWICE = "twice"
+SINGLE_POINT = "alone"
+OTHER_KIND = "another kind"
+SWITCHED_OFF = "switched off"
+CUT_OFF = "cut off"
+
+
+class Refusals:
+    """Collects the refusals of one call's output: the first `MAX_LISTED_REFUSALS` individually, further ones as counts."""
+
+    def __init__(self, purpose: Purpose) -> None:
+        self._purpose: Purpose = purpose
+        self._listed: list[Refusal] = []
+        self._more: Counter[str] = Counter()
+
+    def add(self, why: str, what: object) -> None:
+        if len(self._listed) < MAX_LISTED_REFUSALS:
+            self._listed.append(Refusal(self._purpose, why, replace_surrogates(" ".join(str(what).split())[:200])))
+        else:
+            self._more[why] += 1
+
+    @property
+    def all(self) -> list[Refusal]:
+        return self._listed + [Refusal(self._purpose, why, f"{count} more") for why, count in self._more.items()]
+
+
+def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
+    """Returns the last list of a truncated answer without its last entry, which may be incomplete."""
+    if proposed:
+        refusals.add(CUT_OFF, proposed[-1])
+    return proposed[:-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.answering.working_memory.prompting.prompt_material import Material
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
-from memory.answering.working_memory.rejected_updates import (
+from memory.answering.working_memory.judgement import (
     NAMED_TWICE,
     NOT_RETRIEVED,
     SINGLE_POINT,
@@ -27,6 +24,9 @@ from memory.answering.working_memory.rejected_updates import (
     Refusals,
     without_last,
 )
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.prompts import Material
+from memory.answering.working_memory.trace import DeepSettings, PointChange, Refusal
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import objects_in, replace_surrogates, whole_number
 from memory.phrase_normalisation import normalise_phrase

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memory.answering.budget import BudgetReached
-from memory.answering.working_memory.deep_context import DeepContext
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.inquiries import Concern, Inquiry
 from memory.answering.working_memory.judgement import (
     Judgement,
     read_concerns,
@@ -18,15 +19,21 @@ from memory.answering.working_memory.judgement import (
     read_subquery,
     with_subqueries,
 )
+from memory.answering.working_memory.model_call import CallFailure, CallResult, DeepContext, call_model
 from memory.answering.working_memory.point_updates import Evolution, apply_evolution, apply_merges, lists
-from memory.answering.working_memory.prompting import prompts
-from memory.answering.working_memory.prompting.model_call import CallFailure, CallResult, call_model
-from memory.answering.working_memory.prompting.prompt_material import at_most, material_of, shortened
-from memory.answering.working_memory.records.events import EvidenceFound, MemoryJudged, PointsChanged, StepBegan
-from memory.answering.working_memory.records.inquiries import Concern, Inquiry
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, DeepStopReason, ModelCall, StepRecord
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.prompts import at_most, material_of, shortened
 from memory.answering.working_memory.subquery_retrieval import inquire
+from memory.answering.working_memory.trace import (
+    DeepSettings,
+    DeepStopReason,
+    EvidenceFound,
+    MemoryJudged,
+    ModelCall,
+    PointsChanged,
+    StepBegan,
+    StepRecord,
+)
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot

@@ -1,19 +1,27 @@
 """Retrieves for a subquery: entities among the candidates, then their triples and passages, all by cosine.
 
+**Candidates** are formulas 6 and 7 of HGMem as masks over the snapshot's phrases. Local investigation of a point with
+entities V(e): the union, over v in V(e), of v's neighbours in the graph (relation, mention and synonym edges) and in the
+memory (vertices that share a point with v). Global exploration: the graph's phrases without the memory's vertices. Sparse
+matrices and arrays do the work; loops cover only the memory's few entities.
+
+**Descriptions.** In HGMem's graph, a model wrote a description for every entity and relation during indexing. hippod's graph
+has phrases and triples; sentences about them in the passages nearest to the subquery are their descriptions.
+
 If the encoder knows no word of the subquery, retrieval is by words (`_inquire_by_words`).
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.answering.working_memory.candidates import Mask, global_candidates, local_candidates
-from memory.answering.working_memory.descriptions import Descriptions
-from memory.answering.working_memory.records.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.inquiries import Concern, FoundEntity, FoundPassage, FoundTriple, Inquiry
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.trace import DeepSettings
+from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.phrases import link_known_entities
 from memory.retrieval.linking.query_entities import known_names
 from memory.retrieval.linking.triples import link_triples
@@ -31,8 +39,59 @@ DESCRIBING_PASSAGES = 40
 """Number of nearest passages with a retrieved entity from which entities and triples are described."""
 MAX_FOUND_PHRASES = 400
 """Maximum number of phrases that are listed with a retrieved passage."""
-
 QueryVector = NDArray[np.float32]
+MAX_SENTENCE_CHARS = 240
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^\W\d_a-z])|(?<=[。！？])|\n+")
+
+Mask = NDArray[np.bool_]
+
+
+def rows_of(snapshot: Snapshot, phrases: Iterable[str]) -> NDArray[np.int64]:
+    """Returns the rows of those phrases that are in the snapshot, ascending."""
+    found = {row for phrase in phrases if (row := snapshot.phrase_row(phrase)) is not None}
+    return np.array(sorted(found), np.int64)
+
+
+def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoint) -> Mask:
+    """Returns formula 6: neighbours of the point's entities in graph and memory, shape (n_phrases,).
+
+    An entity of the point is a candidate only if it is a neighbour of another one. The cost depends on the number of the
+    entities' edges, not on the size of the graph.
+    """
+    mask = np.zeros(snapshot.n_phrases, np.bool_)
+    own = rows_of(snapshot, point.entities)
+    if len(own):
+        for edges in (snapshot.relation, snapshot.mention, snapshot.synonym):
+            rows, cols, weights = edges.entries(own)
+            mask[cols[(weights > MIN_WEIGHT) & (rows != cols)]] = True
+    mask[rows_of(snapshot, memory.neighbours(point.entities))] = True
+    return mask & snapshot.phrase_alive
+
+
+def global_candidates(snapshot: Snapshot, memory: WorkingMemory) -> Mask:
+    """Returns formula 7: the graph's phrases that are not vertices of the memory, shape (n_phrases,)."""
+    mask = snapshot.phrase_alive.copy()
+    mask[rows_of(snapshot, memory.vertices)] = False
+    return mask
+
+
+class Descriptions:
+    """Finds sentences in passages; earlier passages take precedence."""
+
+    def __init__(self, passages: Sequence[FoundPassage]) -> None:
+        self._sentences = [
+            (passage.id, sentence.strip(), f" {normalise_phrase(sentence)} ")
+            for passage in passages
+            for sentence in _SENTENCE_END.split(passage.text)
+            if sentence.strip()
+        ]
+
+    def of(self, *phrases: str) -> tuple[str, str]:
+        """Returns the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
+        for passage, sentence, words in self._sentences:
+            if all(f" {phrase} " in words for phrase in phrases):
+                return sentence[:MAX_SENTENCE_CHARS], passage
+        return "", ""
 
 
 def inquire(

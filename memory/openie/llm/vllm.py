@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory.llm.chat_completion import DEFAULT_MAX_TOKENS
 from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse
-from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES

@@ -120,9 +120,10 @@ class _QueryWords:
 
         A document's name may also be the whole lower-case text.
         """
+        if (at := self.text.find(phrase)) < 0:
+            return None
         if UNSPACED.search(phrase):
-            at = self.text.find(phrase)
-            return at if at >= 0 and len(phrase) > 1 else None
+            return at if len(phrase) > 1 else None
         at = self.text.find(f" {phrase} ")
         if at < 0:
             return None

@@ -1,4 +1,4 @@
-"""The registry of retrieval modes. Each mode has a file in this folder that ranks the passages.
+"""The registry of retrieval modes. Each mode is a function in a file of this folder that ranks the passages.
 
 The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/explanation/retrieval.md`
 derive from this registry or are tested against it. A mode's file (and numpy) is imported when the mode is first used, because
@@ -19,10 +19,9 @@ DEFAULT_MODE = "fused"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMode:
-    """A way to rank passages for a query, by the function `rank` of the file `module` in this folder."""
+    """A way to rank passages for a query, by a function of the file `module` that has the mode's name, with "_" for "-"."""
 
     name: str
-    module: str
     summary: str
     """One sentence for the user."""
     needs_encoder: bool = True
@@ -31,92 +30,47 @@ class RetrievalMode:
     """Whether passages are ranked by Personalized PageRank if the query can be linked to anything."""
     settings: tuple[str, ...] = ()
     """Names of the settings that the mode uses (`memory.retrieval.settings`)."""
+    module: str = "published"
 
     def rank(self, context: "QueryContext") -> "Ranking":
         """Scores every passage for the query. Supports every query, also on an empty memory."""
-        ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
+        module = import_module(f"{__name__}.{self.module}")
+        ranking: Ranking = getattr(module, self.name.replace("-", "_"))(context)
         return ranking
 
 
+_WALK = ("damping", "node_specificity", "synonym_edges", "exact")
+_FUSED = ("hop_share", "links", "document_passages", "temperature")
 _REGISTERED = (
     RetrievalMode(
         "fused",
-        "fused",
         "Walks from the nearest triples, names in the query, passages near it or named in it, and their next passages.",
-        settings=(
-            "top_triples",
-            "damping",
-            "entities",
-            "node_specificity",
-            "synonym_edges",
-            "passage_nodes",
-            "passage_share",
-            "name_share",
-            "hop_share",
-            "links",
-            "document_passages",
-            "temperature",
-            "exact",
-        ),
+        settings=(*_WALK, "top_triples", "entities", "passage_nodes", "passage_share", "name_share", *_FUSED),
+        module="fused",
     ),
     RetrievalMode(
         "hipporag2",
-        "hipporag2",
         "HippoRAG 2: walks from the heaviest phrases of the nearest triples and from every passage.",
-        settings=(
-            "top_triples",
-            "seed_phrases",
-            "passage_weight",
-            "damping",
-            "node_specificity",
-            "synonym_edges",
-            "passage_nodes",
-            "exact",
-        ),
+        settings=(*_WALK, "top_triples", "seed_phrases", "passage_weight", "passage_nodes"),
     ),
     RetrievalMode(
         "query-to-node",
-        "query_to_node",
         "Walks from the phrases nearest to the query and from every passage.",
-        settings=(
-            "seed_phrases",
-            "passage_weight",
-            "damping",
-            "node_specificity",
-            "synonym_edges",
-            "passage_nodes",
-            "exact",
-        ),
+        settings=(*_WALK, "seed_phrases", "passage_weight", "passage_nodes"),
     ),
     RetrievalMode(
         "ner-to-node",
-        "ner_to_node",
         "Walks from the phrase nearest to each name in the query and from every passage.",
-        settings=(
-            "passage_weight",
-            "damping",
-            "entities",
-            "node_specificity",
-            "synonym_edges",
-            "passage_nodes",
-            "exact",
-        ),
+        settings=(*_WALK, "passage_weight", "entities", "passage_nodes"),
     ),
     RetrievalMode(
-        "hipporag",
         "hipporag",
         "HippoRAG 1: walks over phrases alone, from the phrase nearest to each name in the query.",
-        settings=("damping", "walk", "entities", "node_specificity", "synonym_edges", "exact"),
+        settings=(*_WALK, "walk", "entities"),
     ),
+    RetrievalMode("dense", "Ranks passages by their cosine with the query.", walks_graph=False, settings=("exact",)),
     RetrievalMode(
-        "dense", "dense", "Ranks passages by their cosine with the query.", walks_graph=False, settings=("exact",)
-    ),
-    RetrievalMode(
-        "bm25",
-        "bm25",
-        "Ranks the passages that share a word with the query, by BM25.",
-        needs_encoder=False,
-        walks_graph=False,
+        "bm25", "Ranks the passages that share a word with the query, by BM25.", needs_encoder=False, walks_graph=False
     ),
 )
 MODES: Mapping[str, RetrievalMode] = {mode.name: mode for mode in _REGISTERED}

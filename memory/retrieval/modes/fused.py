@@ -5,8 +5,8 @@ passages they have an eighth of the reset probability. This mode converts simila
 softmax, for passages and for triples; passages and phrases each have a fixed share of the reset. The embedding of a whole
 question represents mainly one of its subjects, and hardly its rare words. The walk therefore also starts at phrases that the
 query names, at passages that it names by their titles or shares rare words with, and at the passages that these lead to.
-Of many copies of one text, one takes part (`memory.retrieval.distinct_candidates`). After the walk, passages that name very
-many things lose score (`memory.retrieval.score_correction`), and links lead on to other documents.
+Of many copies of one text, one takes part (`memory.retrieval.near_duplicates`). After the walk, passages that name very
+many things lose score (`memory.retrieval.pagerank.walk`), and links lead on to other documents.
 `docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
 """
 
@@ -16,16 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.distinct_candidates import leave_out_duplicates
-from memory.retrieval.document_limit import fewer_passages
-from memory.retrieval.followed_links import follow_links
+from memory.retrieval.followed_links import fewer_passages, follow_links
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.next_hop import next_passages
+from memory.retrieval.near_duplicates import leave_out_duplicates
 from memory.retrieval.pagerank.scoring import rank_by_pagerank, walked_graph
-from memory.retrieval.passage_starts import heaviest_starts, passage_starts
+from memory.retrieval.passage_starts import heaviest_starts, next_passages, passage_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
@@ -36,7 +34,7 @@ OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, occurre
 """A context edge has the weight of the passage's statements and mention edges with the phrase, as in HippoRAG 1."""
 
 
-def rank(context: QueryContext) -> Ranking:
+def fused(context: QueryContext) -> Ranking:
     snapshot, settings = context.snapshot, context.settings
     if not snapshot.living_passages:
         return dense_ranking(context)
@@ -57,12 +55,14 @@ def rank(context: QueryContext) -> Ranking:
         seeds = _merge_seeds(_triple_seeds(context, kept), named, name_share)
         return rank_by_pagerank(context, seeds, None, triples=triples)
     starts = passage_starts(context, titles)
-    linked = _triple_seeds(context, kept, None if context.recognition else heaviest_starts(context, starts))
+    heaviest = heaviest_starts(context, starts)
+    stated = snapshot.incidence.entries(np.array(list(heaviest), np.int64))[:2]
+    linked = _triple_seeds(context, kept, None if context.recognition else set(stated[1].tolist()))
     seeds = _merge_seeds(linked, named, name_share)
     with context.stage("graph"):
         graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
-        hop = next_passages(context, starts, graph, compared, scale)
+        hop = next_passages(context, heaviest, stated, graph, compared, scale)
     # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
     known = min(sum(seed.weight for seed in seeds), 1.0) * context.known_share
     share = 1.0 - (1.0 - settings.passage_share) * known
@@ -97,22 +97,21 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
 
 
 def _triple_seeds(
-    context: QueryContext, triples: Sequence[LinkedTriple], starts: Collection[int] | None = None
+    context: QueryContext, triples: Sequence[LinkedTriple], stated: Collection[int] | None = None
 ) -> list[Seed]:
     """Returns the phrases of the triples as seeds, with weights that sum to at most 1.
 
-    A triple's two phrases share its softmax weight by node specificity. A triple that none of the passages `starts` states has
-    no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most of the triples nearest to a
-    question are about something else. Without `starts`, all triples have seeds.
+    A triple's two phrases share its softmax weight by node specificity. A triple that is not among `stated`, the rows of the
+    heaviest starts' triples, has no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most
+    of the triples nearest to a question are about something else. Without `stated`, all triples have seeds.
     """
     snapshot = context.snapshot
     if not triples:
         return []
     weights = softmax(np.array([triple.score for triple in triples]), context.temperature)
-    stating = snapshot.passages_of(np.array([triple.row for triple in triples]))
     seeds = []
     for triple, weight in zip(triples, weights, strict=True):
-        if starts is None or any(passage in starts for passage in stating[triple.row]):
+        if stated is None or triple.row in stated:
             ends = {int(end): specificity(context, int(end)) for end in snapshot.triple_ends[triple.row]}
             total = sum(ends.values())
             seeds += [Seed(row, snapshot.phrase(row), float(weight) * each / total) for row, each in ends.items()]

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.pagerank.chebyshev import unscaled_sum
-from memory.retrieval.pagerank.walk import Walk, compute_pagerank, passage_scores
+from memory.retrieval.pagerank.walk import HUB_DEGREE, ScoreCorrection, Walk, compute_pagerank, passage_scores
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
-from memory.retrieval.score_correction import HUB_DEGREE, ScoreCorrection
 from memory.retrieval.score_scaling import MinMax
 from memory.types import LinkedTriple, Seed
 from store.index.graph.adjacency import Adjacency
@@ -53,7 +52,7 @@ def rank_by_pagerank(
     """Ranks passages by PageRank from `seeds` and from `passage_reset`, the reset weights of passages.
 
     With `leaders`, hubs lose score, and each near-duplicate left out of `context` gets its score from its leader
-    (`memory.retrieval.score_correction`); passages must be nodes of the graph.
+    (`memory.retrieval.pagerank.walk`); passages must be nodes of the graph.
 
     Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
     each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the

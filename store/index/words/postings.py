@@ -7,6 +7,7 @@ and mean length include living passages only. A ranking therefore equals that of
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from store.index.words.bm25 import (
     most_of,
 )
 from store.text.terms import language_of, passage_terms, query_terms
+
+KEPT_PLACES = 8_192
+"""Number of terms whose places in the saved postings are cached. A query looks up each word's terms in all languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ class Postings:
         self._storage = storage
         self._saved: PostingsArrays | None = None
         self._places = TextRows([], storage)
+        self._place: Callable[[str], int | None] = self._places.get
         self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
         so they change no score."""
@@ -93,6 +98,7 @@ class Postings:
     def _fill(self, saved: PostingsArrays) -> None:
         self._saved, self._places = saved, TextRows(saved.terms, self._storage)
         self._places.load(saved.places)
+        self._place = lru_cache(KEPT_PLACES)(self._places.get)
         self._languages = set(saved.languages)
         self._lengths.extend(saved.lengths)
 
@@ -306,7 +312,7 @@ class Postings:
     def _parts(self, term: str) -> list[Entries]:
         """Returns the entries of a term: the saved part, then the later part. Empty parts are left out."""
         parts: list[Entries] = []
-        place = self._places.get(term)
+        place = self._place(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
             parts.append((self._saved.rows[part], self._saved.counts[part]))

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory.answering.iterative.steps import IterativeStep, RetrievalResult, retrieved_step
-from memory.answering.iterative.thoughts import read_thought
+from memory.answering.iterative import IterativeStep, RetrievalResult, read_thought, retrieved_step
 from memory.llm.json_answers import parse
 
 

@@ -10,18 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.answering.budget import Budget, Spending
-from memory.answering.iterative.fallback_answer import answer_from_thoughts
-from memory.answering.iterative.loop import iterate, next_query
-from memory.answering.iterative.steps import (
+from memory.answering.iterative import (
     IterativeResult,
     IterativeStep,
     RetrievalResult,
     Thought,
+    answer_from_thoughts,
+    iterate,
     merge_hits,
+    next_query,
+    read_thought,
     retrieved_step,
     scale_scores,
+    thought_prompt,
 )
-from memory.answering.iterative.thoughts import read_thought, thought_prompt
 from memory.llm.client import Reply
 from memory.llm.errors import BadAnswer, ModelDown
 from memory.types import Hit

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.encoder.text_windows import text_windows
+from memory.encoder.text_preparation import text_windows
 
 
 def spans(text: str) -> list[tuple[int, int]]:

@@ -146,7 +146,7 @@ def test_the_path_from_the_question_goes_over_the_triple_to_the_passage(lab: Sto
 
 
 def test_a_relation_on_the_path_names_its_triples_and_who_states_them(lab: Store) -> None:
-    from memory.explain.provenance import phrase_edge
+    from memory.explain.explain import phrase_edge
 
     snapshot = lab.snapshot()
     heron, dorn = snapshot.phrase_row("heron gauge"), snapshot.phrase_row("casimir dorn")

@@ -9,12 +9,13 @@ import memory.explain.strongest_path
 from memory.encoder import make_encoder
 from memory.explain.explain import explain, passage_target
 from memory.explain.neighbourhood import (
+    EDGE_KINDS,
+    EDGES_PER_NODE,
     MIN_PATH_SHARE,
     Neighbourhood,
     node_neighbourhood,
     query_neighbourhood,
 )
-from memory.explain.neighbourhood_edges import EDGE_KINDS, EDGES_PER_NODE
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext

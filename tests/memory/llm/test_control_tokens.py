@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.llm.control_tokens import CONTROL_TOKENS, neutralise_control_tokens
-from memory.llm.messages import user_message
+from memory.llm.messages import CONTROL_TOKENS, neutralise_control_tokens, user_message
 from memory.phrase_normalisation import normalise_phrase
 
 ALL = sorted({token for family in CONTROL_TOKENS.values() for token in (*family.tokens, *family.own_case)})

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memory.llm.client import Reply
-from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter, recognition_prompt
+from memory.retrieval.linking.query_model_calls import ModelFilter, QueryFilter, recognition_prompt
 from store.types import Triple
 
 TRIPLES = (("corl tower", "sold to", "brandel family"),)

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from memory.llm.chat_completion import DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import BadAnswer, ModelDown, ModelRefused
 from memory.llm.limiter import Limiter
-from memory.llm.max_tokens import DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS
 from memory.llm.response_format import is_too_long
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, entity_messages

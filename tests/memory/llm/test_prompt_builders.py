@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 
 import memory
-from memory.answering import answer_judge, qa_reader
+from memory.answering import answer_judge, iterative, qa_reader
 from memory.answering.answer_form import AnswerForm
-from memory.answering.iterative import loop, thoughts
-from memory.answering.iterative.steps import Thought
+from memory.answering.iterative import Thought
+from memory.answering.working_memory import prompts
 from memory.answering.working_memory import step as deep_step
-from memory.answering.working_memory.prompting import prompts
-from memory.answering.working_memory.prompting.prompt_material import Material
-from memory.answering.working_memory.records.inquiries import Concern, FoundPassage
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.inquiries import Concern, FoundPassage
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.prompts import Material
+from memory.answering.working_memory.trace import DeepSettings
 from memory.llm.client import ChatMessage
 from memory.openie.llm import prompts as openie_prompts
-from memory.retrieval.linking import model_entities, recognition_memory
+from memory.retrieval.linking import query_model_calls
 from memory.types import Hit
 from store.types import PassageText
 from tests.memory.llm.test_control_tokens import ALL, tokens_in
@@ -35,11 +34,11 @@ SETTINGS = DeepSettings()
 BUILT: dict[str, Callable[[], Sequence[ChatMessage]]] = {
     "entity_messages": lambda: openie_prompts.entity_messages(TEXT),
     "triple_messages": lambda: openie_prompts.triple_messages(TEXT, (EVIL,)),
-    "recognition_prompt": lambda: recognition_memory.recognition_prompt(EVIL, [(EVIL, EVIL, EVIL)]),
-    "query_entities_prompt": lambda: model_entities.query_entities_prompt(EVIL),
+    "recognition_prompt": lambda: query_model_calls.recognition_prompt(EVIL, [(EVIL, EVIL, EVIL)]),
+    "query_entities_prompt": lambda: query_model_calls.query_entities_prompt(EVIL),
     "reader_prompt": lambda: qa_reader.reader_prompt(EVIL, [(EVIL, EVIL)], AnswerForm(verify=True)),
-    "answer_prompt": lambda: loop.answer_prompt(EVIL, [HIT]),
-    "thought_prompt": lambda: thoughts.thought_prompt(EVIL, [HIT], [Thought(EVIL, False)]),
+    "answer_prompt": lambda: iterative.answer_prompt(EVIL, [HIT]),
+    "thought_prompt": lambda: iterative.thought_prompt(EVIL, [HIT], [Thought(EVIL, False)]),
     "score_prompt": lambda: answer_judge.score_prompt(EVIL, EVIL, [EVIL], "diversity"),
     "better_prompt": lambda: answer_judge.better_prompt(EVIL, EVIL, EVIL, [EVIL], "diversity"),
     "correct_prompt": lambda: answer_judge.correct_prompt(EVIL, EVIL, [EVIL]),

@@ -7,17 +7,21 @@ import pytest
 
 from memory.answering.answer_form import AnswerForm, answer_task
 from memory.answering.answer_judge import better_prompt, correct_prompt, score_prompt
-from memory.answering.iterative.thoughts import thought_prompt
-from memory.answering.working_memory.prompting import prompts
-from memory.answering.working_memory.prompting.prompt_material import Material
-from memory.answering.working_memory.records.inquiries import Concern
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.iterative import thought_prompt
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.inquiries import Concern
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.prompts import Material
+from memory.answering.working_memory.trace import DeepSettings
 from memory.llm.prompt_texts import MAX_PROMPT_BYTES, PROMPTS, BadPromptFile, read_prompt_files, replace_prompts
 from memory.openie.llm.extractor import extractor_name
 from memory.openie.llm.prompts import entity_messages, triple_messages
-from memory.retrieval.linking.model_entities import query_entities_prompt
-from memory.retrieval.linking.recognition_memory import MAX_KEPT_TRIPLES, kept_indices, recognition_prompt
+from memory.retrieval.linking.query_model_calls import (
+    MAX_KEPT_TRIPLES,
+    kept_indices,
+    query_entities_prompt,
+    recognition_prompt,
+)
 from store.types import PassageText
 
 ROOT = Path(__file__).parents[3]

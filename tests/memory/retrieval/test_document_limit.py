@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.document_limit import LIMITED_PLACES, limit_documents
+from memory.retrieval.followed_links import LIMITED_PLACES, limit_documents
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(1, 4))

@@ -6,7 +6,6 @@ import pytest
 
 import memory.retrieval.linking.compared_rows
 import memory.retrieval.pagerank.walk
-import memory.retrieval.row_scores
 import store.index.vectors.matrix
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
@@ -23,7 +22,7 @@ QUERIES = ("Who built the amber gauge of the river?", "river", "Casimir Dorn and
 def large(monkeypatch):
     monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MIN_NODES", 0)
     monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MAX_WORK", 1e9)
-    monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 0)
     monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
     monkeypatch.setattr(store.index.vectors.matrix, "GROUPED_MIN_ROWS", 0)
 

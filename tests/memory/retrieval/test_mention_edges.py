@@ -13,9 +13,8 @@ from daemon.services.documents.show import show
 from memory.answering.working_memory.subquery_retrieval import _nearest_triples
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
-from memory.explain.neighbourhood import node_neighbourhood, query_neighbourhood
-from memory.explain.neighbourhood_edges import EDGE_KINDS
-from memory.explain.provenance import context_edge, phrase_edge
+from memory.explain.explain import context_edge, phrase_edge
+from memory.explain.neighbourhood import EDGE_KINDS, node_neighbourhood, query_neighbourhood
 from memory.phrase_normalisation import normalise_triple
 from memory.retrieval.linking.triples import mention_scores
 from memory.retrieval.modes import MODES

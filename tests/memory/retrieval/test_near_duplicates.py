@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.retrieval.distinct_candidates import MIN_GROUP_PASSAGES
 from memory.retrieval.modes import MODES
 from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
-from memory.retrieval.near_duplicates import near_duplicates
+from memory.retrieval.near_duplicates import MIN_GROUP_PASSAGES, near_duplicates
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings

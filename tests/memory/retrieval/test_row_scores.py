@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import memory.retrieval.row_scores
-from memory.retrieval.row_scores import row_scores
+import memory.retrieval.linking.compared_rows
+from memory.retrieval.linking.compared_rows import row_scores
 from memory.retrieval.top_k import top_k_by_cosine
 from store.index.vectors.matrix import Vectors
 from tests.store.oracle import rounded_vectors
@@ -15,7 +15,7 @@ SHAPES = ("anywhere", "one component", "zero", "equal", "cone")
 
 @pytest.fixture(autouse=True)
 def coded(monkeypatch):
-    monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 0)
 
 
 def made(shape: str, count: int = 500):
@@ -64,6 +64,6 @@ def test_a_rows_score_does_not_depend_on_where_it_stands_or_when_it_came() -> No
 
 
 def test_small_memories_are_compared_exactly(monkeypatch) -> None:
-    monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 501)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 501)
     view, query = filled(made("anywhere")).view(), made("cone")[0]
     assert row_scores(view, query, 500).values.tolist() == view.scores(query).tolist()

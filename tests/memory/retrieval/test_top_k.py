@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.top_k import BLOCK, candidates, kth_best
+from memory.retrieval.top_k import BLOCK, best_first, candidates, kth_best
 
 
 @given(
@@ -27,3 +27,18 @@ def test_candidates_are_the_living_rows_that_may_be_among_the_best(seed: int, sh
     living = np.sort(scores[alive])
     least = living[-k] - 2e-3 if k < len(living) else -np.inf
     assert set(rows.tolist()) == set(np.flatnonzero(alive & (scores >= np.float32(least))).tolist())
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 40), st.integers(0, 2**32))
+def test_the_best_first_are_those_of_sorting_by_score_and_name(values: list[int], k: int, seed: int) -> None:
+    scores, rows = np.array(values, np.float64), np.random.default_rng(seed).permutation(len(values)) + 100
+    read: list[int] = []
+
+    def name(row: int) -> str:
+        read.append(row)
+        return f"{row * 7919 % 13:02d}"
+
+    places = best_first(scores, rows, k, name)
+    named = set(read)
+    assert places == sorted(range(len(values)), key=lambda at: (-values[at], name(int(rows[at]))))[:k]
+    assert all(values.count(values[list(rows).index(row)]) > 1 for row in named), "only ties need a name"

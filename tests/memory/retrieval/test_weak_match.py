@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from memory.encoder.packaged_model import PACKAGED_MODELS
-from memory.retrieval.weak_match import is_weak
+from memory.retrieval.retrieve import is_weak
 
 DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "retrieval.md"
 

@@ -11,8 +11,8 @@ import pytest
 from daemon.contract.scope import ClientScope
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.scopes import ScopeService
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.serialization import memory_from_json, memory_to_json
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.trace import memory_from_json, memory_to_json
 from store.sessions import SessionDamaged, Sessions
 from tests.daemon.services.answering.conftest import Asking, documents
 from tests.e2e.real_hippod import until

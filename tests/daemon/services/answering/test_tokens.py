@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.llm.token_estimates import CHARS_PER_TOKEN
+from memory.llm.chat_completion import CHARS_PER_TOKEN
 from tests.daemon.services.answering.conftest import Asking, Thoughts
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Raw, Status, Text, obedient

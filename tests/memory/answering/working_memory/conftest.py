@@ -11,7 +11,7 @@ import pytest
 from memory.answering.budget import Budget
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.trace import DeepSettings
 from memory.batch_encoding import with_vectors
 from memory.llm.client import ModelClient, ModelSettings
 from store.store import Store

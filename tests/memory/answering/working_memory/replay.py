@@ -6,13 +6,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from memory.answering.working_memory import prompts
+from memory.answering.working_memory.inquiries import Concern, Inquiry
 from memory.answering.working_memory.judgement import read_subquery
 from memory.answering.working_memory.point_updates import apply_evolution, apply_merges
-from memory.answering.working_memory.prompting import prompts
-from memory.answering.working_memory.prompting.prompt_material import material_of
-from memory.answering.working_memory.records.inquiries import Concern, Inquiry
-from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord, Trace
+from memory.answering.working_memory.points import WorkingMemory
+from memory.answering.working_memory.prompts import material_of
 from memory.answering.working_memory.step import (
     evolve_messages,
     judge_messages,
@@ -24,6 +23,7 @@ from memory.answering.working_memory.step import (
     with_merging,
     with_worded_concerns,
 )
+from memory.answering.working_memory.trace import DeepSettings, ModelCall, StepRecord, Trace
 from memory.llm.json_answers import parse
 
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.answering.working_memory.candidates import global_candidates, local_candidates
-from memory.answering.working_memory.records.inquiries import Concern
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings
-from memory.answering.working_memory.subquery_retrieval import best_rows, inquire
+from memory.answering.working_memory.inquiries import Concern
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.subquery_retrieval import best_rows, global_candidates, inquire, local_candidates
+from memory.answering.working_memory.trace import DeepSettings
 from memory.types import Encoder, Matrix
 from store.snapshot import Snapshot
 from tests.store import oracle

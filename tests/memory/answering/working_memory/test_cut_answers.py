@@ -8,9 +8,8 @@ import pytest
 from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
-from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
-from memory.llm.token_estimates import prompt_tokens
+from memory.answering.working_memory.trace import DeepSettings, ModelCall
+from memory.llm.chat_completion import DEFAULT_MAX_TOKENS, prompt_tokens
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.replay import every_call, replay_step
 from tests.memory.answering.working_memory.scripted_model import playing

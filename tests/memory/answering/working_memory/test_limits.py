@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from memory.answering.budget import Budget
-from memory.answering.working_memory.candidates import rows_of
 from memory.answering.working_memory.deep import ask_deep
-from memory.answering.working_memory.records.events import DeepEvent
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.serialization import (
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.subquery_retrieval import rows_of
+from memory.answering.working_memory.trace import (
+    DeepEvent,
+    DeepSettings,
     event_to_json,
     memory_from_json,
     memory_to_json,
     trace_to_json,
 )
-from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.errors import ModelError
 from store.store import Store
 from store.types import passage_id

@@ -10,10 +10,10 @@ import memory.llm.retry
 from memory.answering.budget import Budget
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.trace import DeepSettings
 from memory.encoder.errors import EncoderServerDown
+from memory.llm.chat_completion import REDUCED_MAX_TOKENS
 from memory.llm.errors import ModelDown, ModelError
-from memory.llm.max_tokens import REDUCED_MAX_TOKENS
 from memory.types import Encoder
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import QUICK, client_of

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from memory.answering.working_memory.deep_answer import DeepAnswer
+from memory.answering.working_memory.inquiries import Concern
 from memory.answering.working_memory.judgement import read_concerns, read_subquery, with_subqueries
-from memory.answering.working_memory.records.inquiries import Concern
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.serialization import trace_to_json
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.trace import DeepSettings, trace_to_json
 from memory.llm.errors import BadAnswer
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import keep

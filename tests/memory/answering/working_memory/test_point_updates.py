@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.answering.working_memory.inquiries import FoundPassage
 from memory.answering.working_memory.judgement import read_judgement
 from memory.answering.working_memory.point_updates import MAX_POINTS, apply_evolution, apply_merges
-from memory.answering.working_memory.prompting.prompt_material import Material
-from memory.answering.working_memory.records.inquiries import FoundPassage
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.prompts import Material
+from memory.answering.working_memory.trace import DeepSettings
 from memory.llm.errors import BadAnswer
 
 GRAPH = [f"phrase {n}" for n in range(12)]

@@ -1,10 +1,9 @@
 """The toy example, step by step: the trace says what was looked for, what was found, and what the memory was after it."""
 
 from memory.answering.working_memory.deep_answer import DeepAnswer
-from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
-from memory.answering.working_memory.records.inquiries import Concern
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, PointChange, Refusal
+from memory.answering.working_memory.inquiries import Concern
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.trace import AnswerGrew, DeepEvent, DeepSettings, PointChange, Refusal
 from store.store import Store
 from store.types import passage_id
 from tests.memory.answering.working_memory.prompt_reader import Prompt

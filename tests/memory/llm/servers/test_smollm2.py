@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from memory.llm.client import ModelClient, ModelSettings
-from memory.llm.control_tokens import neutralise_control_tokens
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
-from memory.llm.messages import user_message
+from memory.llm.messages import neutralise_control_tokens, user_message
 from memory.llm.response_format import BY_JSON_OBJECT, BY_SCHEMA, BY_WORDS_ALONE
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA
@@ -31,7 +30,7 @@ from tests.memory.llm.servers.throttled_proxy import throttled
 pytestmark = [pytest.mark.model_server, pytest.mark.timeout(3600), needs_llama_cpp, needs_smollm2]
 DRIVE = Path(__file__).parents[4] / "examples" / "drive"
 PLACEHOLDERS = {"<filename>", "<repo_name>", "<reponame>"}
-"""Control tokens that manuals use as ordinary words (memory/llm/control_tokens.py)."""
+"""Control tokens that manuals use as ordinary words (memory/llm/messages.py)."""
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 from memory.llm.client import Reply
 from memory.llm.errors import BadAnswer, ModelDown
-from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities, query_entities_prompt, read_names
 from memory.retrieval.linking.query_entities import MAX_NAMES
+from memory.retrieval.linking.query_model_calls import ModelEntities, QueryEntities, query_entities_prompt, read_names
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.store import Store

@@ -1,27 +1,29 @@
-"""Data classes of a whole deep question: its settings, every step, every model call.
+"""Data classes of a whole deep question: its settings, every step, every model call, and events while it is answered.
 
 They are immutable and contain texts and passage ids, never rows of a snapshot, so a trace stays valid after its commit.
-`memory.answering.working_memory.records.serialization` converts them to JSON and back.
+`trace_to_json` and the functions after it convert traces, events and working memories to JSON, and working memories back. JSON
+of another version is refused with an error message; unknown keys, which a later hippod may add, are ignored. An event's `kind`
+is its name in JSON.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
 
 from memory.answering.budget import Budget
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
-from memory.answering.working_memory.records.inquiries import Concern, FoundPassage, Inquiry, InvestigationKind
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.inquiries import Concern, FoundPassage, Inquiry, InvestigationKind
+from memory.answering.working_memory.points import MemoryPoint, WorkingMemory
 from memory.llm.client import ChatMessage
 
 TRACE_VERSION = 2
 """Version of the JSON of traces. In version 1, steps were counted from 1, and each judgement included its subqueries."""
 MEMORY_VERSION = 1
 """Version of the JSON of working memories."""
-
 DEEP_CALLS_PER_STEP = 7
 """Requests allowed per step: the judge, three subqueries, update and insertion, merging, and one repetition."""
 DEEP_TOKENS = 200_000
-
 Purpose = Literal["judge", "subquery", "evolve", "merge", "answer"]
 DeepStopReason = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
 """Reason for the end of the steps: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
@@ -162,3 +164,109 @@ class Trace:
     def memory(self) -> WorkingMemory:
         """The memory after the last step."""
         return self.steps[-1].after if self.steps else self.earlier
+
+
+@dataclass(frozen=True, slots=True)
+class StepBegan:
+    """A step begins with this number of points."""
+
+    step: int
+    points: int
+    kind: Literal["began"] = "began"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryJudged:
+    """Whether the memory suffices, and the concerns if it does not."""
+
+    step: int
+    enough: bool
+    concerns: tuple[Concern, ...]
+    kind: Literal["judged"] = "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound:
+    """The results for one concern."""
+
+    step: int
+    inquiry: Inquiry
+    kind: Literal["found"] = "found"
+
+
+@dataclass(frozen=True, slots=True)
+class PointsChanged:
+    """Changed points: one event after updating and inserting, one after merging."""
+
+    step: int
+    changes: tuple[PointChange, ...]
+    refused: tuple[Refusal, ...]
+    kind: Literal["changed"] = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBegan:
+    """The steps have ended; the answer is being written."""
+
+    stopped: DeepStopReason
+    points: int
+    note: str | None
+    kind: Literal["answering"] = "answering"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGrew:
+    """The text of the answer so far, which replaces that of the previous event."""
+
+    text: str
+    kind: Literal["writing"] = "writing"
+
+
+DeepEvent = StepBegan | MemoryJudged | EvidenceFound | PointsChanged | AnswerBegan | AnswerGrew
+"""Events of a deep question, in their order in each step."""
+
+
+_TRACE = TypeAdapter(Trace)
+_MEMORY = TypeAdapter(WorkingMemory)
+_EVENT: TypeAdapter[DeepEvent] = TypeAdapter(DeepEvent)
+
+
+class BadWorkingMemory(ValueError):
+    """The JSON is not a working memory of a supported version.
+
+    The message is one line with the position of the error.
+    """
+
+
+def trace_to_json(trace: Trace) -> dict[str, Any]:
+    """Returns the trace as a JSON object with its `version`."""
+    value: dict[str, Any] = _TRACE.dump_python(trace, mode="json")
+    return value
+
+
+def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
+    """Returns the working memory as a JSON object with a `version`, as sessions store it."""
+    value: dict[str, Any] = _MEMORY.dump_python(memory, mode="json")
+    return {"version": MEMORY_VERSION, **value}
+
+
+def memory_from_json(value: object) -> WorkingMemory:
+    """Returns the working memory of a JSON object. Raises BadWorkingMemory."""
+    if not isinstance(value, dict) or "version" not in value:
+        raise BadWorkingMemory("this is no JSON of a working memory: it has no version")
+    if value["version"] != MEMORY_VERSION:
+        raise BadWorkingMemory(
+            f"this is a working memory of version {value['version']!r}; this hippod reads version {MEMORY_VERSION}"
+        )
+    try:
+        return _MEMORY.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise BadWorkingMemory(f"this is no working memory: at {where}: {first['msg']}") from None
+
+
+def event_to_json(event: DeepEvent) -> dict[str, Any]:
+    """Returns an event as a JSON object with its `kind`."""
+    value: dict[str, Any] = _EVENT.dump_python(event, mode="json")
+    return value

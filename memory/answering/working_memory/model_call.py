@@ -1,25 +1,50 @@
-"""Makes one model call within the budget, and returns its value, its record, or the reason for its failure."""
+"""The context of a deep question, and its model calls.
+
+A call is made within the budget and returns its value, its record, or the reason for its failure.
+"""
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
+from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
 from memory.answering.budget import BudgetReached, Spending
-from memory.answering.working_memory.records.trace import DeepStopReason, ModelCall, Purpose
+from memory.answering.working_memory.trace import DeepEvent, DeepSettings, DeepStopReason, ModelCall, Purpose
+from memory.llm.chat_completion import prompt_tokens, reply_tokens
 from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
 from memory.llm.response_format import JsonSchema
-from memory.llm.token_estimates import prompt_tokens, reply_tokens
+from memory.types import Encoder
+from store.snapshot import Snapshot
 
 DEEP_CALL_RETRIES = 1
 """Number of repetitions after a failure or an unusable answer in a deep question."""
 STEP_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048}
 """Completion tokens of a step's calls, by purpose. Those of the answer depend on its form."""
-
 T = TypeVar("T")
+
+RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a function that occupies the processor for some milliseconds outside the event loop, such as `asyncio.to_thread`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepContext:
+    """One deep question on one snapshot. `on_event` is called on the event loop and returns immediately."""
+
+    question: str
+    snapshot: Snapshot
+    encoder: Encoder
+    client: ModelClient
+    settings: DeepSettings
+    spending: Spending
+    on_event: Callable[[DeepEvent], None]
+    in_thread: RunInThread
+    form: AnswerForm = DEFAULT_FORM
+    shown_passages: list[int] = field(default_factory=list)
+    """Numbers of passages that the model was shown after it had refused more; later steps start with the smallest."""
 
 
 @dataclass(frozen=True, slots=True)

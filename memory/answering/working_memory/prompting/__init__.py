@@ -1,1 +1,0 @@
-"""The prompts of each step, their material, and the model call."""
