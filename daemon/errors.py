@@ -7,7 +7,7 @@ A status of 500 and above means an error of hippod or of a server that it needs 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from daemon.contract.http.problem import FieldError, Problem
+from daemon.contract.base import FieldError, Problem
 from daemon.contract.http.problem_type import ProblemType
 
 STORE_LOST = (

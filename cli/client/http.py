@@ -21,8 +21,10 @@ from cli.client.connection import (
 from cli.errors import CommandError, Exit
 from cli.request_json import request_json
 from daemon.contract.http.client import (
+    CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
     Retries,
+    answer_timeout_s,
     is_problem,
     parse_json,
     problem_sentence,
@@ -30,7 +32,6 @@ from daemon.contract.http.client import (
 )
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import JSON, PROBLEM_JSON
-from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 _CODES = {
     ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,

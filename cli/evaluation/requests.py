@@ -10,8 +10,8 @@ from cli.evaluation.answer_journal import AnswerJournal
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.rows import Row
 from daemon.contract.answering.ask import AskResponse
-from daemon.contract.answering.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
+from daemon.contract.evaluation import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import QUERY_CHARS_MAX
 from daemon.contract.query import QueryResponse, RankedPassage

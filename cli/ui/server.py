@@ -18,10 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from cli.client.address import Address
-from daemon.contract.http.client import parse_json
+from daemon.contract.http.client import CONNECT_TIMEOUT_S, answer_timeout_s, parse_json
 from daemon.contract.http.routes import Route
 from daemon.contract.http.same_origin import cookie_value, same_origin
-from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"

@@ -24,7 +24,7 @@ from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import BodyReservation
 from daemon.api.validation import read_model, read_query_string
 from daemon.contract.base import Request as RequestModel
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import Need
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])
 

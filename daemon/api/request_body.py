@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from daemon.api.middleware.concurrency import FairShares
+from daemon.api.middleware.request_limits import FairShares
 from daemon.api.settings import MIB, ApiLimits
 from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from daemon.api.request_body import BodyReservation, body_media_type, read_body
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import FieldError
+from daemon.contract.base import FieldError
 from daemon.contract.http.routes import JSON
 from daemon.contract.limits import SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK

@@ -1,6 +1,8 @@
-"""The paths and media types of the HTTP API."""
+"""The paths and media types of the HTTP API, and the declaration of a service's method as a route."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 JSON = "application/json"
@@ -9,6 +11,7 @@ PROBLEM_JSON = "application/problem+json"
 EVENT_STREAM = "text/event-stream"
 GRAPHML = "application/graphml+xml"
 GZIP = "application/gzip"
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Route(StrEnum):
@@ -42,8 +45,31 @@ class Route(StrEnum):
 
 
 def document_path(key: str) -> str:
-    """Returns the path that shows `key`: a document's URI, a passage's id, a phrase, or a triple (`daemon.contract.show`).
+    """Returns the path that shows `key`: a document's URI, a passage's id, a phrase, or a triple (`daemon.contract.documents`).
 
     Percent-encodes everything except letters, digits and `_.-~`, so that `#`, `%`, `/` and newlines arrive unchanged.
     """
     return f"{Route.DOCUMENTS}/{quote(key, safe='')}"
+
+
+class Need(StrEnum):
+    """What a route requires of the requester: nothing, to be any client, or a particular right."""
+
+    NOTHING = "nothing"
+    CLIENT = "client"
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+def served(method: str, path: Route, need: Need, *statuses: int, **options: bool) -> Callable[[Method], Method]:
+    """Declares the decorated method as a route. It takes a request of the contract, or nothing.
+
+    The arguments are those of `daemon.api.endpoints.Endpoints.add`.
+    """
+
+    def declared(function: Method) -> Method:
+        function.__dict__["served"] = (method, path, need, *statuses), options
+        return function
+
+    return declared

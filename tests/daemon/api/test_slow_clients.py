@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem
+from daemon.contract.base import Problem
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import PROBLEM_JSON, Route
 from tests.daemon.api.harness import Served, read_all, read_one, served, until

@@ -1,7 +1,9 @@
-"""Measures the memory that the system cannot drop, and forecasts when it will reach a limit."""
+"""Measures the memory that the system cannot drop, forecasts when it will reach a limit, and measures files on disk."""
 
+import os
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from statistics import correlation, linear_regression
 
@@ -89,3 +91,19 @@ class MemoryForecast:
         lately = next((count for at, count in self._counted if now - at <= IDLE_S), passages)
         idle = now - began > IDLE_S and passages <= lately
         return (passages - before) / (now - began) if now - began >= SAMPLE_S and not idle else 0.0
+
+
+def bytes_below(path: Path, ending: str = "") -> int:
+    """Returns the bytes of a file, or of all files with that ending below a folder.
+
+    A file that disappears meanwhile, or that this user may not access, does not count.
+    """
+    # os.path.isfile treats what this user may not access as absent; Path.is_file would raise.
+    is_file = os.path.isfile(path)  # noqa: PTH113
+    files = [path] if is_file else (Path(top, name) for top, _, names in os.walk(path) for name in names)
+    total = 0
+    for file in files:
+        if file.name.endswith(ending):
+            with suppress(OSError):
+                total += file.lstat().st_size
+    return total

@@ -1,19 +1,31 @@
-"""Reports the service's state to systemd (`sd_notify`, `Type=notify`).
+"""Reports the state to systemd (`sd_notify`, `Type=notify`), and uses its socket as it is.
 
-The protocol is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. Existing libraries either need the
-headers of libsystemd to build, or have had no release for years and hide every error.
+A report is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. Existing libraries either need the headers of
+libsystemd to build, or have had no release for years and hide every error. systemd's socket has the path, mode and group of the
+`.socket` unit; the settings of `[api]` then have no effect, and the log reports the differences.
 """
 
+import grp
 import os
 import socket
+import stat
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import structlog
 
-_SEND_TIMEOUT_S = 1.0  # systemd reads at once; a socket that is full must not stop the service.
+from daemon.config.sections import Api
 
 log = structlog.get_logger()
+
+
+_SEND_TIMEOUT_S = 1.0  # systemd reads at once; a socket that is full must not stop the service.
+log = structlog.get_logger(__name__)
+HINT = (
+    "SocketMode= and SocketGroup= of the socket's unit decide: change them with `systemctl edit hippod.socket` ([Socket]), "
+    "then stop hippod.service and hippod.socket, and start both"
+)
 
 
 class Notifier:
@@ -84,3 +96,42 @@ def _watchdog_s(environ: Mapping[str, str]) -> float | None:
     except (KeyError, ValueError):
         return None
     return allowed_s if ours and allowed_s > 0 else None
+
+
+def inherited_address(inherited: socket.socket, api: Api) -> str:
+    """Returns the address of the inherited socket; logs differences from the configuration."""
+    address = str(inherited.getsockname())
+    if address != str(api.socket):
+        log.warning("socket_differs", listening=address, configured=str(api.socket))
+    try:
+        file = Path(address).stat()
+    except (OSError, ValueError):  # a socket without a file has no mode or group
+        return address
+    if found := access_differences(file, api):
+        log.warning(
+            "socket_access_differs",
+            listening=", ".join(f"{what} {there}" for what, there, _ in found),
+            configured=", ".join(f"{what} {wanted}" for what, _, wanted in found),
+            hint=HINT,
+        )
+    return address
+
+
+def access_differences(file: os.stat_result, api: Api) -> list[tuple[str, str, str]]:
+    """Returns ("mode" or "group", that of the socket, that of `[api]`) for each that differs.
+
+    A mode that is not set explicitly is not compared: the unit's default may differ.
+    """
+    found = []
+    if "mode" in api.model_fields_set and (mode := stat.S_IMODE(file.st_mode)) != api.mode_bits:
+        found.append(("mode", f"{mode:04o}", f"{api.mode_bits:04o}"))
+    if api.group is not None and grp.getgrnam(api.group).gr_gid != file.st_gid:
+        found.append(("group", _group_name(file.st_gid), api.group))
+    return found
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

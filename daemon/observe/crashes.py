@@ -1,17 +1,30 @@
-"""Logs uncaught exceptions as events. Python and asyncio would print the message, which may contain a document's text."""
+"""Logs uncaught exceptions as events, and keeps the stacks of all threads if hippod is aborted.
+
+Python and asyncio would print an exception's message, which may contain a document's text. On an abort, by the watchdog or by a
+fault of a library, the interpreter writes the stacks as lines of text in the signal's handler, because no Python code can run
+then. Under systemd, where each line would become an entry of the journal, it writes them to a file in the store's folder, and
+the next start logs them as one event. Otherwise it writes them to stderr.
+"""
 
 import asyncio
+import faulthandler
 import sys
 import threading
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
+from daemon.observe.logs import is_journal
 
 log = structlog.get_logger()
+FILE_NAME = "stacks-of-abort.txt"
+STACKS_BYTES_MAX = 64 * 1024
+
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 
 def install() -> None:
@@ -52,3 +65,22 @@ def _while_freeing(args: "UnraisableHookArgs") -> None:
     if error is not None and not sys.is_finalizing():
         part = getattr(args.object, "__qualname__", type(args.object).__name__)
         log.error("uncaught_error", part=part, error=error, exc_info=error)
+
+
+def keep_crash_stacks(folder: Path) -> None:
+    """Enables the handler, and logs the stacks of the last abort. `folder` is the store's, whose lock the caller holds."""
+    if not is_journal(sys.stderr):
+        faulthandler.enable()
+        return
+    path = folder / FILE_NAME
+    try:
+        before = path.read_bytes()[:STACKS_BYTES_MAX].decode(errors="replace") if path.exists() else ""
+        # The file stays open, because a signal's handler cannot open one.
+        faulthandler.enable(path.open("wb"))
+    except OSError as error:  # such as a full disk: write the stacks to stderr instead
+        log.warning("crash_stacks_not_kept", error=error)
+        faulthandler.enable()
+        return
+    if before.strip():
+        lines = [line.strip() for line in before.splitlines() if line.strip()]
+        log.error("aborted_before", stacks=[line for line in lines if not line.startswith("Extension modules:")])

@@ -1,11 +1,14 @@
-"""Chooses the encoder that a store is opened with, and the encoder that should replace its vectors.
+"""Compares the configuration with the settings that made a store: its encoder, and how its files were split.
 
 A store is opened with the encoder that made its vectors. If the configuration names another encoder, that one replaces the
 vectors on request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from consumers.splitting import SplitSettings
 from daemon.config.config import Config
 from daemon.config.model_sections import Encoder
 from memory.encoder.registry import ENCODER_BACKENDS, backend_and_model, encoder_name, identity_before_loading
@@ -14,6 +17,8 @@ from store.types import EncoderIdentity
 
 PREFIX_KEY = "settings/passage_prefix"
 """Key of the position that records the prefix of texts that are sent to the encoder's server."""
+PASSAGES_KEY = "settings/passages"
+"""The position that holds the settings. A store without it was cut with the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +73,13 @@ def cannot_open(config: Config) -> str | None:
     if backend.needs_server and section.base_url is None and config.llm.base_url is None:
         return f"set [encoder] base_url to the server of {section.model}"
     return backend.missing_package(section.model, section.device)
+
+
+def split_of_store(positions: Mapping[str, Any]) -> SplitSettings:
+    """Returns the settings according to the store's `positions`."""
+    return SplitSettings(**positions.get(PASSAGES_KEY, {}))
+
+
+def passages_position(split: SplitSettings) -> dict[str, Any]:
+    """Returns the position that says that the files are cut with `split`."""
+    return {PASSAGES_KEY: asdict(split)}

@@ -1,15 +1,15 @@
-"""The arguments of each tool. Descriptions and limits become the JSON schema that an agent sees."""
+"""The arguments of each tool, and the results that are not a response of the HTTP API. An agent sees both as JSON schemas."""
 
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, Field
 from pydantic_core import PydanticCustomError
 
-from daemon.contract.base import Request
+from daemon.contract.answering.ask import Citation
+from daemon.contract.base import Request, Response, is_empty
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import DOCUMENT_KEYS, INTERNAL_KEYS
-from daemon.contract.query import QueryText
-from daemon.contract.retrieval import Mode
+from daemon.contract.documents import DOCUMENT_KEYS, INTERNAL_KEYS, DocumentEntry
+from daemon.contract.query import Mode, QueryText, Tokens
 from daemon.contract.scope import Scope
 
 K_MAX = 50
@@ -123,3 +123,50 @@ class Read(Request):
 
 class Status(Request):
     pass
+
+
+class Answered(Response):
+    """An answer without the record of its steps. `citations`: the passages that support it. `found`: false if the memory does
+    not contain the answer. `steps`: number of steps. `note`: what the user should know about the answer."""
+
+    question: str
+    answer: str
+    short: str = ""
+    found: bool = True
+    citations: list[Citation]
+    steps: int
+    tokens: Tokens
+    took_ms: float
+    stopped: str | None = Field(default=None, exclude_if=is_empty)
+    note: str | None = Field(default=None, exclude_if=is_empty)
+
+
+class DocumentText(Response):
+    """The text of passages `first` to `last` of a document with `passages` passages. `next`: where to continue, if there are
+    more."""
+
+    uri: str
+    title: str
+    text: str
+    first: int
+    last: int
+    passages: int
+    next: int | None = Field(default=None, exclude_if=is_empty)
+
+
+class Added(Response):
+    """`searchable`: false if the document was still waiting when the time ran out, or has failed; `document` contains its
+    state, if it is known. The document is stored in either case."""
+
+    uri: str
+    searchable: bool
+    document: DocumentEntry | None = None
+
+
+class Forgotten(Response):
+    """Counts, and the URIs without a document. `done`: false if the time ran out first."""
+
+    removed: int
+    missing: int
+    missing_uris: list[str] = Field(default_factory=list)
+    done: bool

@@ -1,15 +1,17 @@
-"""Derives limits from the configuration and the process: requests, connections, queues, open files."""
+"""Derives the settings of API and queues from the configuration, within what the process may open."""
 
 import resource
 
 import structlog
 
+from daemon.api.access.client import Client, ClientRule, Right
 from daemon.api.settings import ApiLimits as ApiLimits
 from daemon.api.settings import ApiSettings
 from daemon.config import Config
+from daemon.config.client import ClientSection, group_id, user_id
 from daemon.pipeline.backpressure import QueueLimits
-from daemon.runtime.client_rules import client_rules
 
+log = structlog.get_logger()
 RESERVED_FILES = 384
 """Open files reserved for everything except connections: tables, watches, pipes of children, brokers, model servers."""
 CONNECTIONS_MIN = 8
@@ -18,7 +20,24 @@ REFUSED_CONNECTIONS = 64, 2048
 up to 2,048 while hippod starts, and hippod accepts them all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
-log = structlog.get_logger()
+
+def client_rules(config: Config) -> tuple[ClientRule, ...]:
+    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
+    return tuple(_rule(each) for each in config.client)
+
+
+def _rule(section: ClientSection) -> ClientRule:
+    client = Client(
+        section.client_name,
+        None if section.sees_all else frozenset(section.labels),
+        frozenset(Right(each) for each in section.rights),
+    )
+    return ClientRule(
+        client,
+        section.token_file,
+        None if section.user is None else user_id(section.user),
+        None if section.group is None else group_id(section.group),
+    )
 
 
 def raise_open_files() -> int:

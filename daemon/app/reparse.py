@@ -1,25 +1,29 @@
-"""Parses documents again after an external program that they need was installed, removed, or changed to another version.
+"""Parses files again after a change of `[passages]` or of an external program that parsing needs.
 
-The store records the programs with which its documents were parsed. So documents that wait for a program are parsed after its
-installation, and the memory equals a fresh build on the same machine.
+The store records the settings and programs with which its files were parsed. So documents that wait for a program are parsed
+after its installation, and the memory equals a fresh build on the same machine. `daemon.config.store_settings` handles
+`[encoder]`, and the store itself handles `[graph]`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind
 from consumers.parsing.programs.installed import CONVERTER, OCR, find_programs, identities
-from daemon.app.index_settings import mark_unread
+from consumers.splitting import SplitSettings
 from daemon.config.sections import Parsing
+from daemon.config.store_settings import passages_position, split_of_store
 from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.work_items import container_uri
 from store.store import Store
-from store.types import Document, State
+from store.types import Batch, Document, State
 
+log = structlog.get_logger()
 PROGRAMS_KEY = "settings/programs"
 """Key of the position that records the programs with which the followed files were parsed."""
 _WITH_PICTURES = frozenset(
@@ -33,7 +37,24 @@ _WITH_PICTURES = frozenset(
 )
 _WITHOUT_TEXT = frozenset((FailureCode.NEEDS_OCR, FailureCode.NO_TEXT, FailureCode.NOT_A_DOCUMENT))
 
-log = structlog.get_logger()
+
+def cut_files_anew(store: Store, split: SplitSettings) -> None:
+    """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
+    if split == split_of_store(store.positions):
+        return
+    files = mark_unread(store, store.positions, passages_position(split))
+    log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+
+
+def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
+    """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of them are followed files."""
+    found = {
+        key: {**position, "reader": None}
+        for key in files
+        if isinstance(position := store.positions.get(key), Mapping) and "reader" in position
+    }
+    store.commit(Batch(positions={**found, **settings}))
+    return len(found)
 
 
 class ProgramWatch:
