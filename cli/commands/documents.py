@@ -128,7 +128,7 @@ def _shown(client: Client, key: str, params: Mapping[str, str]) -> dict[str, Any
 
 def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     """Draws the steps in a trace file as a page, without the daemon."""
-    from cli.trace.page import read_trace, trace_page
+    from cli.graph.trace import read_trace, trace_page
 
     answer = read_trace(trace)
     document = trace_page(answer)

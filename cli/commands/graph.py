@@ -79,8 +79,7 @@ def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
     """Writes each requested file, completely or not at all, and returns their paths."""
-    from cli.graph.igraph_graph import as_igraph, graphml
-    from cli.graph.layout import node_positions
+    from cli.graph.layout import as_igraph, graphml, node_positions
 
     whole = as_igraph(neighbourhood)
     made: list[tuple[Path, bytes]] = []

@@ -18,13 +18,13 @@ import structlog
 
 from daemon.observe.logs import is_journal
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+
 log = structlog.get_logger()
 FILE_NAME = "stacks-of-abort.txt"
 STACKS_BYTES_MAX = 64 * 1024
-
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 
 def install() -> None:

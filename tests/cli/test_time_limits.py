@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from cli.client.address import Address
-from cli.ui.server import PageServer
+from cli.commands.ui import PageServer
 from daemon.contract.http import client
 from daemon.contract.http.client import answer_timeout_s
 from daemon.contract.http.routes import Route

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.evaluation.rows import Row
-from cli.options.row_specs import parse_row
+from cli.evaluation.rows import Row, parse_row
 from daemon.contract.answering.ask import AskResponse, RetrievedPassage
 from daemon.contract.choices import Answerer, DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList

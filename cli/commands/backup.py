@@ -1,4 +1,4 @@
-"""verify, backup and restore: check that the memory matches its tables, and copy it."""
+"""TODO."""
 
 import os
 import subprocess

@@ -1,10 +1,19 @@
-"""A question of several steps on a terminal: queries, results, and changes of the memory."""
+"""A question of several steps on a terminal: queries, results, and changes of the memory, also while it is answered."""
 
+import sys
 from collections.abc import Sequence
+from typing import Any
 
+from pydantic import ValidationError
+
+from cli.client.http import Client, RequestRefused
+from cli.client.typed_answers import incompatible_answer, parse_answer
+from cli.errors import CommandError
+from cli.output import print_lines, width
 from cli.render.lines import DIM, HEADING, indent, text
 from cli.render.styled_text import Text
-from cli.terminal_text import count, one_line, truncate
+from cli.terminal_text import count, one_line, terminal_safe, truncate
+from daemon.contract.answering.ask import AskProgress, AskResponse
 from daemon.contract.answering.steps import (
     Concern,
     Inquiry,
@@ -19,6 +28,8 @@ from daemon.contract.answering.steps import (
     StepsEnded,
     StepThought,
 )
+from daemon.contract.http.client import EventStream
+from daemon.contract.http.routes import EVENT_STREAM, Route
 
 MAX_LISTED_NAMES = 6
 """Maximum number of phrases, and of titles, that are listed of the results."""
@@ -111,3 +122,47 @@ def _listing(names: Sequence[str], of: int) -> str:
     shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
     more = f" and {of - len(shown):,} more" if of > len(shown) else ""
     return f"{' · '.join(shown)}{more}"
+
+
+def stream_answer(client: Client, body: object) -> dict[str, Any]:
+    """Prints the steps and the answer as they arrive, and returns the JSON of the complete answer."""
+    shown = ""
+    with client.stream(Route.ASK, accept=EVENT_STREAM, body=body) as response:
+        stream = EventStream()
+        for event, data in filter(None, map(stream.read_line, response.lines())):
+            if event == "step":
+                _print_step(data)
+            elif event == "text":
+                shown = _print_new_text(shown, terminal_safe(parse_answer(AskProgress, data).text))
+            elif event == "answer":
+                answer: dict[str, Any] = data
+                _print_new_text(shown, terminal_safe(parse_answer(AskResponse, data).answer))
+                _write("\n")
+                return answer
+            elif event == "problem":
+                _write("\n" if shown else "")
+                raise RequestRefused(data)
+    raise CommandError("the answer broke off.")
+
+
+def _print_step(data: object) -> None:
+    from cli.render.answers.steps import step_event_lines
+    from daemon.contract.answering.steps import parse_step_event
+
+    try:
+        event = parse_step_event(data)
+    except ValidationError as error:
+        raise incompatible_answer(error) from None
+    if event is not None:
+        print_lines(step_event_lines(event, width()))
+
+
+def _print_new_text(before: str, now: str) -> str:
+    """Writes the new part of the text; if its beginning has changed, writes all of it on a new line."""
+    _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
+    return now
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

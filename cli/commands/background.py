@@ -1,4 +1,4 @@
-"""reextract, backfill and reencode: work of the daemon in the background, which the command starts and then watches."""
+"""TODO."""
 
 import time
 from collections.abc import Callable, Iterator
