@@ -10,8 +10,8 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.config.cross_checks import worker_problems
 from daemon.config_types.private_umask import use_private_umask
-from daemon.fleet.requirements import worker_problems
 from daemon.observe.crashes import install, loop_exception_handler
 from daemon.observe.logs import setup
 from daemon.runtime.process_tuning import configure_malloc

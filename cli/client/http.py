@@ -38,8 +38,7 @@ from daemon.contract.http.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import JSON, PROBLEM_JSON
+from daemon.contract.http.routes import JSON, PROBLEM_JSON, ProblemType
 
 _CODES = {
     ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,

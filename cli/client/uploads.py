@@ -19,8 +19,7 @@ from cli.document_files import ReadyDocument, RejectedDocument
 from cli.errors import CommandError
 from cli.files import file_errors
 from daemon.contract.choices import DocumentState
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.http.routes import ProblemType, Route
 
 if TYPE_CHECKING:
     from pyarrow import fs

@@ -23,8 +23,7 @@ from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line, uri
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList, ShowResponse
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route, document_path
+from daemon.contract.http.routes import ProblemType, Route, document_path
 
 LIST_PAGE_DOCUMENTS = 2_000
 """Number of documents per request."""

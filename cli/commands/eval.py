@@ -18,7 +18,7 @@ from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, progress
 from cli.terminal_text import count as number
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
-from daemon.contract.limits import K_MAX
+from daemon.contract.http.routes import K_MAX
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:

@@ -15,8 +15,7 @@ from cli.options.scope_options import scope_options
 from cli.options.time_type import as_of_option
 from cli.output import progress
 from cli.terminal_text import count
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import NODES_MAX
+from daemon.contract.http.routes import NODES_MAX, Route
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse

@@ -25,8 +25,7 @@ from cli.options.scope_options import scope_options
 from cli.options.time_type import Duration, as_of_option
 from cli.output import print_lines, width
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import (
+from daemon.contract.http.routes import (
     AFTER_TIMEOUT_MAX_S,
     K_MAX,
     LENGTH_MAX,
@@ -34,6 +33,7 @@ from daemon.contract.limits import (
     SESSION_PATTERN,
     STEPS_MAX,
     TIMEOUT_MAX_S,
+    Route,
 )
 
 if TYPE_CHECKING:

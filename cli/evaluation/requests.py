@@ -21,8 +21,7 @@ from cli.files import file_errors
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.evaluation import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import QUERY_CHARS_MAX
+from daemon.contract.http.routes import QUERY_CHARS_MAX, Route
 from daemon.contract.query import QueryResponse, RankedPassage
 
 LOOKED_AT = 20

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.config_types.private_umask import make_shared_folder
-from daemon.contract.http.problem_type import ProblemType
+from daemon.contract.http.routes import ProblemType
 
 SOCKET_PATH_BYTES_MAX = 107
 """The kernel's maximum for the path of a Unix socket."""

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from daemon.api.request_body import BodyReservation, body_media_type, read_body
 from daemon.api.settings import ApiLimits
 from daemon.contract.base import FieldError
-from daemon.contract.http.routes import JSON
-from daemon.contract.limits import SESSION_PATTERN
+from daemon.contract.http.routes import JSON, SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
 from daemon.contract.transfer import BACKUP_PLACE
 from daemon.errors import BadRequest, Invalid, RequestError

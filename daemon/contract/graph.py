@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from daemon.contract.base import JsonInteger, Request, Response, is_empty
 from daemon.contract.choices import Filter
 from daemon.contract.documents import TripleText
-from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
+from daemon.contract.http.routes import K_MAX, NODES_MAX, QUERY_CHARS_MAX
 from daemon.contract.query import AsOf, Mode, QueryText, RetrievalOverrides, SeedPhrase
 from daemon.contract.scope import Scope
 

@@ -21,7 +21,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.choices import DEEP_SETTINGS, MODES, SETTINGS, Filter, Setting
-from daemon.contract.limits import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
+from daemon.contract.http.routes import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
 from daemon.contract.scope import Scope
 
 NOT_BLANK = r"\S"

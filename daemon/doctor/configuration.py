@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.config import Config, ConfigError, NoConfigFile, load_config, unsupported
+from daemon.config.cross_checks import worker_problems
 from daemon.contract.finding import ASK_ROOT, Finding
-from daemon.fleet.requirements import worker_problems
 
 CREDENTIALS_UNSET = "$CREDENTIALS_DIRECTORY is not set"
 """Part of the error about a file that systemd provides only to the service."""

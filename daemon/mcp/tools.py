@@ -20,8 +20,7 @@ from daemon.contract.documents import (
     ShowDocument,
     ShowResponse,
 )
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route, document_path
+from daemon.contract.http.routes import ProblemType, Route, document_path
 from daemon.contract.query import QueryResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_types

@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL, Answerer, Filter, Investigation
-from daemon.contract.limits import K_MAX, LENGTH_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.http.routes import K_MAX, LENGTH_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
 from daemon.contract.query import AsOf, DeepOverrides, Mode, QueryCost, QueryText, RetrievalOverrides, Tokens
 from daemon.contract.scope import Scope
 

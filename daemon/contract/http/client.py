@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.http.routes import ProblemType, Route
 
 RETRY_PATIENCE_S = 30.0
 """How long a request is retried while the daemon is starting or busy."""

@@ -8,8 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.contract.base import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import PROBLEM_JSON, Route
+from daemon.contract.http.routes import PROBLEM_JSON, ProblemType, Route
 from tests.daemon.api.harness import SECRET, Served, read_all, served
 
 

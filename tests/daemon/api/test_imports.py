@@ -8,8 +8,7 @@ import pytest
 
 from daemon.api.settings import ApiLimits
 from daemon.contract.base import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.http.routes import ProblemType, Route
 from daemon.contract.transfer import ImportResponse
 from tests.daemon.api.harness import Memory, Served, served, until
 

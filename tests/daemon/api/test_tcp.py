@@ -22,8 +22,7 @@ from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.path_validators import read_token
 from daemon.contract.base import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.http.routes import ProblemType, Route
 from daemon.mcp.server import McpApp
 from daemon.observe import logs
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
