@@ -20,8 +20,8 @@ from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.openapi import document
+from daemon.api.request_parsing import validation_problem
 from daemon.api.routes import chat, documents, questions, status, transfer
-from daemon.api.validation import validation_problem
 from daemon.contract.http.routes import JSON, Need
 from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError

@@ -11,7 +11,7 @@ from daemon.api.access.client import identity_of
 from daemon.api.access.rights import client_of
 from daemon.api.middleware.request_limits import ConcurrencyLimit, RateLimiter
 from daemon.api.ports import STARTUP_WAIT_S, MemoryPorts, StartupGate, StartupPorts, memory_ports, startup_ports
-from daemon.api.request_body import BodyMemory, BodyReservation
+from daemon.api.request_parsing import BodyMemory, BodyReservation
 from daemon.api.settings import ApiLimits
 from daemon.contract.graph import GraphRequest
 from daemon.contract.query import QueryRequest

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from daemon.config import Config
+from daemon.config.config import Config
 from daemon.config_types.path_validators import make_token, read_token
 from daemon.sources.registry import SOURCE_KINDS
 from memory.encoder.registry import ENCODER_BACKENDS

@@ -134,10 +134,7 @@ class FolderSource(Source):
         )
 
     def unread(self) -> str | None:
-        state = self._source.state
-        if state.last_scan_at is not None or state.state not in ("starting", "scanning"):
-            return None
-        return f"{self.name} has not been looked through since the start"
+        return f"{self.name} has not been looked through since the start" if self._source.awaits_first_scan else None
 
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()

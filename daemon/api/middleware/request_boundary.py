@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from daemon.api import responses
 from daemon.api.middleware.peers import Peer, mark_unauthenticated, request_peer
 from daemon.api.middleware.request_limits import RateLimiter
-from daemon.api.request_body import BodyDeadline
+from daemon.api.request_parsing import BodyDeadline
 from daemon.api.settings import ApiLimits
 from daemon.contract.http.routes import Route
 from daemon.errors import InternalError, RequestError

@@ -8,8 +8,7 @@ from starlette.requests import Request
 
 from daemon.api.endpoints import Endpoints
 from daemon.api.openapi import path_parameter, query_parameters
-from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
-from daemon.api.validation import read_model
+from daemon.api.request_parsing import BodyReservation, body_media_type, has_body, read_json_lines, read_model
 from daemon.contract.base import FieldError
 from daemon.contract.documents import (
     AddRequest,

@@ -17,7 +17,7 @@ from daemon.api.access.client import EVERYONE, OPERATOR, Client, ClientRule, Rig
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer
 from daemon.api.middleware.request_limits import ConcurrencyLimit, FairShares
-from daemon.api.request_body import BodyMemory
+from daemon.api.request_parsing import BodyMemory
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.contract.http.routes import Route
