@@ -44,35 +44,6 @@ TIMEOUT_S = 90.0
 """Time limit of all other checks together. An idle model server may need 20 s to load its model."""
 
 
-def findings_within(limit_s: float, checks: Sequence[NamedCheck]) -> Iterator[Finding]:
-    """Runs the checks concurrently and yields their findings in order. A check that has not finished after `limit_s` seconds
-    gets a warning, and continues in a thread that does not delay the end of Python."""
-    end = time.monotonic() + limit_s
-    started = [(name, _start(name, check)) for name, check in checks]
-    for name, found in started:
-        try:
-            while (finding := found.get(timeout=max(end - time.monotonic(), 0.0))) is not None:
-                yield finding
-        except Empty:
-            hint = "the machine is busy, or a drive or server that this check uses does not answer; try again later"
-            yield Finding(name, "warn", f"this check did not finish within {limit_s:g} s", hint)
-
-
-def _start(name: str, check: Callable[[], Iterable[Finding]]) -> SimpleQueue[Finding | None]:
-    """Returns a queue that receives the findings, then None."""
-    found: SimpleQueue[Finding | None] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            for finding in guarded(name, check):
-                found.put(finding)
-        finally:
-            found.put(None)
-
-    Thread(target=run, name=f"check {name}", daemon=True).start()
-    return found
-
-
 def inspect(file: Path | None) -> Iterator[Finding]:
     """Yields all findings. `file` is the value of `hippod --config`.
 
@@ -104,3 +75,32 @@ def inspect_config(config: Config) -> Iterator[Finding]:
     """Yields the findings of the checks that need a valid configuration."""
     sources = [(kind.table, partial(kind.inspect, config.tables(kind))) for kind in SOURCE_KINDS]
     yield from findings_within(TIMEOUT_S, [*((each.__name__, partial(each, config)) for each in CHECKS), *sources])
+
+
+def findings_within(limit_s: float, checks: Sequence[NamedCheck]) -> Iterator[Finding]:
+    """Runs the checks concurrently and yields their findings in order. A check that has not finished after `limit_s` seconds
+    gets a warning, and continues in a thread that does not delay the end of Python."""
+    end = time.monotonic() + limit_s
+    started = [(name, _start(name, check)) for name, check in checks]
+    for name, found in started:
+        try:
+            while (finding := found.get(timeout=max(end - time.monotonic(), 0.0))) is not None:
+                yield finding
+        except Empty:
+            hint = "the machine is busy, or a drive or server that this check uses does not answer; try again later"
+            yield Finding(name, "warn", f"this check did not finish within {limit_s:g} s", hint)
+
+
+def _start(name: str, check: Callable[[], Iterable[Finding]]) -> SimpleQueue[Finding | None]:
+    """Returns a queue that receives the findings, then None."""
+    found: SimpleQueue[Finding | None] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            for finding in guarded(name, check):
+                found.put(finding)
+        finally:
+            found.put(None)
+
+    Thread(target=run, name=f"check {name}", daemon=True).start()
+    return found

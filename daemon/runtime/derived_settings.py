@@ -21,25 +21,6 @@ up to 2,048 while hippod starts, and hippod accepts them all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
 
-def client_rules(config: Config) -> tuple[ClientRule, ...]:
-    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
-    return tuple(_rule(each) for each in config.client)
-
-
-def _rule(section: ClientSection) -> ClientRule:
-    client = Client(
-        section.client_name,
-        None if section.sees_all else frozenset(section.labels),
-        frozenset(Right(each) for each in section.rights),
-    )
-    return ClientRule(
-        client,
-        section.token_file,
-        None if section.user is None else user_id(section.user),
-        None if section.group is None else group_id(section.group),
-    )
-
-
 def raise_open_files() -> int:
     """Raises the soft limit on open files to the hard one; returns it. This is safe, because Python does not use `select`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -99,3 +80,22 @@ def api_settings(config: Config) -> ApiSettings:
 def queue_limits(config: Config) -> QueueLimits:
     daemon = config.daemon
     return QueueLimits(daemon.inbox_documents, daemon.inbox_bytes, daemon.queue_passages, daemon.queue_bytes)
+
+
+def client_rules(config: Config) -> tuple[ClientRule, ...]:
+    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
+    return tuple(_rule(each) for each in config.client)
+
+
+def _rule(section: ClientSection) -> ClientRule:
+    client = Client(
+        section.client_name,
+        None if section.sees_all else frozenset(section.labels),
+        frozenset(Right(each) for each in section.rights),
+    )
+    return ClientRule(
+        client,
+        section.token_file,
+        None if section.user is None else user_id(section.user),
+        None if section.group is None else group_id(section.group),
+    )
