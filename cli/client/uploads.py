@@ -24,7 +24,6 @@ from daemon.contract.http.routes import ProblemType, Route
 if TYPE_CHECKING:
     from pyarrow import fs
 
-
 BATCH_COUNT = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
 """Maximum size of one request. A single larger document is sent alone."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
 RESAMPLES = 9_999
 SEED = 0
 Values = Mapping[str, Mapping[str, float]]

@@ -16,7 +16,6 @@ from daemon.contract.graph import GraphEdge, GraphNode, GraphResponse
 if TYPE_CHECKING:
     import igraph
 
-
 NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
 EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265", "context": "#d8cbbb"}
 PATH_COLOUR = "#c1272d"

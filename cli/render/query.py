@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         SeedPhrase,
     )
 
-
 WEAK = "Nothing here answers this well."
 SNIPPET_LINES = 3
 """Number of lines that are shown of a passage."""

@@ -22,7 +22,6 @@ from daemon.contract.http.routes import ProblemType
 SOCKET_PATH_BYTES_MAX = 107
 """The kernel's maximum for the path of a Unix socket."""
 
-
 FIRST_INHERITED_FD = 3
 """The first descriptor that systemd passes to a service (sd_listen_fds(3))."""
 WAITING_CLIENTS_MAX = 2048

@@ -50,7 +50,6 @@ from store.log.store_lock import StoreLock
 if TYPE_CHECKING:
     from daemon.mcp.server import McpApp
 
-log = structlog.get_logger()
 WELL = ("starting", "scanning", "watching", "joining", "following")
 """States of a source that need no attention; also `polling`, if configured."""
 API_STOP_SHARE = 0.3
@@ -61,6 +60,8 @@ SERVICES: Mapping[str, type] = {
     "reencoding": Reencoding,
     "sessions": SessionService,
 }
+
+log = structlog.get_logger()
 
 
 async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool = False) -> None:

@@ -28,11 +28,10 @@ from daemon.pipeline.extraction.extractors import ServerExtractor
 from daemon.runtime.service_manager import Notifier
 from daemon.runtime.signals_and_exit import handle_signals, start_exit_timer
 
-log = structlog.get_logger()
-
-
 SOCKET_MODE = 0o660
 STOP_TIMEOUT_S = 1.5
+
+log = structlog.get_logger()
 
 
 class HealthServer:

@@ -30,9 +30,6 @@ from daemon.observe.journal import JournalSender, prefixed_message
 from daemon.observe.redaction import raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
-log = structlog.get_logger()
-
-
 _ROOMS = ("daemon", "consumers", "memory", "store")
 OWN = (*_ROOMS, "__main__")
 """Loggers that follow the configured level. Others log only from `warning` up, because some log the content that they parse."""
@@ -44,6 +41,8 @@ _secrets: set[str] = set()
 _logs_all_messages = False
 """Whether the message of every exception is logged."""
 LINE_CHARACTERS_MAX = 2_000
+
+log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):

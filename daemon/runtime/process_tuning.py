@@ -19,11 +19,12 @@ ROW_BYTES = 128
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of glibc's `mallopt`."""
 
-_threshold = 0
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter while another one waits for it. A commit acquires it some hundred times: with
 Python's default of 5 ms, a concurrent purge or query at an earlier commit made a commit of 20 ms take a second
 (`bench growth`)."""
+
+_threshold = 0
 
 
 def configure_malloc() -> None:

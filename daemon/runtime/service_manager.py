@@ -17,15 +17,13 @@ import structlog
 
 from daemon.config.sections import Api
 
-log = structlog.get_logger()
-
-
 _SEND_TIMEOUT_S = 1.0  # systemd reads at once; a socket that is full must not stop the service.
-log = structlog.get_logger(__name__)
 HINT = (
     "SocketMode= and SocketGroup= of the socket's unit decide: change them with `systemctl edit hippod.socket` ([Socket]), "
     "then stop hippod.service and hippod.socket, and start both"
 )
+
+log = structlog.get_logger()
 
 
 class Notifier:

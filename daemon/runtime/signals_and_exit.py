@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
-log = structlog.get_logger()
-
-
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 TIMER_SHARE = 0.95
 """Share of the stop time after which the process is ended; the rest is for ending it."""
 LOG_WAIT_MAX_S = 1.0
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,6 @@ from store.export.json_lines import export_lines
 from store.store import Store
 from store.verify.verify import verify
 
-log = structlog.get_logger()
-
-
 EXPORT_CHUNK_LINES = 400
 """Lines per chunk of an export: about 64 KiB."""
 
@@ -61,9 +58,7 @@ IMPORT_BATCH_PASSAGES = 500
 IMPORT_BATCH_BYTES = 4 << 20
 """Maximum bytes of such a file. Two concurrent imports with this much in memory are negligible."""
 
-
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
-
 
 TRANSFER_THREADS = 6
 """Threads for concurrent exports, checks and backups: at least as many as the API's limits allow."""
@@ -72,6 +67,8 @@ ReportStep = Callable[[str, int, int | None], None]
 T = TypeVar("T")
 LAST_BACKUP_FILE = "backup.last"
 """File in the store's folder with the target and time of the last scheduled backup."""
+
+log = structlog.get_logger()
 
 
 class GivenUp(Exception):

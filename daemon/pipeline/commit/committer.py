@@ -32,9 +32,6 @@ from store.errors import IncompleteBatch
 from store.store import CommitResult, Store
 from store.types import Batch, Extraction, PassageText
 
-log = structlog.get_logger()
-
-
 MAX_SAME_ERRORS = 5
 """Number of identical errors in a row after which a batch's documents are considered the cause. Transient errors (of the disk,
 the system or a server) never count as the documents' fault."""
@@ -59,6 +56,8 @@ AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit with the duration of encoding and committing, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
 WriteBatch = Callable[[Batch], CommitResult]
+
+log = structlog.get_logger()
 
 
 class Committer:

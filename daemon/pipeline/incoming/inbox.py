@@ -22,7 +22,6 @@ from store.durable_files import PART, durable_file
 from store.errors import StoreFolderLost
 from store.untrusted_names import inside
 
-log = structlog.get_logger()
 IMPORT_SHARE = 0.5
 """Share of the inbox that imports may fill. Imports wait for space, but other clients would be refused without it."""
 MEMORY_RETRY_AFTER_S = 60
@@ -34,6 +33,8 @@ MEMORY_SHORT = (
 """Contains no sizes, because a client that sees only some documents must not learn the size of the whole memory."""
 QUEUE_SLICE_DOCUMENTS = 500
 """Documents queued, in some milliseconds, before the event loop serves other tasks."""
+
+log = structlog.get_logger()
 
 
 class InboxFiles:
