@@ -27,6 +27,7 @@ from daemon.contract.answering.steps import (
     StepRetrieved,
     StepsEnded,
     StepThought,
+    parse_step_event,
 )
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
@@ -146,9 +147,6 @@ def stream_answer(client: Client, body: object) -> dict[str, Any]:
 
 
 def _print_step(data: object) -> None:
-    from cli.render.answers.steps import step_event_lines
-    from daemon.contract.answering.steps import parse_step_event
-
     try:
         event = parse_step_event(data)
     except ValidationError as error:
