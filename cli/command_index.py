@@ -7,12 +7,12 @@ COMMANDS = {
     "add": ("add", "add", "Add documents: files of any known format, or JSON lines on standard input (-)."),
     "ask": ("query", "ask", "Answer TEXT from the memory, with citations."),
     "backfill": (
-        "maintenance.background",
+        "background",
         "backfill",
         "Extract triples from all waiting passages with vLLM in the daemon, for the first load of a large drive.",
     ),
     "backup": (
-        "maintenance.backup",
+        "backup",
         "backup",
         "Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
     ),
@@ -68,17 +68,17 @@ COMMANDS = {
     ),
     "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led to them."),
     "reencode": (
-        "maintenance.background",
+        "background",
         "reencode",
         "Encode the whole memory anew with the configured encoder, in the background.",
     ),
     "reextract": (
-        "maintenance.background",
+        "background",
         "reextract",
         "Extract triples again, with the configured extractor, from passages that another extractor has read.",
     ),
     "restore": (
-        "maintenance.backup",
+        "backup",
         "restore",
         "Restore the backup at URL. hippod must not be running; the previous store stays in the store's folder.",
     ),
@@ -106,7 +106,7 @@ COMMANDS = {
     "status": ("status", "status", "Show the daemon's state, the size of the memory, and each source with its lag."),
     "ui": ("ui", "ui", "Open hippod's page in a browser."),
     "verify": (
-        "maintenance.backup",
+        "backup",
         "verify",
         "Derive the memory again from its tables and compare; exits with 1 if there is a difference.",
     ),

@@ -12,5 +12,5 @@ os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) 
 # By default Lance reads with so many threads that small tables leave seventy threads behind, each with its own memory.
 os.environ.setdefault("LANCE_IO_THREADS", "4")
 
-# Arrow's own allocator retains about ten MB in addition to what the C library retains, which `daemon.runtime.allocator` limits.
+# Arrow's own allocator retains about ten MB in addition to what the C library retains, see `daemon.runtime.process_tuning`.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -7,8 +7,8 @@ A status of 500 and above means an error of hippod or of a server that it needs 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from daemon.contract.http.problem import FieldError, Problem
-from daemon.contract.http.problem_type import ProblemType
+from daemon.contract.base import FieldError, Problem
+from daemon.contract.http.routes import ProblemType
 
 STORE_LOST = (
     "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be stored: "

@@ -11,19 +11,15 @@ from pathlib import Path
 import click
 import structlog
 
-from daemon.api.refuse_waiting import refuse_waiting_clients
+from daemon.api.listen import refuse_waiting_clients
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.config_types.private_umask import make_shared_folder, use_private_umask
-from daemon.observe.crash_stacks import keep_crash_stacks
-from daemon.observe.excepthooks import install, loop_exception_handler
-from daemon.observe.library_output import log_library_output
-from daemon.observe.logs import is_journal, setup
-from daemon.runtime import signals
-from daemon.runtime.allocator import configure_malloc
-from daemon.runtime.gc import pause_collection, shorten_switch_interval
+from daemon.observe.crashes import install, keep_crash_stacks, loop_exception_handler
+from daemon.observe.logs import is_journal, log_library_output, setup
 from daemon.runtime.own_environment import HINT, packages_of_others
-from daemon.runtime.quick_exit import QuickExit
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.process_tuning import configure_malloc, pause_collection, shorten_switch_interval
+from daemon.runtime.service_manager import Notifier
+from daemon.runtime.signals_and_exit import QuickExit, handle_early_signals
 from store.errors import StoreError
 from store.log.store_lock import StoreLock
 from store.private_files import Tightened, tighten
@@ -111,7 +107,7 @@ def main(
     if estimating:
         ending.code = with_store(config, print_estimate)
         sys.exit(ending.code)
-    signals.before_event_loop()
+    handle_early_signals()
     ending.code = with_store(config, lambda config, lock: serve(config, lock, file, reencode))
     sys.exit(ending.code)
 

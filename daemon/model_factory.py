@@ -18,11 +18,10 @@ from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.parser_pool.pool import ParserPool
-from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
+from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor, ServerExtractor
 from daemon.pipeline.extraction.journal import ExtractionJournal
-from daemon.pipeline.extraction.model_outage import ModelOutage
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.extraction.server_extractor import ServerExtractor
+from daemon.pipeline.outage import ModelOutage
 from memory.encoder.calibration import calibrate, known_calibration
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, encoder_name, make_encoder

@@ -10,14 +10,13 @@ import click
 import structlog
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
+from daemon.config.cross_checks import worker_problems
 from daemon.config_types.private_umask import use_private_umask
-from daemon.fleet.requirements import worker_problems
-from daemon.observe.excepthooks import install, loop_exception_handler
+from daemon.observe.crashes import install, loop_exception_handler
 from daemon.observe.logs import setup
-from daemon.runtime import signals
-from daemon.runtime.allocator import configure_malloc
-from daemon.runtime.quick_exit import QuickExit
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.process_tuning import configure_malloc
+from daemon.runtime.service_manager import Notifier
+from daemon.runtime.signals_and_exit import QuickExit, handle_early_signals
 
 OK, FAILED, BAD_CONFIG = 0, 1, 2
 
@@ -50,7 +49,7 @@ def main(file: Path | None, check: bool) -> None:
     setup(config.daemon.log_level)
     install()
     faulthandler.enable()
-    signals.before_event_loop()
+    handle_early_signals()
     ending = QuickExit()
     ending.code = work(config)
     sys.exit(ending.code)

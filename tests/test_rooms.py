@@ -46,7 +46,7 @@ DAEMON_ROOMS = {
         "services",
         "sources",
     },
-    "doctor": {"config", "config_types", "contract", "fleet", "model_settings", "runtime", "sources"},
+    "doctor": {"config", "config_types", "contract", "model_settings", "observe", "runtime", "sources"},
     "model_factory": {"config", "costs", "model_settings", "observe", "parser_pool", "pipeline"},
     "model_settings": {"config", "observe"},
     "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline", "sources"},

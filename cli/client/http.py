@@ -1,6 +1,14 @@
-"""HTTP requests to the daemon over its Unix socket. Every failure raises a `CommandError` with a message."""
+"""HTTP requests to the daemon over its Unix socket. Every failure raises a `CommandError` with a message.
 
+If this user lacks permission for the socket, the message says how to get it.
+"""
+
+import grp
+import os
+import pwd
 import re
+import shlex
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,22 +29,26 @@ from cli.client.connection import (
 from cli.errors import CommandError, Exit
 from cli.request_json import request_json
 from daemon.contract.http.client import (
+    CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
     Retries,
+    answer_timeout_s,
     is_problem,
     parse_json,
     problem_sentence,
     problem_type,
 )
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import JSON, PROBLEM_JSON
-from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
+from daemon.contract.http.routes import JSON, PROBLEM_JSON, ProblemType
 
 _CODES = {
     ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,
     ProblemType.TIMED_OUT: Exit.TIMED_OUT,
     ProblemType.CANNOT_START: Exit.NO_DAEMON,
 }
+SYSTEMD_RUNS = Path("/run/systemd/system")
+UNIT_FOLDERS = tuple(Path(each) for each in ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"))
+UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
+ASK_HIPPOD = "run this as hippod's user, or with sudo"
 
 
 class RequestRefused(CommandError):
@@ -150,11 +162,6 @@ class Client:
             raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
 
 
-SYSTEMD_RUNS = Path("/run/systemd/system")
-UNIT_FOLDERS = tuple(Path(each) for each in ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"))
-UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
-
-
 def start_command(address: Address) -> str:
     """Returns the command that starts the daemon: that of the systemd unit of this socket, if there is one.
 
@@ -171,8 +178,6 @@ def start_command(address: Address) -> str:
 def no_daemon(address: Address, reason: str) -> CommandError:
     """Returns the error for a socket on which no process listens, or to which this user may not connect."""
     if "Permission denied" in reason:
-        from cli.client.socket_permission import permission_hint  # loaded only for this error
-
         hint = permission_hint(address.path)
         message = f"this user may not connect to hippod on {address.path}: permission denied."
         return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
@@ -183,3 +188,40 @@ def no_daemon(address: Address, reason: str) -> CommandError:
     why = "" if "No such file" in reason else "  (the socket exists, but no process listens on it)"
     why = why if "refused" in reason or not why else f" ({reason})"
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)
+
+
+def permission_hint(path: Path) -> str:
+    """Returns the command that adds this user to the socket's group, or another hint, as the end of a sentence."""
+    try:
+        status = path.stat()
+    except OSError:
+        return f"the folder {path.parent} is closed to this user: {ASK_HIPPOD}"
+    group = group_name(status.st_gid)
+    if not status.st_mode & stat.S_IWGRP or status.st_gid == 0:
+        return ASK_HIPPOD
+    user = _user_name()
+    if user in _members(status.st_gid):
+        return f"{user} is in the group {group}, but was not at the login: log out and in again"
+    return f"join the group {group}: `sudo usermod -aG {shlex.quote(group)} {shlex.quote(user)}`, then log out and in again"
+
+
+def group_name(gid: int) -> str:
+    """Returns the group's name, or its number if it has no name."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _members(gid: int) -> list[str]:
+    try:
+        return grp.getgrgid(gid).gr_mem
+    except KeyError:
+        return []

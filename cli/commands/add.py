@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from cli.client.batching import batches, send
-from cli.client.corpus_check import CorpusCheck
-from cli.client.record_files import RecordFile, record_files
 from cli.client.typed_answers import parse_answer
+from cli.client.uploads import CorpusCheck, RecordFile, batches, record_files, send
 from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RefuseCorpus, RejectedDocument, read_file, read_json_lines
 from cli.errors import Exit

@@ -22,10 +22,8 @@ from cli.render.show import card_lines
 from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line, uri
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import DocumentEntry, DocumentList
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route, document_path
-from daemon.contract.show import ShowResponse
+from daemon.contract.documents import DocumentEntry, DocumentList, ShowResponse
+from daemon.contract.http.routes import ProblemType, Route, document_path
 
 LIST_PAGE_DOCUMENTS = 2_000
 """Number of documents per request."""
@@ -129,7 +127,7 @@ def _shown(client: Client, key: str, params: Mapping[str, str]) -> dict[str, Any
 
 def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
     """Draws the steps in a trace file as a page, without the daemon."""
-    from cli.trace.page import read_trace, trace_page
+    from cli.graph.trace import read_trace, trace_page
 
     answer = read_trace(trace)
     document = trace_page(answer)

@@ -10,16 +10,15 @@ import click
 
 from cli.commands.documents import all_documents
 from cli.commands.query import form_options, step_fields, step_options
-from cli.evaluation.rows import Row
+from cli.evaluation.rows import Row, completed, parse_row
 from cli.files import file_errors
 from cli.options.global_options import Invocation, command
 from cli.options.retrieval_options import answer_mode_option, filter_option, request_fields, settings_option
-from cli.options.row_specs import completed, parse_row
 from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, progress
 from cli.terminal_text import count as number
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
-from daemon.contract.limits import K_MAX
+from daemon.contract.http.routes import K_MAX
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -131,11 +130,9 @@ def evaluate(
     wanted = _segment(segment, count)
     if save is not None and not save.absolute().parent.is_dir():
         raise click.UsageError(f"--save {save}: there is not a directory {save.absolute().parent}.")
-    from cli.evaluation.answer_journal import AnswerJournal, journal_of
-    from cli.evaluation.books import BookScopes
     from cli.evaluation.comparison import read_saved
-    from cli.evaluation.questions import GoldLocator, read_questions
-    from cli.evaluation.requests import EvalRequests
+    from cli.evaluation.questions import BookScopes, GoldLocator, read_questions
+    from cli.evaluation.requests import AnswerJournal, EvalRequests, journal_of
     from cli.evaluation.run import Evaluation
     from cli.evaluation.run import evaluate as run
     from daemon.contract.documents import DocumentEntry
@@ -250,7 +247,7 @@ def _save(path: Path | None, content: dict[str, Any]) -> None:
     """Writes the result, then deletes the journal."""
     if path is None:
         return
-    from cli.evaluation.answer_journal import journal_of
+    from cli.evaluation.requests import journal_of
 
     with file_errors(path, "written"):
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")

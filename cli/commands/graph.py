@@ -15,8 +15,7 @@ from cli.options.scope_options import scope_options
 from cli.options.time_type import as_of_option
 from cli.output import progress
 from cli.terminal_text import count
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import NODES_MAX
+from daemon.contract.http.routes import NODES_MAX, Route
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse
@@ -83,8 +82,7 @@ def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
     """Writes each requested file, completely or not at all, and returns their paths."""
-    from cli.graph.igraph_graph import as_igraph, graphml
-    from cli.graph.layout import node_positions
+    from cli.graph.layout import as_igraph, graphml, node_positions
 
     whole = as_igraph(neighbourhood)
     made: list[tuple[Path, bytes]] = []

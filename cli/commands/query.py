@@ -25,8 +25,7 @@ from cli.options.scope_options import scope_options
 from cli.options.time_type import Duration, as_of_option
 from cli.output import print_lines, width
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import (
+from daemon.contract.http.routes import (
     AFTER_TIMEOUT_MAX_S,
     K_MAX,
     LENGTH_MAX,
@@ -34,6 +33,7 @@ from daemon.contract.limits import (
     SESSION_PATTERN,
     STEPS_MAX,
     TIMEOUT_MAX_S,
+    Route,
 )
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def query(invocation: Invocation, /, **chosen: Any) -> None:
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import PlainAnswer, understood
-    from cli.render.answers.query import query_lines
+    from cli.render.query import query_lines
 
     def lines() -> "list[Text]":
         with understood():
@@ -215,12 +215,12 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is not a directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer
-    from cli.render.answers.ask import answer_lines, evidence_lines
+    from cli.render.query import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse
 
     with invocation.client() as client:
         if not invocation.json and sys.stdout.isatty():
-            from cli.client.answer_stream import stream_answer
+            from cli.render.steps import stream_answer
 
             answer = stream_answer(client, body)
             print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))

@@ -11,9 +11,8 @@ from cli.output import print_note, width
 from cli.render.lines import DIM, HEADING, indent, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line
-from daemon.contract.answering.sessions import SessionEntry, SessionList
-from daemon.contract.http.routes import Route
-from daemon.contract.limits import SESSION_PATTERN
+from daemon.contract.answering.ask import SessionEntry, SessionList
+from daemon.contract.http.routes import SESSION_PATTERN, Route
 
 
 @click.group(invoke_without_command=True)

@@ -17,8 +17,7 @@ from cli.render.status import status_lines
 from cli.render.styled_text import Text
 from cli.terminal_text import local_time, one_line, uri
 from daemon.contract.http.client import EventStream
-from daemon.contract.http.routes import EVENT_STREAM, Route
-from daemon.contract.limits import TIMEOUT_MAX_S
+from daemon.contract.http.routes import EVENT_STREAM, TIMEOUT_MAX_S, Route
 
 if TYPE_CHECKING:
     from daemon.contract.status import Event, Status

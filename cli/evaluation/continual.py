@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.errors import CommandError
+from cli.evaluation.comparison import SEED
 from cli.evaluation.questions import EvalQuestion, GoldLocator
 from cli.evaluation.rows import Row
 from cli.evaluation.run import Evaluation, evaluate
-from cli.evaluation.significance import SEED
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.evaluation import ComparisonResponse
 

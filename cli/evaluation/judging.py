@@ -6,8 +6,7 @@ from statistics import fmean
 
 from cli.errors import CommandError, Exit
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.answering.judge import Criterion, JudgeResponse
-from daemon.contract.evaluation import JudgedComparison, JudgeScores
+from daemon.contract.evaluation import Criterion, JudgedComparison, JudgeResponse, JudgeScores
 
 Judge = Callable[[EvalQuestion, Criterion, str, str | None], JudgeResponse]
 """Judges one answer by a criterion, or compares it with a second answer."""

@@ -1,4 +1,7 @@
-"""Questions and claims with their gold passages or documents, known answers and, for claims, truth."""
+"""Questions and claims with their gold passages or documents, known answers and, for claims, truth.
+
+HGMem asks each question of one book only; `BookScopes` are the scopes of the books.
+"""
 
 import csv
 import json
@@ -28,6 +31,7 @@ from cli.evaluation.question_formats import (
     sources_of,
 )
 from cli.files import file_errors
+from daemon.contract.documents import DocumentEntry
 
 FORMATS_HINT = "See docs/how-to/evaluation.md for the keys of an entry, and the data sets whose files need no change."
 
@@ -210,3 +214,40 @@ def _questions(entry: object, number: int, path: Path, judged: bool) -> list[Eva
     except BadEntry as error:
         raise CommandError(f"{path}[{number}] {error}.", hint=FORMATS_HINT) from None
     return [question]
+
+
+@dataclass
+class BookScopes:
+    """Turns the names of books into scopes. A book is a document with this title, or a file or folder with this name."""
+
+    list_documents: Callable[[], Sequence[DocumentEntry]]
+    absent: int = 0
+    """Number of questions so far whose book the memory lacks. They are asked of the whole memory."""
+
+    def scoped(self, question: EvalQuestion) -> EvalQuestion:
+        if question.book is None or question.scope is not None:
+            return question
+        prefixes = self._prefixes.get(_key(question.book))
+        if not prefixes:
+            self.absent += 1
+            return question
+        return replace(question, scope={"in": sorted(prefixes)})
+
+    @cached_property
+    def _prefixes(self) -> dict[str, set[str]]:
+        """Returns the URIs of documents and folders by name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for entry in self.list_documents():
+            found[_key(entry.title)].add(entry.uri)
+            scheme, colon, path = entry.uri.partition(":")
+            *folders, file = path.split("/")
+            for name in (file, file.rpartition(".")[0]):
+                found[_key(unquote(name))].add(entry.uri)
+            for depth, folder in enumerate(folders, 1):
+                found[_key(unquote(folder))].add(f"{scheme}{colon}{'/'.join(folders[:depth])}/")
+        found.pop("", None)
+        return found
+
+
+def _key(name: str) -> str:
+    return same_text(name).casefold()

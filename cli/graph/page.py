@@ -6,8 +6,16 @@ content policy prevents it from loading or sending anything.
 
 from typing import TYPE_CHECKING, Any
 
-from cli.graph.igraph_graph import ends, on_paths
-from cli.graph.layout import EDGE_COLOURS, NODE_COLOURS, PATH_COLOUR, Coordinates, labelled_nodes, node_sizes
+from cli.graph.layout import (
+    EDGE_COLOURS,
+    NODE_COLOURS,
+    PATH_COLOUR,
+    Coordinates,
+    ends,
+    labelled_nodes,
+    node_sizes,
+    on_paths,
+)
 from cli.terminal_text import one_line, truncate
 from daemon.contract.graph import GraphEdge, GraphNode, GraphResponse
 

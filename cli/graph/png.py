@@ -5,8 +5,16 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from cli.graph.igraph_graph import ends, on_paths
-from cli.graph.layout import EDGE_COLOURS, NODE_COLOURS, PATH_COLOUR, Coordinates, labelled_nodes, node_sizes
+from cli.graph.layout import (
+    EDGE_COLOURS,
+    NODE_COLOURS,
+    PATH_COLOUR,
+    Coordinates,
+    ends,
+    labelled_nodes,
+    node_sizes,
+    on_paths,
+)
 from cli.terminal_text import one_line, truncate
 from daemon.contract.graph import GraphResponse
 

@@ -119,6 +119,11 @@ class FolderWatcher:
             excluded=self._reconciler.excluded(),
         )
 
+    @property
+    def awaits_first_scan(self) -> bool:
+        """Whether the folder was not compared with the memory since the start. False if the folder cannot be scanned now."""
+        return self._last_scan_at is None and self._state_name in ("starting", "scanning")
+
     def start(self) -> None:
         """Starts the thread, which scans the folder and then follows it."""
         self._thread.start()

@@ -20,11 +20,10 @@ from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.openapi import document
+from daemon.api.request_parsing import validation_problem
 from daemon.api.routes import chat, documents, questions, status, transfer
-from daemon.api.validation import validation_problem
-from daemon.contract.http.routes import JSON
+from daemon.contract.http.routes import JSON, Need
 from daemon.contract.http.routes import Route as Paths
-from daemon.contract.http.served import Need
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
 
 AddRoutes = Callable[[FastAPI, ApiContext], None]

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from daemon.api.access.client_ports import memory_ports, startup_ports
-from daemon.api.access.identity import identity_of
+from daemon.api.access.client import identity_of
 from daemon.api.access.rights import client_of
-from daemon.api.middleware.concurrency import ConcurrencyLimit
-from daemon.api.middleware.rate_limit import RateLimiter
-from daemon.api.ports import MemoryPorts, StartupPorts
-from daemon.api.request_body import BodyMemory, BodyReservation
+from daemon.api.middleware.request_limits import ConcurrencyLimit, RateLimiter
+from daemon.api.ports import STARTUP_WAIT_S, MemoryPorts, StartupGate, StartupPorts, memory_ports, startup_ports
+from daemon.api.request_parsing import BodyMemory, BodyReservation
 from daemon.api.settings import ApiLimits
-from daemon.api.startup_gate import STARTUP_WAIT_S, StartupGate
 from daemon.contract.graph import GraphRequest
 from daemon.contract.query import QueryRequest
 

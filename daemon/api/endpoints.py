@@ -21,10 +21,9 @@ from daemon.api.access.rights import needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems, query_parameters
 from daemon.api.ports import MemoryPorts
-from daemon.api.request_body import BodyReservation
-from daemon.api.validation import read_model, read_query_string
+from daemon.api.request_parsing import BodyReservation, read_model, read_query_string
 from daemon.contract.base import Request as RequestModel
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import Need
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])
 

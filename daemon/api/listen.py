@@ -1,11 +1,13 @@
 """The sockets on which the API listens.
 
 A Unix socket gets its mode and group before it accepts connections. The service manager may also pass one
-(`inherited_socket`).
+(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket: otherwise they would go on
+waiting, and each of them would make the service manager start hippod again.
 """
 
 import errno
 import grp
+import json
 import os
 import socket
 import stat
@@ -15,13 +17,21 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.config_types.private_umask import make_shared_folder
+from daemon.contract.http.routes import ProblemType
 
 SOCKET_PATH_BYTES_MAX = 107
 """The kernel's maximum for the path of a Unix socket."""
 
-
 FIRST_INHERITED_FD = 3
 """The first descriptor that systemd passes to a service (sd_listen_fds(3))."""
+WAITING_CLIENTS_MAX = 2048
+"""`Backlog=` of the socket's unit."""
+SEND_TIMEOUT_S = 1.0
+REQUEST_BYTES = 65536
+CANNOT_START_DETAIL = (
+    "hippod cannot start: `systemctl status` of its unit and its log (`journalctl -u hippod`) say why and what to do"
+)
+"""Without the reason itself, which may name files that a client may not know."""
 
 
 class ListenError(Exception):
@@ -161,3 +171,45 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def refuse_waiting_clients(environ: MutableMapping[str, str]) -> int:
+    """Sends 503 to all clients that wait in an inherited socket; returns their number. No effect without such a socket."""
+    try:
+        listening = inherited_socket(environ)
+    except ListenError:
+        return 0
+    if listening is None:
+        return 0
+    refused = 0
+    with listening:
+        while refused < WAITING_CLIENTS_MAX:
+            try:
+                client, _ = listening.accept()
+            except OSError:  # nobody waits any more
+                break
+            refused += 1
+            with suppress(OSError), client:
+                _refuse(client)
+    return refused
+
+
+def _refuse(client: socket.socket) -> None:
+    problem = {
+        "type": ProblemType.CANNOT_START,
+        "title": "hippod cannot start",
+        "status": 503,
+        "detail": CANNOT_START_DETAIL,
+    }
+    body = json.dumps(problem).encode()
+    head = (
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    client.settimeout(SEND_TIMEOUT_S)
+    client.sendall(head.encode() + body)
+    # A socket that is closed with unread data resets the connection, and the client would lose the answer.
+    client.setblocking(False)
+    with suppress(BlockingIOError):
+        while client.recv(REQUEST_BYTES):
+            pass

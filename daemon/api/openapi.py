@@ -10,8 +10,8 @@ from pydantic.json_schema import models_json_schema
 
 from daemon.contract.answering.ask import AskProgress
 from daemon.contract.answering.chat import ChatChunk
+from daemon.contract.base import FieldError, Problem
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
-from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON
 from daemon.contract.status import Event
 from daemon.errors import RequestError

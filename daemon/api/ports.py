@@ -1,4 +1,7 @@
-"""The services that the routes call, as the API receives them. The API names their classes only for the type checker.
+"""The services that the routes call, as the API receives them, as one client sees them, and the gate before them.
+
+The API names their classes only for the type checker. Requests of a client are limited to its documents, whatever scope they
+name. The API listens before the memory is open; requests wait for it at `StartupGate`.
 
 Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model,
 hashing, parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the service with as
@@ -7,12 +10,16 @@ or the daemon stops, `wait`, `ask` and the iterators are cancelled or closed, an
 request with an error of `daemon.errors`; any other exception is logged and becomes a 500 without details.
 """
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from daemon.api.event_hub import EventHub
+from daemon.api.access.client import Client
+from daemon.api.event_hub import EventHub, EventSubscription, EventView
+from daemon.errors import Forbidden, NotReady
 
 if TYPE_CHECKING:
     from daemon.services.answering.ask import AskService
@@ -29,11 +36,18 @@ if TYPE_CHECKING:
 
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Takes a client's labels and a document of the store; returns whether the client sees the document."""
+WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
+"""The message for operations that take no scope. They need the right `admin`, which only clients that see everything can have,
+so `daemon.api.access.rights` refuses these requests first."""
+UNLIMITED = {"judge"}
+"""The ports that do not read the memory."""
+STARTUP_WAIT_S = 100.0
+"""How long a request waits for the memory before it is refused. hippoctl's own timeout is longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """The services that need the open memory; routes get them from `daemon.api.startup_gate`.
+    """The services that need the open memory; routes get them from `daemon.api.ports`.
 
     `asks` and `judge` are None if no language model is configured.
     """
@@ -58,3 +72,93 @@ class StartupPorts:
     events: EventHub
     sees: Sees = field(default=lambda _labels, _document: False)
     """Returns whether a client with these labels sees a document, using the labels that sources have now."""
+
+
+def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
+    """Returns `ports` limited to what `client` may see; `ports` itself if the client sees everything."""
+    if client.labels is None:
+        return ports
+    limited: dict[str, Any] = {
+        each.name: _LimitedPort(client, port)
+        for each in fields(ports)
+        if each.name not in UNLIMITED and (port := getattr(ports, each.name)) is not None
+    }
+    return replace(ports, **limited)
+
+
+def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
+    """Returns `ports`, which answer from the first request on, limited to what `client` may see."""
+    if client.labels is None:
+        return ports
+    status: Any = _LimitedPort(client, ports.status)
+    events: Any = _LimitedEvents(client.labels, ports.events, ports.sees)
+    return StartupPorts(status, events, ports.sees)
+
+
+@dataclass(frozen=True, slots=True)
+class _LimitedPort:
+    """Limits the `scope` of each call: that of the request, or the method's parameter. A method with neither is refused."""
+
+    client: Client
+    port: object
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self.port, name)
+
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            call = inspect.signature(method).bind(*args, **kwargs)
+            if "scope" in call.signature.parameters:
+                call.arguments["scope"] = self.client.limited(call.arguments.get("scope"))
+                return method(*call.args, **call.kwargs)
+            requests = [each for each in call.arguments.values() if hasattr(each, "scope")]
+            if len(requests) != 1 or len(call.arguments) != 1:
+                raise Forbidden(WHOLE_ONLY)
+            return method(requests[0].model_copy(update={"scope": self.client.limited(requests[0].scope)}))
+
+        return limited
+
+
+@dataclass(frozen=True, slots=True)
+class _LimitedEvents:
+    labels: frozenset[str]
+    hub: EventHub
+    sees: Sees
+
+    def events(self) -> EventSubscription:
+        return self.hub.events(EventView(lambda document: self.sees(self.labels, document)))
+
+
+class StartupGate:
+    """Gives the memory's ports to routes once they exist. Use from one event loop only."""
+
+    def __init__(self, wait_s: float = STARTUP_WAIT_S) -> None:
+        self._wait_s = wait_s
+        self._decided = asyncio.Event()
+        self._ports: MemoryPorts | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the start has succeeded or failed, so that requests no longer wait."""
+        return self._decided.is_set()
+
+    def open(self, ports: MemoryPorts) -> None:
+        """Lets waiting and later requests use `ports`: the memory is open."""
+        self._ports = ports
+        self._decided.set()
+
+    def give_up(self) -> None:
+        """Refuses waiting and later requests: the memory will not be opened. No effect on an open gate."""
+        self._decided.set()
+
+    async def ports(self) -> MemoryPorts:
+        """Returns the ports when the gate is open. Raises NotReady after `wait_s`, or if hippod stops first."""
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await self._decided.wait()
+        except TimeoutError:
+            raise NotReady(
+                "hippod is starting: the model and the memory are being opened; try again in a moment"
+            ) from None
+        if self._ports is None:
+            raise NotReady("hippod stops before it was ready; ask again when it is back")
+        return self._ports

@@ -15,13 +15,12 @@ from daemon.api.access.clients import ClientMiddleware, Clients
 from daemon.api.app import AddRoutes, build
 from daemon.api.context import make_context
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
-from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
+from daemon.api.middleware.request_limits import ConcurrencyLimit
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware
-from daemon.api.ports import StartupPorts
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.settings import ApiSettings
-from daemon.api.startup_gate import StartupGate
 from daemon.config_types.path_validators import read_token
 
 log = structlog.get_logger(__name__)

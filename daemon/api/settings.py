@@ -50,7 +50,7 @@ class ApiLimits:
     """Share of each of these numbers, of `connections` and of `body_memory_bytes`, that one client may hold while no other
     client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
     requests_per_s: float = 1000.0
-    """Requests per second of one client (`daemon.api.access.identity`); 0 means no limit."""
+    """Requests per second of one client (`daemon.api.access.client`); 0 means no limit."""
     heartbeat_s: float = 15.0
 
 

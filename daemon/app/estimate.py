@@ -19,7 +19,7 @@ from daemon.costs.ledger import CostLedger
 from daemon.model_factory import JOURNAL, price
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.runtime.reload import ActiveConfig
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 from daemon.sources.registry import SOURCE_KINDS
 from memory.openie.registry import OPENIE_BACKENDS
 from store.log.log_summary import encoder_of_store, summary_of_store

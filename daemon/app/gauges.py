@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daemon.app.open_memory import Memory
 from daemon.observe import metrics
-from daemon.runtime.disk_use import bytes_below
+from daemon.observe.resource_use import bytes_below
 from store.checkpoint.files import PREFIX, newest
 from store.lance.layout import TABLE_SUFFIX
 from store.log.log_files import FOLDER as LOG

@@ -1,12 +1,13 @@
 """A run of the daemon: listen, open the memory, follow the sources, serve, stop.
 
 `run` builds all parts in order. Each part is complete once it is built; an exit stack takes the parts down in reverse order.
+`status_line` is the line of `systemctl status` about the present work.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,41 +15,51 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
+from fastapi import FastAPI
 
+from daemon.api.context import ApiContext
+from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
-from daemon.api.ports import StartupPorts
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.startup_gate import StartupGate
-from daemon.app import served
 from daemon.app.gauges import Gauges
 from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
-from daemon.app.status_line import status_line
 from daemon.config import Config
 from daemon.config_types.path_validators import read_token
 from daemon.observe import metrics
 from daemon.observe.logs import mask
 from daemon.page import routes as page_routes
-from daemon.page.login_middleware import LoginMiddleware
+from daemon.page.login import LoginMiddleware
 from daemon.pipeline.commit.committer import Committer
-from daemon.runtime import signals
-from daemon.runtime.capacity_limits import api_settings
-from daemon.runtime.force_exit import start_exit_timer
+from daemon.runtime.derived_settings import api_settings
 from daemon.runtime.reload import ActiveConfig, serve_reloads
-from daemon.runtime.sd_notify import Notifier
 from daemon.runtime.self_probe import HEALTH_REQUEST, Send, first_query, send_request
-from daemon.runtime.socket_activation import inherited_address
+from daemon.runtime.service_manager import Notifier, inherited_address
+from daemon.runtime.signals_and_exit import handle_signals, start_exit_timer
 from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, watch
+from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_labels import sees
+from daemon.services.documents.document_service import DocumentService
+from daemon.services.extraction import ExtractionService
 from daemon.services.query import QueryService
-from daemon.services.status import StatusService
+from daemon.services.reencoding import Reencoding
+from daemon.services.status import RunningParts, StatusService
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
-    from daemon.mcp.http import McpApp
+    from daemon.mcp.server import McpApp
 
+WELL = ("starting", "scanning", "watching", "joining", "following")
+"""States of a source that need no attention; also `polling`, if configured."""
 API_STOP_SHARE = 0.3
 """Maximum share of `[daemon] stop_timeout_s` for stopping the API."""
+SERVICES: Mapping[str, type] = {
+    "documents": DocumentService,
+    "extractions": ExtractionService,
+    "reencoding": Reencoding,
+    "sessions": SessionService,
+}
 
 log = structlog.get_logger()
 
@@ -59,7 +70,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
     Raises StoreError or ListenError if it cannot start.
     """
     began = time.monotonic()
-    requests = signals.handle()
+    requests = handle_signals()
     notifier = Notifier()
     async with AsyncExitStack() as stack:
         notifier.status("starting: making the socket")
@@ -139,7 +150,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
         gate,
         api_settings(config),
         inherited,
-        more_routes=[page_routes.add_routes, served.add_routes],
+        more_routes=[page_routes.add_routes, add_service_routes],
         tcp_middleware=[LoginMiddleware],
         tcp_apps=tcp_apps,
     )
@@ -152,11 +163,11 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
     """Returns the MCP server for agents, by its path on TCP; empty without TCP. It calls hippod's own `socket`."""
     if config.api.tcp is None:
         return {}
-    from daemon.mcp.http import PATH, McpApp  # the SDK takes 30 MB, so it is loaded only if used
+    from daemon.mcp.server import MCP_PATH, McpApp  # the SDK takes 30 MB, so it is loaded only if used
 
     app = McpApp(socket, write=config.mcp.write)
     await app.start()
-    return {PATH: app}
+    return {MCP_PATH: app}
 
 
 @asynccontextmanager
@@ -209,3 +220,48 @@ def _commit_step(committer: Committer) -> object | None:
     """Returns the commit thread's step; None while it is idle or waits for a server, which has its own time limit."""
     step = committer.step
     return None if step is not None and step[0] == "encode" and committer.encoder.remote else step
+
+
+def add_service_routes(app: FastAPI, context: ApiContext) -> None:
+    endpoints = Endpoints(app, context)
+    for port, service in SERVICES.items():
+        endpoints.add_service(port, service)
+
+
+def status_line(memory: RunningParts) -> str:
+    """Returns the present work, most urgent first, without content of documents.
+
+    Uses counters only, because it is called every few seconds.
+    """
+    committer, extraction_queue = memory.pipeline.committer, memory.extraction_queue
+    waiting = len(memory.pipeline.intake)
+    parts = []
+    if committer.trouble is not None:
+        what = "cannot encode" if committer.trouble.event == "encoder_away" else "cannot commit"
+        parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
+    if memory.paused is not None:
+        parts.append(memory.paused)
+    if waiting:
+        at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
+    if len(extraction_queue):
+        waits_for = extraction_queue.waits_for
+        why = f": {waits_for.loggable[:200]}" if waits_for is not None else ""
+        verb = "waits" if len(extraction_queue) == 1 else "wait"
+        parts.append(f"{count(len(extraction_queue), 'passage')} {verb} for the model{why}")
+    for source in memory.sources:
+        status = source.status(0)
+        detail = getattr(status, "detail", None)
+        if status.state not in WELL and (status.state != "polling" or detail):
+            parts.append(
+                f"{status.kind} {status.name} is {status.state}" + (f" ({str(detail)[:100]})" if detail else "")
+            )
+    snapshot = memory.store.snapshot()
+    holds = f"{count(snapshot.living_passages, 'passage')}, following {count(len(memory.sources), 'source')}"
+    parts.append(f"{'' if parts else 'up to date '}at commit {snapshot.commit}: {holds}")
+    return "; ".join(parts)
+
+
+def count(number: int, thing: str) -> str:
+    """Formats a count: `1 passage`, `2 passages`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"

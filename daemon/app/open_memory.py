@@ -14,47 +14,42 @@ import structlog
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.ports import MemoryPorts
-from daemon.app.index_settings import cut_files_anew, keep_passage_prefix
-from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
-from daemon.app.program_watch import ProgramWatch
+from daemon.app.opened_encoder import keep_passage_prefix, load_opened_encoder, wanted_encoder
+from daemon.app.reparse import ProgramWatch, cut_files_anew
 from daemon.config import Config
-from daemon.config.store_encoder import EncoderChoice, choose_encoder
+from daemon.config.store_settings import EncoderChoice, choose_encoder
 from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for, parser_pool
-from daemon.observe.memory_use import anonymous_bytes
+from daemon.observe.resource_use import anonymous_bytes
 from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
 from daemon.pipeline.pipeline import Pipeline
-from daemon.runtime.allocator import scale_mmap_threshold
-from daemon.runtime.capacity_limits import queue_limits
-from daemon.runtime.gc import frozen_objects
+from daemon.runtime.derived_settings import queue_limits
 from daemon.runtime.memory_watch import MemoryWatch
+from daemon.runtime.process_tuning import frozen_objects, scale_mmap_threshold
 from daemon.runtime.reload import ActiveConfig
 from daemon.runtime.scheduler import Scheduler, add_maintenance_jobs
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 from daemon.runtime.watchdog import ThreadCheck, extend_start
 from daemon.services.answering.ask import AskService
 from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
-from daemon.services.backups import ScheduledBackup
-from daemon.services.client_positions import ClientPositions
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.unread import UnreadDocuments
 from daemon.services.extraction import ExtractionService, extractor_note
-from daemon.services.freshness import Freshness
+from daemon.services.freshness import ClientPositions, Freshness
 from daemon.services.graph import GraphService
 from daemon.services.passage_languages import LanguageWatch
 from daemon.services.progress import ProgressBoard
-from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
 from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
-from daemon.services.status import RunningParts
-from daemon.services.transfer import TransferService
+from daemon.services.status import Provenance, RunningParts
+from daemon.services.transfer import ScheduledBackup, TransferService
 from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
 from memory.types import Encoder

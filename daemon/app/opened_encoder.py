@@ -6,7 +6,7 @@ from functools import partial
 import structlog
 
 from daemon.config import Config
-from daemon.config.store_encoder import PREFIX_KEY, EncoderChoice
+from daemon.config.store_settings import PREFIX_KEY, EncoderChoice
 from daemon.model_factory import calibration_for, load_encoder
 from daemon.services.reencoding import ConfiguredEncoder
 from memory.encoder.absent import AbsentEncoder
@@ -15,7 +15,8 @@ from memory.encoder.registry import encoder_name
 from memory.types import Encoder
 from store.errors import EncoderMismatch
 from store.log.log_summary import LogSummary
-from store.types import Calibration, SynonymRule
+from store.store import Store
+from store.types import Batch, Calibration, SynonymRule
 
 log = structlog.get_logger()
 
@@ -73,3 +74,9 @@ def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
     encoder = load_encoder(config)
     calibration = calibration_for(encoder, None)
     return encoder, calibration, config.synonym_rule(calibration)
+
+
+def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
+    """Records the prefix of encoded texts in a store that has none, for `daemon.config.store_settings`."""
+    if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
+        store.commit(Batch(positions={PREFIX_KEY: prefix}))

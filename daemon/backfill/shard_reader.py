@@ -24,8 +24,7 @@ from daemon.config import Config
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.model_factory import Models, load_encoder, parser_pool
 from daemon.parser_pool.pool import Turn
-from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.extraction.server_extractor import ServerExtractor
+from daemon.pipeline.extraction.extractors import PassageExtractor, ServerExtractor
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from memory.types import Encoder
 from store.log.log_summary import encoder_of_store

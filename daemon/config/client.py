@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from daemon.config_types.path_validators import token_in
-from daemon.config_types.section import Section, at
-from daemon.config_types.values import Labels, OptionalPath, OptionalText
+from daemon.config_types.values import Labels, OptionalPath, OptionalText, Section, at
 
 ALL_LABELS = "*"
 _NAME = re.compile(r"\w[\w.@-]{0,99}", re.ASCII)

@@ -20,7 +20,7 @@ from daemon.config.sections import (
     Store,
     Worker,
 )
-from daemon.config_types.section import Section
+from daemon.config_types.values import Section
 from daemon.sources.base import LabelsBySource, SourceLabels
 from daemon.sources.registry import SOURCE_KINDS
 from store.types import Calibration, SynonymRule

@@ -1,25 +1,31 @@
-"""Loads a file and the environment into a validated `Config`, or reports all errors in them."""
+"""Loads a file and the environment into a validated `Config`, or reports all errors in them.
+
+`HIPPOD_<SECTION>__<KEY>` overrides a key. pydantic-settings could read these variables, but it ignores unknown names, cannot
+say which variable a bad value came from, and would control the file's search order.
+"""
 
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from daemon.config.api_key import key_problem
 from daemon.config.config import Config
 from daemon.config.cross_checks import disagreements
-from daemon.config.environment import overrides
-from daemon.config.messages import sentence
+from daemon.config.messages import TABLE_LISTS, field_at, sentence, unknown_key, unknown_section
+from daemon.config.model_sections import key_problem
 from daemon.config_types.values import Context
 from daemon.contract.paths import candidates
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS
 
+ENVIRONMENT_PREFIX = "HIPPOD_"
 _LARGEST_FILE = 1024 * 1024
+CREDENTIALS = "CREDENTIALS_DIRECTORY"
+"""Environment variable with systemd's directory of credentials."""
 
 
 class ConfigError(Exception):
@@ -37,10 +43,6 @@ class NoConfigFile(ConfigError):
 def _one_line(text: str) -> str:
     """Removes control characters and undisplayable characters, because values and names are untrusted."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-CREDENTIALS = "CREDENTIALS_DIRECTORY"
-"""Environment variable with systemd's directory of credentials."""
 
 
 def load_config(
@@ -164,3 +166,48 @@ def unsupported(config: Config, *, read_secrets: bool = True) -> list[str]:
     if read_secrets and (problem := key_problem(config.llm)):
         problems.append(problem)
     return [f"{config.file or 'configuration'}: {problem}" for problem in problems]
+
+
+def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:
+    """Returns values by section and key, the variable of each dotted key, and errors in the variables' names."""
+    values: dict[str, dict[str, Any]] = {}
+    sources: dict[str, str] = {}
+    problems: list[str] = []
+    for name in sorted(environ):
+        if not name.startswith(ENVIRONMENT_PREFIX):
+            continue
+        section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+        if not separator:
+            problems += _single_underscore(name, section)
+        elif section in TABLE_LISTS:
+            problems.append(f"environment: ${name}: lists of tables are written in the file, as [[{section}]]")
+        elif section not in Config.model_fields:
+            problems.append(f"environment: ${name}: {section} is not a section{unknown_section(section)}")
+        else:
+            model, field = field_at([section, key])
+            if field is None:
+                problems.append(f"environment: ${name}: {key} is not a setting{unknown_key(section, key, model)}")
+                continue
+            values.setdefault(section, {})[key] = _value(environ[name], field.annotation)
+            sources[f"{section}.{key}"] = name
+    return values, sources, problems
+
+
+def _single_underscore(name: str, rest: str) -> list[str]:
+    """Returns errors for names that would be settings if written with two underscores. Other names belong to other programs."""
+    section, _, key = rest.partition("_")
+    if section in Config.model_fields and key and field_at([section, key])[1] is not None:
+        wanted = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"
+        return [f"environment: ${name} sets nothing; write {wanted}, with two underscores"]
+    return []
+
+
+def _value(text: str, annotation: Any) -> Any:
+    """Converts a variable's text: text settings take it as it is, others parse it as TOML (numbers, booleans, lists)."""
+    if annotation in (int, float, bool) or (get_args(annotation) and text.lstrip().startswith("[")):
+        try:
+            parsed = tomllib.loads(f"value = {text}")
+        except (ValueError, RecursionError):
+            return text
+        return parsed["value"] if len(parsed) == 1 else text
+    return text

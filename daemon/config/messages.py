@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from daemon.config.config import Config
-from daemon.config_types.secrets import value_text
+from daemon.config_types.values import value_text
 from daemon.sources.registry import SOURCE_KINDS
 
 TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")

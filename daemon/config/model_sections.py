@@ -1,18 +1,22 @@
 """The sections of the configuration about models: extraction, the language model, its judge, and the encoder.
 
-See `daemon.config.sections` for the others.
+See `daemon.config.sections` for the others. A model's key comes from the environment or a file, never from the configuration.
 """
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from daemon.config_types.path_validators import readable_secret, usable_prompts
-from daemon.config_types.section import Section, at
-from daemon.config_types.values import Count, OptionalPath, OptionalText, Seconds, or_none
+from daemon.config_types.path_validators import ABSENT, readable_secret, usable_prompts
+from daemon.config_types.values import Count, OptionalPath, OptionalText, Seconds, Section, at, or_none
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
+
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
 
 if TYPE_CHECKING:
     EncoderBackendName = str
@@ -68,9 +72,6 @@ class Judge(ModelServer):
     """The model that judges answers. Omitted keys are as in `[llm]`, except the API key if the server is another."""
 
 
-Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 def _price(value: Any) -> Any:
     if (value := or_none(value)) is None:
         return None
@@ -121,3 +122,36 @@ class Encoder(Section):
         except ValueError as error:
             raise at("model", str(error)) from None
         return self
+
+
+def model_key(server: ModelServer) -> str | None:
+    """Returns the key; None if none is configured. Raises ValueError, whose message contains no secret."""
+    if server.api_key_env is not None:
+        key = os.environ.get(server.api_key_env, "").strip()
+        if not key:
+            raise ValueError("the environment variable named there is not set, or empty; set it for hippod's process")
+        return _usable(key)
+    if server.api_key_file is not None:
+        key = Path(server.api_key_file).read_text("utf-8", "replace").strip()
+        if not key:
+            raise ValueError(f"{server.api_key_file} is empty; write the key to it")
+        if key.startswith(ABSENT):
+            raise ValueError(f"systemd provides no key: {key.removeprefix(ABSENT)}")
+        return _usable(key)
+    return None
+
+
+def _usable(key: str) -> str:
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError("the content is not a key: a key has no spaces, line ends or non-ASCII letters")
+    return key
+
+
+def key_problem(llm: LLM) -> str | None:
+    """Returns one sentence about a missing or unusable key, with the configuration key first."""
+    for name, server in (("llm", llm), ("llm.judge", llm.judge)):
+        try:
+            model_key(server)
+        except (ValueError, OSError) as error:
+            return f"{name}.{'api_key_env' if server.api_key_env is not None else 'api_key_file'}: {error}"
+    return None

@@ -15,18 +15,20 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model, model
 from consumers.kafka.settings import KafkaSettings
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.config_types.path_validators import directory_to_be, token_in
-from daemon.config_types.section import MiB, Section, at
 from daemon.config_types.values import (
     AnyPath,
     Count,
     Duration,
     Interval,
     MemoryLimit,
+    MiB,
     Names,
     OptionalNames,
     OptionalPath,
     OptionalText,
     Seconds,
+    Section,
+    at,
     optional_number,
 )
 from daemon.config_types.values import Size as Bytes

@@ -6,8 +6,7 @@ import tomli_w
 from pydantic import BaseModel
 
 from daemon.config.config import Config
-from daemon.config_types.secrets import masked, without_userinfo
-from daemon.config_types.values import Duration, Interval, MemoryLimit, Size, size_text
+from daemon.config_types.values import Duration, Interval, MemoryLimit, Size, masked, size_text, without_userinfo
 from daemon.contract.durations import duration_text
 
 

@@ -1,9 +1,10 @@
-"""Kinds of values beyond those of TOML: paths, durations, sizes, lists, addresses.
+"""The base of all sections, and kinds of values beyond those of TOML: paths, durations, sizes, lists, addresses, secrets.
 
 Each validator raises `ValueError` with the end of a sentence that says what is allowed; `problems` adds file, key and value
 before it.
 """
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pathspec import GitIgnoreSpec
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from daemon.contract.durations import ALLOWED, parse_duration
 from daemon.contract.paths import expand
@@ -22,6 +24,16 @@ _BYTES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
 _BYTES |= {"kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 _LONGEST_S = 100 * 365 * 86400.0
 _LARGEST = 2**62
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+"""A time limit in seconds, a plain number because its key ends in `_s`."""
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+MiB = 1024 * 1024
+MASK = "***"
+VALUE_TEXT_MAX = 100
+"""Maximum characters of a value in an error message."""
+_SECRET = re.compile(r"(^|_)(password|passwd|passphrase|secret|token|api_?key|key|credentials?|jaas)($|_)", re.ASCII)
+_PLACES = frozenset({"api_key_file", "token_file"})
+_USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +181,43 @@ def optional_number(**bounds: Any) -> Any:
 
 
 OptionalPath = Annotated[AnyPath | None, BeforeValidator(or_none)]
-Seconds = Annotated[float, Field(gt=0, le=86400)]
-"""A time limit in seconds, a plain number because its key ends in `_s`."""
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+class Section(BaseModel):
+    """A table of the file. Unknown keys and values of another type are errors. Immutable."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+def at(key: str, message: str) -> PydanticCustomError:
+    """Returns an error about one key for a validator of the whole section."""
+    return PydanticCustomError("at_key", "{message}", {"key": key, "message": message})
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key's value must not be shown. `api_key_env` is included, because people put the key itself there."""
+    return key not in _PLACES and _SECRET.search(key.lower()) is not None
+
+
+def without_userinfo(url: str) -> str:
+    """Returns the address without name and password before its host."""
+    return _USERINFO.sub(f"{MASK}@", url)
+
+
+def masked(value: Any) -> Any:
+    """Returns `value` with all secrets in it replaced, at any depth."""
+    if isinstance(value, dict):
+        return {key: MASK if is_secret(str(key)) else masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(inner) for inner in value]
+    return without_userinfo(value) if isinstance(value, str) else value
+
+
+def value_text(key: str, value: Any) -> str:
+    """Returns a value as written in the file, in one short line; secrets are hidden."""
+    if is_secret(key):
+        return MASK
+    text = json.dumps(masked(value), ensure_ascii=False, default=str)
+    return text if len(text) <= VALUE_TEXT_MAX else f"{text[: VALUE_TEXT_MAX - 1]}…"

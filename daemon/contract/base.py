@@ -1,4 +1,4 @@
-"""Base classes of requests and responses, and the types of their fields.
+"""Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457.
 
 A request must not contain unknown keys. A response may: an older client ignores the keys that a newer daemon adds.
 """
@@ -7,12 +7,16 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 _TYPED_MODES = ("python", "json")
 """Modes of pydantic in which values have types. In the mode "strings", all values are text, as in a query string."""
+# By default, pydantic accepts true for 1, "5" for 5, and a number of seconds for a time. The OpenAPI document says that values
+# of other types are refused, so the fields of requests use these types.
+JsonBoolean = Annotated[bool, Strict()]
+JsonNumber = Annotated[float, Strict()]
 
 
 def _json_integer(value: Any, info: ValidationInfo) -> Any:
@@ -27,10 +31,6 @@ def _timestamp(value: Any) -> Any:
     raise PydanticCustomError("timestamp", "must be a time such as 2026-11-21T09:00:00Z")
 
 
-# By default, pydantic accepts true for 1, "5" for 5, and a number of seconds for a time. The OpenAPI document says that values
-# of other types are refused, so the fields of requests use these types.
-JsonBoolean = Annotated[bool, Strict()]
-JsonNumber = Annotated[float, Strict()]
 JSON_INTEGER = BeforeValidator(_json_integer)
 JsonInteger = Annotated[int, JSON_INTEGER]
 """JSON has only one type of number, so 5.0 is accepted as 5. In a union, write bounds before `JSON_INTEGER`: after it, they are
@@ -71,3 +71,22 @@ def utc_time(seconds: float | None) -> datetime | None:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
+
+
+class FieldError(Response):
+    """One error in a request: the field (`documents[3].text`), what is wrong, and the allowed values if they are listed."""
+
+    field: str
+    message: str
+    allowed: list[str] | None = Field(default=None, exclude_if=is_empty)
+
+
+class Problem(OpenResponse):
+    """The body of every error. `detail` is a sentence for a person: what was wrong, where, what to do."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] | None = Field(default=None, exclude_if=is_empty)
+    retry_after_s: int | None = Field(default=None, exclude_if=is_empty)

@@ -1,8 +1,12 @@
-"""`/v1/documents` and `/v1/retry`: adding, listing, removing and retrying documents."""
+"""`/v1/documents` and `/v1/retry`: adding, listing, showing, removing and retrying documents.
+
+`GET /v1/documents/{key}` looks a key up as a document's URI, a passage's id, a triple (its JSON array `["subject", "predicate",
+"object"]`), and a phrase, in that order. Lists are cut at `limit` items; `counts` contains their full lengths.
+"""
 
 import operator
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints, WithJsonSchema
 
@@ -33,6 +37,12 @@ _FILE: Schema = {
     "required": ["content_base64", "filename"],
 }
 _DELETION: Schema = {"properties": {"deleted": {"const": True}}, "required": ["deleted"]}
+DOCUMENT_KEYS = frozenset(
+    ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
+)
+"""Keys of an added document that have a meaning, so that metadata cannot use them."""
+INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
+"""Metadata keys that only hippod writes. In a document they are renamed to `kafka_`, `record_` and `left_out_`."""
 
 
 def _object(content: Schema, identity: Schema) -> Schema:
@@ -60,12 +70,6 @@ DOCUMENT_SCHEMA: Schema = {
 }
 """JSON Schema of an added document. `daemon.services.documents.added_documents` validates it."""
 
-DOCUMENT_KEYS = frozenset(
-    ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
-)
-"""Keys of an added document that have a meaning, so that metadata cannot use them."""
-INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Metadata keys that only hippod writes. In a document they are renamed to `kafka_`, `record_` and `left_out_`."""
 
 DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 
@@ -192,3 +196,113 @@ class DocumentList(Response):
 
     documents: list[DocumentEntry]
     next: str | None = Field(default=None, exclude_if=is_empty)
+
+
+class ShowRequest(Request):
+    """The query string of `GET /v1/documents/{key}`: the largest length of each list."""
+
+    limit: int = Field(default=100, ge=1, le=10_000)
+    scope: ScopeParameter | None = None
+
+
+class TripleText(Response):
+    subject: str
+    predicate: str
+    object: str
+
+
+class WeightedPhrase(Response):
+    phrase: str
+    weight: float
+
+
+class PassageSummary(Response):
+    """A passage. `location`: its place in the shown document; empty if no document is shown."""
+
+    id: str
+    title: str
+    text: str
+    location: dict[str, Any] = Field(default_factory=dict)
+
+
+class PassageOccurrence(Response):
+    """A document that contains the passage, and the passage's place in it."""
+
+    document: str
+    title: str
+    location: dict[str, Any] = Field(default_factory=dict)
+
+
+class DocumentLink(Response):
+    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link, or that is below
+    the heading which contains it."""
+
+    target: str
+    heading: str
+    text: str
+    passage: str
+
+
+class ShowDocument(Response):
+    """A document. `passages` are in reading order; `phrases` and `triples` are those of its passages. `names`: names by which
+    queries find the document besides its text."""
+
+    kind: Literal["document"] = "document"
+    document: DocumentEntry
+    source: str
+    next_try_at: AwareDatetime | None = None
+    metadata: dict[str, Any]
+    names: list[str] = Field(default_factory=list)
+    links: list[DocumentLink] = Field(default_factory=list)
+    passages: list[PassageSummary]
+    phrases: list[str]
+    triples: list[TripleText]
+    counts: dict[str, int]
+
+
+class ShowPassage(Response):
+    """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; null if the
+    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (extracted by a quick
+    extractor until the model has processed it) or `failed`, with `extraction_error` and `extraction_attempts`; null if the
+    triples are those of the documents.
+    """
+
+    kind: Literal["passage"] = "passage"
+    id: str
+    title: str
+    text: str
+    extractor: str | None = None
+    extraction: str | None = None
+    extraction_attempts: int = 0
+    extraction_error: str | None = None
+    documents: list[PassageOccurrence]
+    phrases: list[str]
+    triples: list[TripleText]
+    counts: dict[str, int]
+
+
+class ShowPhrase(Response):
+    """A phrase. `relations` and `synonyms`: its edges to other phrases, by weight; `passages`: passages that contain it."""
+
+    kind: Literal["phrase"] = "phrase"
+    text: str
+    passages: list[PassageSummary]
+    relations: list[WeightedPhrase]
+    synonyms: list[WeightedPhrase]
+    triples: list[TripleText]
+    counts: dict[str, int]
+
+
+class ShowTriple(Response):
+    """A triple and the passages that state it."""
+
+    kind: Literal["triple"] = "triple"
+    subject: str
+    predicate: str
+    object: str
+    passages: list[PassageSummary]
+    counts: dict[str, int]
+
+
+ShowResponse = Annotated[ShowDocument | ShowPassage | ShowPhrase | ShowTriple, Field(discriminator="kind")]
+"""`pydantic.TypeAdapter(ShowResponse).validate_json(body)` returns the type that `kind` names."""

@@ -8,11 +8,10 @@ from pydantic_core import PydanticCustomError
 
 from daemon.contract.base import JsonInteger, Request, Response, is_empty
 from daemon.contract.choices import Filter
-from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
-from daemon.contract.query import AsOf, QueryText, SeedPhrase
-from daemon.contract.retrieval import Mode, RetrievalOverrides
+from daemon.contract.documents import TripleText
+from daemon.contract.http.routes import K_MAX, NODES_MAX, QUERY_CHARS_MAX
+from daemon.contract.query import AsOf, Mode, QueryText, RetrievalOverrides, SeedPhrase
 from daemon.contract.scope import Scope
-from daemon.contract.show import TripleText
 
 NodeKey = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX)]
 

@@ -1,9 +1,13 @@
-"""`POST /v1/query`: a query, the passages found, and their explanation."""
+"""`POST /v1/query`: a query, the passages found, and their explanation.
+
+The modes and settings that a request may name are derived from their declarations in `memory`.
+"""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, create_model
 
 from daemon.contract.base import (
     JSON_INTEGER,
@@ -16,9 +20,8 @@ from daemon.contract.base import (
     Timestamp,
     is_empty,
 )
-from daemon.contract.choices import Filter
-from daemon.contract.limits import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
-from daemon.contract.retrieval import Mode, RetrievalOverrides
+from daemon.contract.choices import DEEP_SETTINGS, MODES, SETTINGS, Filter, Setting
+from daemon.contract.http.routes import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
 from daemon.contract.scope import Scope
 
 NOT_BLANK = r"\S"
@@ -26,11 +29,48 @@ ADDED_POSITION = "added"
 """The key of the position that `add` returns."""
 AFTER_MAX = 64
 """Maximum positions in one query."""
-
 PositionKey = Annotated[str, StringConstraints(min_length=1, max_length=8192)]
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]
 AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 """The number of a commit, or a time (RFC 3339)."""
+
+
+class Mode(StrEnum):
+    """The retrieval mode."""
+
+    _ignore_ = ["name"]  # noqa: RUF012 (the enum module's own name)
+    for name in MODES:
+        vars()[name.upper().replace("-", "_")] = name
+
+
+def _field_of(setting: Setting) -> Any:
+    """Returns the type of a setting in a request. None stands for the configured value."""
+    if setting.kind is bool:
+        return JsonBoolean | None
+    if setting.choices:
+        return Literal[setting.choices] | None
+    if setting.kind is int:
+        return Annotated[int, Field(**setting.bounds), JSON_INTEGER] | None
+    return Annotated[JsonNumber, Field(**setting.bounds, allow_inf_nan=False)] | None
+
+
+if TYPE_CHECKING:
+
+    class RetrievalOverrides(Request):
+        """Has a field for each of `SETTINGS`."""
+
+    class DeepOverrides(Request):
+        """Has a field for each of `DEEP_SETTINGS`."""
+
+else:
+
+    def _overrides(name: str, purpose: str, settings: Mapping[str, Setting]) -> type[Request]:
+        doc = f"Settings of {purpose}; settings that are omitted are as configured."
+        fields = {key: (_field_of(setting), None) for key, setting in settings.items()}
+        return create_model(name, __base__=Request, __doc__=doc, __module__=__name__, **fields)
+
+    RetrievalOverrides = _overrides("RetrievalOverrides", "`[retrieval]` for one query", SETTINGS)
+    DeepOverrides = _overrides("DeepOverrides", "`[deep]` for one question", DEEP_SETTINGS)
 
 
 class QueryRequest(Request):

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field, SerializeAsAny
 
 from daemon.contract.base import JsonBoolean, JsonNumber, OpenResponse, Request, Response, is_empty
 from daemon.contract.documents import DocumentEntry
-from daemon.contract.limits import TIMEOUT_MAX_S
+from daemon.contract.http.routes import TIMEOUT_MAX_S
 from daemon.contract.query import Tokens
 
 

@@ -1,27 +1,27 @@
 """`hippod --inspect`: finds problems of this machine and configuration without starting hippod, for `hippoctl doctor`.
 
-The checks write nothing, take no lock, and have a time limit.
+The checks write nothing, take no lock, and have a time limit, so that a check that hangs does not hold back the findings of
+others.
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 
 from daemon.config import Config
 from daemon.contract.finding import Finding, guarded
 from daemon.doctor.access_rights import label_rights, secrets, socket_rights
-from daemon.doctor.configuration import configuration, directory_permissions
+from daemon.doctor.configuration import configuration, directory_permissions, worker
 from daemon.doctor.connectivity import encoder, llm
-from daemon.doctor.disk import disk
-from daemon.doctor.formats import formats, programs
-from daemon.doctor.machine import clock, memory, open_files, packages, python
-from daemon.doctor.store import store
-from daemon.doctor.time_limit import NamedCheck, findings_within
-from daemon.doctor.worker import worker
+from daemon.doctor.machine import clock, formats, memory, open_files, packages, programs, python
+from daemon.doctor.store import disk, store
 from daemon.sources.registry import SOURCE_KINDS
 
+NamedCheck = tuple[str, Callable[[], Iterable[Finding]]]
 Check = Callable[[Config], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     packages,
@@ -38,7 +38,6 @@ CHECKS: tuple[Check, ...] = (
     llm,
     worker,
 )
-
 CONFIGURATION_TIMEOUT_S = 30.0
 """Time limit of the checks that need no valid configuration. Reading the configuration accesses the folders that it names."""
 TIMEOUT_S = 90.0
@@ -76,3 +75,32 @@ def inspect_config(config: Config) -> Iterator[Finding]:
     """Yields the findings of the checks that need a valid configuration."""
     sources = [(kind.table, partial(kind.inspect, config.tables(kind))) for kind in SOURCE_KINDS]
     yield from findings_within(TIMEOUT_S, [*((each.__name__, partial(each, config)) for each in CHECKS), *sources])
+
+
+def findings_within(limit_s: float, checks: Sequence[NamedCheck]) -> Iterator[Finding]:
+    """Runs the checks concurrently and yields their findings in order. A check that has not finished after `limit_s` seconds
+    gets a warning, and continues in a thread that does not delay the end of Python."""
+    end = time.monotonic() + limit_s
+    started = [(name, _start(name, check)) for name, check in checks]
+    for name, found in started:
+        try:
+            while (finding := found.get(timeout=max(end - time.monotonic(), 0.0))) is not None:
+                yield finding
+        except Empty:
+            hint = "the machine is busy, or a drive or server that this check uses does not answer; try again later"
+            yield Finding(name, "warn", f"this check did not finish within {limit_s:g} s", hint)
+
+
+def _start(name: str, check: Callable[[], Iterable[Finding]]) -> SimpleQueue[Finding | None]:
+    """Returns a queue that receives the findings, then None."""
+    found: SimpleQueue[Finding | None] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            for finding in guarded(name, check):
+                found.put(finding)
+        finally:
+            found.put(None)
+
+    Thread(target=run, name=f"check {name}", daemon=True).start()
+    return found

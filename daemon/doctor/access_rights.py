@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daemon.config import Config
 from daemon.contract.finding import Finding
-from daemon.runtime.socket_activation import access_differences
+from daemon.runtime.service_manager import access_differences
 
 TOKEN_CHARACTERS_MIN = 16
 """Minimum length of a token; a shorter one can be guessed."""

@@ -1,4 +1,4 @@
-"""Checks whether the configuration is valid, and who may change it."""
+"""Checks whether the configuration is valid, `[worker]` included, and who may change it."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.config import Config, ConfigError, NoConfigFile, load_config, unsupported
+from daemon.config.cross_checks import worker_problems
 from daemon.contract.finding import ASK_ROOT, Finding
 
 CREDENTIALS_UNSET = "$CREDENTIALS_DIRECTORY is not set"
@@ -14,6 +15,7 @@ CREDENTIALS_UNSET = "$CREDENTIALS_DIRECTORY is not set"
 NOT_PERMITTED = f": {os.strerror(errno.EACCES)}"
 """Part of the error about a file or folder that this user may not read. hippod's own user may have the permission."""
 PROBLEMS_CHARACTERS_MAX = 600
+WORKER = "hippod-worker"
 
 
 def configuration(file: Path | None) -> tuple[Config | None, Finding]:
@@ -57,3 +59,33 @@ def directory_permissions(directory: Path) -> Iterator[Finding]:
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         detail = f"{directory}: every user may write to it"
         yield Finding("configuration directory", "warn", detail, f"chmod o-w {directory}")
+
+
+def worker(config: Config) -> Iterator[Finding]:
+    section = config.worker
+    if not section.topics and section.output is None:
+        return
+    if problems := worker_problems(config):
+        for problem in problems:
+            yield Finding(WORKER, "fail", problem, "correct [worker]; `hippod-worker --check` shows the same")
+        return
+    # kafka-python is imported only if there is a worker to check.
+    from consumers.kafka.connect import reachable
+    from consumers.kafka.topics import missing_topics
+
+    if not reachable(section.settings):
+        hint = "start the broker, or correct brokers in [worker]"
+        yield Finding(WORKER, "fail", f"none of {', '.join(section.brokers)} can be reached", hint)
+        return
+    wanted = [*section.topics, section.output or "", *([section.dead_letter] if section.dead_letter else [])]
+    try:
+        missing = missing_topics(section.settings, wanted)
+    except OSError as error:
+        yield Finding(WORKER, "fail", f"the brokers do not list their topics: {error}", "look at [worker] options")
+        return
+    if missing:
+        yield Finding(
+            WORKER, "fail", f"the brokers have no topic {', '.join(missing)}", "create it; hippod-worker creates none"
+        )
+    else:
+        yield Finding(WORKER, "ok", f"{', '.join(section.topics)} into {section.output}")

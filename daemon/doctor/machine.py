@@ -1,4 +1,4 @@
-"""Checks Python, the installed packages, the clock, memory, and the limit of open files."""
+"""Checks Python, the installed packages and programs, the clock, memory, and the limit of open files."""
 
 import platform
 import re
@@ -6,15 +6,18 @@ import resource
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 
+from consumers.parsing.formats.registry import FORMATS
+from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR, find_programs
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.access_rights import closed
-from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
-from daemon.runtime.disk_use import bytes_below
+from daemon.observe.resource_use import bytes_below
+from daemon.runtime.derived_settings import OPEN_FILES_RECOMMENDED
 from daemon.runtime.own_environment import HINT, packages_of_others
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder
@@ -121,3 +124,30 @@ def clock(now: float, passed: float, event: str) -> Finding:
     when = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(passed))
     hint = "set the clock, or start a time service (timedatectl)"
     return Finding("clock", "warn", f"{text}, which is before {event} ({when})", hint)
+
+
+def formats(_config: Config) -> Iterator[Finding]:
+    for each in FORMATS:
+        if missing := [library for library in each.libraries if find_spec(library) is None]:
+            hint = "install hippod again: `make install`, or the package again"
+            yield Finding("formats", "fail", f"{each.title} cannot be read without {', '.join(missing)}", hint)
+            return
+    yield Finding("formats", "ok", ", ".join(each.title for each in FORMATS))
+
+
+def programs(config: Config) -> Iterator[Finding]:
+    """Yields a finding for each external program. A missing program is no problem: documents that need it are skipped."""
+    parsing = config.parsing
+    found = find_programs(parsing.ocr, parsing.ocr_languages)
+    for key, known in KNOWN_PROGRAMS.items():
+        program = found.get(key)
+        if program is not None and program.missing_languages:
+            packages = " ".join(f"tesseract-ocr-{each.replace('_', '-')}" for each in program.missing_languages)
+            detail = f"{program.identity}: not installed for {', '.join(program.missing_languages)}"
+            yield Finding(known.title, "warn", detail, f"install {packages}, or correct [parsing] ocr_languages")
+        elif program is not None:
+            yield Finding(known.title, "ok", program.identity)
+        elif key == OCR and parsing.ocr == "off":
+            yield Finding(known.title, "ok", 'not used: [parsing] ocr = "off"')
+        else:
+            yield Finding(known.title, "ok", f"not installed: {known.purpose} are skipped; install {known.package}")

@@ -10,9 +10,17 @@ import anyio
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from daemon.contract.http.client import EventStream, Retries, is_problem, parse_json, problem_sentence, problem_type
+from daemon.contract.http.client import (
+    CONNECT_TIMEOUT_S,
+    EventStream,
+    Retries,
+    answer_timeout_s,
+    is_problem,
+    parse_json,
+    problem_sentence,
+    problem_type,
+)
 from daemon.contract.http.routes import EVENT_STREAM, JSON, PROBLEM_JSON
-from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 Answer = TypeVar("Answer")
 

@@ -17,12 +17,10 @@ from mcp_types import (
 )
 
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import DocumentEntry, DocumentList
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route, document_path
-from daemon.contract.show import ShowDocument, ShowPassage
+from daemon.contract.documents import DocumentEntry, DocumentList, ShowDocument, ShowPassage
+from daemon.contract.http.routes import ProblemType, Route, document_path
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer
-from daemon.mcp.tool_handlers import PASSAGES_MAX, SHOW_RESPONSE
+from daemon.mcp.tools import PASSAGES_MAX, SHOW_RESPONSE
 
 DOCUMENT = "hippod://document/"
 PASSAGE = "hippod://passage/"

@@ -1,9 +1,17 @@
-"""The MCP server for any transport: lists tools, validates calls, and reports every error as a sentence."""
+"""The MCP server for any transport: lists tools, validates calls, and reports every error as a sentence.
 
+`McpApp` serves it over streamable HTTP, behind the checks of `daemon.api.middleware.tcp_auth` (host, origin, token). Its tools
+call the daemon's Unix socket, like `hippoctl mcp`, but with the token of the requester, so the API alone decides what the
+requester may see and do. There are no sessions, so clients continue after a restart of hippod.
+"""
+
+import asyncio
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import structlog
 from mcp.server import Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -19,9 +27,11 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import BaseModel, ValidationError
+from starlette.types import Receive, Scope, Send
 
 from daemon.contract.http.routes import Route
 from daemon.contract.status import Status
+from daemon.errors import NotFound, NotReady
 from daemon.mcp import resources
 from daemon.mcp.daemon_client import CallError, DaemonClient
 from daemon.mcp.tools import TOOLS
@@ -37,6 +47,10 @@ WRITING_OFF = (
 )
 
 Context = ServerRequestContext[Any, Any]
+BODY_BYTES = 4 * 1024 * 1024
+"""Maximum size of a message, for example with an added document."""
+MCP_PATH = "/mcp"
+log = structlog.get_logger(__name__)
 
 
 def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
@@ -136,3 +150,40 @@ def _version() -> str:
         return version("hippod")
     except PackageNotFoundError:  # run from a checkout that is not installed
         return "0"
+
+
+class McpApp:
+    """The app. Call `start` before the first request and `stop` after the last, on the event loop that serves it."""
+
+    def __init__(self, socket: str, *, write: bool) -> None:
+        self._client = DaemonClient(socket, for_others=True)
+        self._manager = StreamableHTTPSessionManager(
+            memory_server(self._client, write=write), stateless=True, max_request_body_size=BODY_BYTES
+        )
+        self._running: asyncio.Task[None] | None = None
+        self._started = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != MCP_PATH:
+            raise NotFound(f"Nothing is served below {MCP_PATH}.")
+        if not self._started.is_set() or self._stopping.is_set():
+            raise NotReady("hippod is starting or stopping; try again in a moment.")
+        await self._manager.handle_request(scope, receive, send)
+
+    async def start(self) -> None:
+        self._running = asyncio.create_task(self._run())
+        await self._started.wait()
+
+    async def _run(self) -> None:
+        """Enters and leaves the SDK's task group, which must happen in one task."""
+        async with self._manager.run():
+            self._started.set()
+            await self._stopping.wait()
+
+    async def stop(self) -> None:
+        """Ends requests in progress, and closes the client."""
+        self._stopping.set()
+        if self._running is not None:
+            await self._running
+        await self._client.close()

@@ -1,7 +1,8 @@
 """Configures logging, for hippod's own events and for the libraries' records.
 
 Each line on stderr is readable text on a terminal, and otherwise a JSON object that begins with `time`, `level`, `event` and
-`logger`. If stderr is systemd's journal, the journal gets the event and its fields. Modules log with `structlog.get_logger()`.
+`logger`. If stderr is systemd's journal, the journal gets the event and its fields, and what libraries print becomes
+log lines. Modules log with `structlog.get_logger()`.
 An event's name is a constant; variable parts are fields (`uri`, `passage`, `commit`, `took_ms`, `error`).
 `docs/reference/logs.md` lists all events and fields.
 
@@ -11,9 +12,11 @@ it: above level debug, it writes the message only if hippod or the operating sys
 message repeats a server's answer has an attribute `loggable`, which is logged instead.
 """
 
+import io
 import logging
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
@@ -37,6 +40,9 @@ _HANDLER = "hippod"
 _secrets: set[str] = set()
 _logs_all_messages = False
 """Whether the message of every exception is logged."""
+LINE_CHARACTERS_MAX = 2_000
+
+log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -239,3 +245,43 @@ def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     except (OSError, ValueError):
         return False
     return environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+class _Lines(io.TextIOBase):
+    """A text stream whose lines are logged at debug, because a library may print the content of documents."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begun = ""
+        self._logging = threading.local()
+
+    def write(self, text: str) -> int:
+        *whole, self._begun = (self._begun + text).split("\n")
+        for line in whole:
+            self._log(line)
+        if len(self._begun) > LINE_CHARACTERS_MAX:
+            self._log(self._begun)
+            self._begun = ""
+        return len(text)
+
+    def _log(self, line: str) -> None:
+        if getattr(self._logging, "now", False):  # logging has failed and prints its own error
+            self._stream.write(f"{line}\n")
+        elif line.strip():
+            self._logging.now = True
+            try:
+                log.debug("library_output", line=line[:LINE_CHARACTERS_MAX])
+            finally:
+                self._logging.now = False
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+
+def log_library_output() -> None:
+    """Redirects the output of Python code to the log. Output of compiled code still goes to the journal unchanged."""
+    if is_journal(sys.stderr):
+        sys.stdout, sys.stderr = _Lines(sys.stdout), _Lines(sys.stderr)

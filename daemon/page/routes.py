@@ -15,9 +15,9 @@ from daemon.api import responses
 from daemon.api.access.rights import client_of, needs
 from daemon.api.context import ApiContext
 from daemon.contract.choices import MODES
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import Need
 from daemon.errors import NotFound
-from daemon.page.login_middleware import HOME_PATH, SESSION_HEADER, SESSION_PATH
+from daemon.page.login import HOME_PATH, SESSION_HEADER, SESSION_PATH
 from daemon.page.security_headers import SECURITY_HEADERS, page_headers
 
 OVERVIEW_PATH = "/page/overview"

@@ -1,13 +1,213 @@
-"""The child processes of the pool: started when none is idle, reused, and replaced when they are worn."""
+"""The child processes of the pool: started when none is idle, reused, and replaced when they are worn.
+
+`Child` is one process as the parent sees it: its pipes, its timeouts, and the reason why it ended.
+"""
 
 import asyncio
 import contextlib
+import json
+import os
+import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
 
 from consumers.failure_codes import FailureCode
-from daemon.parser_pool.child_process import MIB, Child, ChildLost
+
+MIB = 1 << 20
+_LARGEST_MESSAGE = 512 * MIB
+_STDERR_KEPT = 4096
+_START_TIMEOUT_S = 60.0
+"""A start takes a tenth of a second, but far more on a busy machine. It does not count against a document's time limit."""
+_ROOT = Path(__file__).resolve().parents[2]
+# One thread for numeric libraries and one arena for the allocator: each further one costs tens of MiB of address space.
+_LEAN = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+_PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "NLTK_DATA",
+)
+_NO_MEMORY = (b"MemoryError", b"bad_alloc", b"out of memory", b"Cannot allocate memory", b"can't allocate")
+
+Message = dict[str, Any]
+
+
+class ChildLost(Exception):
+    """The child has ended or must not be used any more. The message continues a sentence: "parsing it …"."""
+
+    def __init__(self, message: str, code: FailureCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Child:
+    """A child process and its present request. Created by `start`; serves one request at a time."""
+
+    def __init__(self, process: asyncio.subprocess.Process, memory_bytes: int) -> None:
+        self._process = process
+        self._memory_bytes = memory_bytes
+        self._errors = b""
+        self._drain = asyncio.create_task(self._read_errors())
+        self.requests = 0
+        self.rss = 0
+        self.between_requests = True
+        self.interrupted = False
+
+    @classmethod
+    async def start(cls, memory_bytes: int, timeout_s: float) -> "Child":
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _LEAN
+        environment["PYTHONPATH"] = str(_ROOT)
+        try:
+            process = await cls._spawn(memory_bytes, timeout_s, environment)
+        except OSError as error:
+            raise ChildLost(
+                f"could not begin: no process for it ({error.strerror or error}); it is tried again",
+                FailureCode.CRASH,
+            ) from error
+        child = cls(process, memory_bytes)
+        try:
+            await child.receive(_START_TIMEOUT_S)
+        except BaseException:  # also if cancelled: no child may stay that nothing refers to
+            await asyncio.shield(child.kill())
+            raise
+        return child
+
+    @staticmethod
+    async def _spawn(memory_bytes: int, timeout_s: float, environment: dict[str, str]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # do not import from the daemon's working directory
+            "-m",
+            "daemon.parser_pool.child_main",
+            f"--memory-bytes={memory_bytes}",
+            f"--cpu-seconds={ceil(timeout_s)}",
+            f"--parent={os.getpid()}",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            limit=MIB,
+            start_new_session=True,  # so that Ctrl-C in a terminal reaches only the parent
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs. Asks the system, because the event loop learns of an end a little later."""
+        if self._process.returncode is not None:
+            return False
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return False
+
+    async def send(self, message: Message, timeout_s: float) -> None:
+        self.between_requests = False
+        body = json.dumps(message, separators=(",", ":")).encode()
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(len(body).to_bytes(4) + body)
+            await asyncio.wait_for(pipe.drain(), timeout_s)
+        except TimeoutError:
+            raise ChildLost(f"took longer than {timeout_s:g} s", FailureCode.TIME) from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise await self._why_ended() from None
+
+    async def receive(self, timeout_s: float) -> Message:
+        """Returns the next message. Raises ChildLost if none arrives in time, or the child has ended."""
+        pipe = self._process.stdout
+        assert pipe is not None
+        try:
+            async with asyncio.timeout(timeout_s):
+                length = int.from_bytes(await pipe.readexactly(4))
+                if length > _LARGEST_MESSAGE:
+                    raise ChildLost("gave more text than fits into memory; split it up", FailureCode.MEMORY)
+                body = await pipe.readexactly(length)
+        except TimeoutError:
+            raise ChildLost(f"took longer than {timeout_s:g} s; split it up, or exclude it", FailureCode.TIME) from None
+        except (asyncio.IncompleteReadError, ConnectionResetError):
+            raise await self._why_ended() from None
+        message: Message = json.loads(body)
+        return message
+
+    def end_request(self, rss: int) -> None:
+        self.requests += 1
+        self.rss = rss
+        self.between_requests = True
+
+    def lost(self, reason: str) -> ChildLost:
+        """Returns the exception for an error that the child reported."""
+        if reason == "memory":
+            return self._too_much()
+        return ChildLost(f"failed: {reason}", FailureCode.INTERNAL)
+
+    def interrupt(self) -> None:
+        """Kills the child; a pending `receive` raises ChildLost."""
+        self.interrupted = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def kill(self) -> None:
+        """Kills the child, and waits until it has ended."""
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        await self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._drain
+
+    async def _why_ended(self) -> ChildLost:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), 5)
+        await self.kill()
+        code = self._process.returncode or 0
+        if any(sign in self._errors for sign in _NO_MEMORY):
+            return self._too_much()
+        if -code == signal.SIGXCPU:
+            return ChildLost("took more processor time than allowed; split it up, or exclude it", FailureCode.TIME)
+        if -code == signal.SIGKILL:
+            return ChildLost(
+                "was ended by the system, most likely for want of memory; free some, then retry it", FailureCode.MEMORY
+            )
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        return ChildLost(
+            f"failed: the parser crashed ({how}); the file may be damaged: save it again, or exclude it",
+            FailureCode.CRASH,
+        )
+
+    def _too_much(self) -> ChildLost:
+        return ChildLost(
+            f"needed more than {self._memory_bytes // MIB:,} MiB of memory; split it up, or exclude it",
+            FailureCode.MEMORY,
+        )
+
+    async def _read_errors(self) -> None:
+        """Keeps the end of the child's stderr. Reads continuously, so that the child never blocks on writing to it."""
+        pipe = self._process.stderr
+        assert pipe is not None
+        while chunk := await pipe.read(_STDERR_KEPT):
+            self._errors = (self._errors + chunk)[-_STDERR_KEPT:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
-from daemon.parser_pool.child_process import MIB, Child, ChildLost
-from daemon.parser_pool.children import ChildLimits, Children
+from daemon.parser_pool.children import MIB, Child, ChildLimits, ChildLost, Children
 from daemon.parser_pool.places import ParsePlaces
 from store.types import Extraction, PassageText
 

@@ -15,7 +15,6 @@ import structlog
 from consumers.records.record import Record
 from consumers.types import FileChanged, FileMoved, Fingerprint
 from daemon.errors import NotReady
-from daemon.pipeline.acknowledgement import Acknowledgement, merged_positions
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.commit.commit_events import Publish, report_commit, report_documents
@@ -31,6 +30,7 @@ from daemon.pipeline.ownership import ADDED, NotOwner, Owners
 from daemon.pipeline.read_loop import ReadingLoop
 from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
 from daemon.pipeline.work_items import (
+    Acknowledgement,
     Change,
     DeliveredDocument,
     DocumentChange,
@@ -40,6 +40,7 @@ from daemon.pipeline.work_items import (
     Urgency,
     Work,
     container_uri,
+    merged_positions,
 )
 from memory.types import Encoder
 from store.store import CommitResult, Store

@@ -1,16 +1,55 @@
-"""Tasks of the pipeline, and the changes that result from them."""
+"""Tasks of the pipeline, the changes that result from them, and the acknowledgement of their commit.
+
+An acknowledgement stores the source's position in the same commit as its documents. The pipeline only passes acknowledgements
+on and merges them; their meaning is known to the source alone.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, Protocol
 
 from consumers.records.record import Record
 from consumers.types import FileChanged, FileEvent, Fingerprint, ParsedDocument
-from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from store.types import Document, Extraction, ExtractionCosts, PassageText
+
+Group = tuple[str, str | int]
+"""A source, and what arrives together: the ticket of a request, or the directory of files."""
+
+
+class PositionTracker(Protocol):
+    """Tracks how much of one ordered delivery, such as a Kafka partition, is committed. Belongs to the source."""
+
+    def positions(self, parts: Collection[object]) -> Mapping[str, Any]:
+        """Returns the positions, by name, to store in the commit that completes these acknowledgements.
+
+        Must not change the tracker: a batch may be assembled several times before it is committed.
+        """
+        ...
+
+
+class Acknowledgement(Protocol):
+    """Accompanies a piece of work. All documents of one message share one acknowledgement."""
+
+    @property
+    def tracker(self) -> PositionTracker: ...
+
+    def done(self) -> None:
+        """Reports that one piece of work with this acknowledgement is committed."""
+        ...
+
+
+def merged_positions(acknowledgements: Iterable[Acknowledgement]) -> dict[str, Any]:
+    """Returns the positions that sources store in the commit that completes all of these acknowledgements."""
+    by_tracker: dict[PositionTracker, list[Acknowledgement]] = {}
+    for acknowledgement in acknowledgements:
+        by_tracker.setdefault(acknowledgement.tracker, []).append(acknowledgement)
+    positions: dict[str, Any] = {}
+    for tracker, parts in by_tracker.items():
+        positions.update(tracker.positions(parts))
+    return positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +104,6 @@ class FileTakenOver:
     source: str
 
 
-Group = tuple[str, str | int]
-"""A source, and what arrives together: the ticket of a request, or the directory of files."""
 Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument
 
 

@@ -9,9 +9,9 @@ import psutil
 import structlog
 
 from daemon.contract.status import MemoryUse
-from daemon.observe.memory_use import MemoryForecast, anonymous_bytes, shown
+from daemon.observe.resource_use import MemoryForecast, anonymous_bytes, shown
 from daemon.pipeline.incoming.intake import Intake
-from daemon.runtime.allocator import trim_heap
+from daemon.runtime.process_tuning import trim_heap
 
 AUTO_SHARE = 0.8
 """Share of the machine's memory that `auto` allows. The rest is for the parsing processes, a second index while the index is

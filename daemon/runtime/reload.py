@@ -14,9 +14,9 @@ from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
 from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
-from daemon.runtime.client_rules import client_rules
+from daemon.runtime.derived_settings import client_rules
 from daemon.runtime.scheduler import Scheduler
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 from daemon.sources.base import LabelsBySource
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.retrieval.settings import RetrievalSettings

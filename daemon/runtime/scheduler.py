@@ -20,7 +20,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from daemon.config.sections import ScheduleTimes
 from daemon.observe import metrics
-from daemon.runtime.allocator import trim_heap
+from daemon.runtime.process_tuning import trim_heap
 from store.store import Store
 from store.upgrade_backup import remove_expired
 

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from daemon.api.listen import ListenError
 from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
-from daemon.contract.query import QueryRequest
-from daemon.contract.retrieval import Mode
+from daemon.contract.query import Mode, QueryRequest
 
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 

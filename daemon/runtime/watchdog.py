@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 
 from daemon.pipeline.pipeline import Pipeline
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 
 CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0

@@ -10,8 +10,7 @@ import structlog
 
 from daemon.contract.base import utc_time
 from daemon.contract.costs import CostEntry, CostsRequest, CostsResponse
-from daemon.contract.http.routes import Route
-from daemon.contract.http.served import Need, served
+from daemon.contract.http.routes import Need, Route, served
 from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus, ReextractRequest
 from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample

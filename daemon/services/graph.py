@@ -2,9 +2,9 @@
 
 import time
 
+from daemon.contract.documents import TripleText
 from daemon.contract.graph import GraphEdge, GraphNode, GraphPath, GraphRequest, GraphResponse
 from daemon.contract.query import SeedPhrase
-from daemon.contract.show import TripleText
 from daemon.services.documents.document_references import passage_source
 from daemon.services.query import QueryService, ResolvedQuery
 from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood

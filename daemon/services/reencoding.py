@@ -15,8 +15,7 @@ from typing import TypeVar
 import numpy as np
 import structlog
 
-from daemon.contract.http.routes import Route
-from daemon.contract.http.served import Need, served
+from daemon.contract.http.routes import Need, Route, served
 from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
 from daemon.pipeline.backpressure import until_idle

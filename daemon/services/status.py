@@ -1,8 +1,11 @@
-"""`status` and `wait`: report the daemon's state, and wait until everything is indexed."""
+"""`status` and `wait`: report the daemon's state, and wait until everything is indexed.
+
+The state includes which extractors and readers made the stored data, and how long the rules need for outdated data.
+"""
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -14,6 +17,8 @@ from daemon.contract.status import (
     DaemonState,
     Edges,
     MemoryUse,
+    PassageShare,
+    ReaderShare,
     SourceStatus,
     Status,
     SynonymRecall,
@@ -21,13 +26,13 @@ from daemon.contract.status import (
     extractor_advice,
 )
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
+from daemon.pipeline.commit.content_counts import ContentCounts
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import CurrentStates, DocumentCounts
 from daemon.services.extraction import extraction_status
 from daemon.services.passage_languages import PassageLanguages, indistinct_phrases
 from daemon.services.progress import ProgressBoard
-from daemon.services.provenance import Provenance
 from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
@@ -38,6 +43,43 @@ from store.store import Store
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
 """Shown to restricted clients instead of the reason, which may name a document."""
+
+
+class Provenance:
+    """Shares by extractor and reader. May be used in any thread."""
+
+    def __init__(
+        self,
+        counts: ContentCounts,
+        present_names: Collection[str],
+        at_once: int,
+        is_outdated: Callable[[str], bool] = lambda _name: False,
+    ) -> None:
+        """`present_names` are those of the present extractor's results. It processes `at_once` passages concurrently.
+        `is_outdated` returns whether a name is of an earlier version of it, or of this version with other extras."""
+        self._counts = counts
+        self._present_names = present_names
+        self._at_once = at_once
+        self._is_outdated = is_outdated
+
+    def extractors(self) -> list[PassageShare]:
+        """Returns the numbers of passages, largest first. `left_s` is set if the present extractor may find other triples."""
+        return [
+            PassageShare(name=name, passages=number, left_s=self.left_s(number) if self._is_outdated(name) else None)
+            for name, number in self._counts.extractors().most_common()
+        ]
+
+    def readers(self) -> list[ReaderShare]:
+        """Returns the numbers of followed documents by the version of the reader that parsed them, largest first."""
+        return [ReaderShare(name=name, documents=number) for name, number in self._counts.readers().most_common()]
+
+    def left_s(self, passages: int) -> float:
+        """Returns how long the extractor needs for this number of passages, at the mean speed of its earlier extractions.
+
+        0 if it has processed none. Encoding new triples is not included.
+        """
+        ms = self._counts.mean_ms(lambda name: name in self._present_names or self._is_outdated(name))
+        return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

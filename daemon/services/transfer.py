@@ -1,4 +1,4 @@
-"""`export`, `import`, `verify` and `backup`."""
+"""`export`, `import`, `verify` and `backup`, and the scheduled backup, whose interval continues across restarts."""
 
 import asyncio
 import json
@@ -14,9 +14,10 @@ from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
+import structlog
 
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
@@ -41,6 +42,7 @@ from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup.local import backup
 from store.backup.remote import send
+from store.durable_files import durable_file
 from store.errors import StoreError
 from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
@@ -56,15 +58,17 @@ IMPORT_BATCH_PASSAGES = 500
 IMPORT_BATCH_BYTES = 4 << 20
 """Maximum bytes of such a file. Two concurrent imports with this much in memory are negligible."""
 
-
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
-
 
 TRANSFER_THREADS = 6
 """Threads for concurrent exports, checks and backups: at least as many as the API's limits allow."""
 
 ReportStep = Callable[[str, int, int | None], None]
 T = TypeVar("T")
+LAST_BACKUP_FILE = "backup.last"
+"""File in the store's folder with the target and time of the last scheduled backup."""
+
+log = structlog.get_logger()
 
 
 class GivenUp(Exception):
@@ -285,3 +289,52 @@ class _Import:
             text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
             return AddedDocument(added_uri(f"import/{digest.hex()}"), text, whole=True)
         return None
+
+
+class BackupTimes(Protocol):
+    """The settings of `[schedule]` that backups use."""
+
+    backup_to: str | None
+    backup_keep: float
+
+
+class ScheduledBackup:
+    """Sends backups. `run` is called in the scheduler's threads; it raises the errors of `send`, which the scheduler logs."""
+
+    def __init__(
+        self,
+        store: Store,
+        times: Callable[[], BackupTimes],
+        progress: ProgressBoard,
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._times = times
+        self._progress = progress
+        self._stopping = stopping
+        self._last: Path = store.folder / LAST_BACKUP_FILE
+
+    def last_run(self) -> float:
+        """Returns the time of the last backup to the present target in Unix seconds, 0 if there was none."""
+        try:
+            said = json.loads(self._last.read_bytes())
+            return float(said["made"]) if said["url"] == self._times().backup_to else 0.0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0.0
+
+    def run(self) -> None:
+        times = self._times()
+        if times.backup_to is None:
+            return
+        with self._progress.running("backup", "files") as task:
+            sent = send(self._store, times.backup_to, task.update, keep_s=times.backup_keep, cancelled=self._stopping)
+        with durable_file(self._last) as file:
+            file.write(json.dumps({"url": times.backup_to, "made": sent.made}).encode())
+        log.info(
+            "backup_sent",
+            commit=sent.backup.commit,
+            files=sent.sent_files,
+            bytes=sent.sent_bytes,
+            pruned=sent.pruned,
+            backup=sent.name,
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from daemon.config_types.section import Section
+from daemon.config_types.values import Section
 from daemon.contract.status import SourceStatus
 
 if TYPE_CHECKING:  # the configuration imports this module, and needs none of these types

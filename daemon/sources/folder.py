@@ -14,8 +14,7 @@ from pydantic import AfterValidator, Field
 from consumers.folder import FolderSettings, FolderWatcher, HardLinks, file_uri
 from consumers.types import EMPTY, EXCLUSIONS_VERSION, Fingerprint
 from daemon.config_types.path_validators import existing_directory
-from daemon.config_types.section import MiB, Section
-from daemon.config_types.values import AnyPath, Globs, Labels
+from daemon.config_types.values import AnyPath, Globs, Labels, MiB, Section
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.base import is_empty
 from daemon.contract.status import SourceStatus
@@ -135,10 +134,7 @@ class FolderSource(Source):
         )
 
     def unread(self) -> str | None:
-        state = self._source.state
-        if state.last_scan_at is not None or state.state not in ("starting", "scanning"):
-            return None
-        return f"{self.name} has not been looked through since the start"
+        return f"{self.name} has not been looked through since the start" if self._source.awaits_first_scan else None
 
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()

@@ -8,10 +8,9 @@ from typing import Any, cast
 from daemon.api import openapi
 from daemon.api.app import build
 from daemon.api.context import make_context
-from daemon.api.ports import StartupPorts
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.settings import ApiLimits
-from daemon.api.startup_gate import StartupGate
-from daemon.app import served
+from daemon.app.lifecycle import add_service_routes
 from docs.site.markdown import cell, code, escaped
 
 INTRODUCTION = """# HTTP API
@@ -31,7 +30,7 @@ This page is made from what `GET /openapi.json` answers with; {download}`the doc
 def document() -> dict[str, Any]:
     """The OpenAPI document, of an application that serves nothing: its routes are never called."""
     context = make_context(cast("StartupPorts", None), cast("StartupGate", None), ApiLimits())
-    return openapi.document(build(context, [served.add_routes]), version("hippod"))
+    return openapi.document(build(context, [add_service_routes]), version("hippod"))
 
 
 def page(found: Mapping[str, Any]) -> str:

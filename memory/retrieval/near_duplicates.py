@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
 from memory.retrieval.top_k import best_first, cosines
 from store.snapshot import DocumentLookup, Snapshot
-from store.text.word_split import split_words
+from store.text.words import split_words
 from store.types import document_time
 
 MIN_GROUP_PASSAGES = 3

@@ -37,7 +37,7 @@ WAITING = "inbox.backup"
 committed."""
 
 POSITIONS_KEY = "positions.key"
-"""Key file with which the daemon encrypts positions for clients (`daemon.services.client_positions`). No backup contains
+"""Key file with which the daemon encrypts positions for clients (`daemon.services.freshness`). No backup contains
 it, so positions that clients received before a restore are invalid afterwards."""
 
 RESTORING = "restoring"

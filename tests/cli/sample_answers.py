@@ -7,9 +7,18 @@ from pydantic import BaseModel
 
 from daemon.contract.answering.ask import AskResponse, Citation
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
+from daemon.contract.documents import (
+    AddResponse,
+    DocumentEntry,
+    DocumentLink,
+    DocumentList,
+    PassageSummary,
+    RemoveResponse,
+    RetryResponse,
+    ShowDocument,
+    TripleText,
+)
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase, Tokens
-from daemon.contract.show import DocumentLink, PassageSummary, ShowDocument, TripleText
 from daemon.contract.status import DaemonState, Edges, Event, PassageShare, ReaderShare, SourceStatus, Status
 from daemon.contract.transfer import ImportResponse
 

@@ -11,7 +11,7 @@ import pytest
 
 from cli.command_line import run
 from cli.options.time_type import Duration
-from daemon.contract.limits import TIMEOUT_MAX_S
+from daemon.contract.http.routes import TIMEOUT_MAX_S
 from tests.cli.sample_answers import LIST, QUERY, STATUS
 from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
 

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.query_highlights import match_spans, query_words, snippet
+from cli.render.highlights import match_spans, query_words, snippet
 from cli.terminal_text import duration, json_safe, location_text, milliseconds, one_line, size, terminal_safe, xml_safe
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -10,11 +10,11 @@ import httpx2
 import pytest
 
 from cli.client.address import Address
-from cli.ui.server import PageServer
-from daemon.contract.http import time_limits
+from cli.commands.ui import PageServer
+from daemon.contract.http import client
+from daemon.contract.http.client import answer_timeout_s
 from daemon.contract.http.routes import Route
-from daemon.contract.http.time_limits import answer_timeout_s
-from daemon.mcp import tool_arguments, tool_handlers
+from daemon.mcp import tool_types, tools
 from daemon.mcp.daemon_client import CallError, DaemonClient
 from tests.cli.sample_answers import answer, passage
 from tests.cli.scripted_daemon import Here, Scripted
@@ -26,7 +26,7 @@ TEXT = "Who built the rain gauge?"
 @pytest.fixture
 def slow(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> Scripted:
     """A daemon whose answers take longer than those that no model is asked for may take."""
-    monkeypatch.setattr(time_limits, "ANSWER_TIMEOUT_S", SHORT_S)
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", SHORT_S)
 
     def late(_: Any) -> dict[str, Any]:
         time.sleep(ANSWERED_S)
@@ -58,7 +58,7 @@ def ask(request: pytest.FixtureRequest, here: Here, slow: Scripted) -> Callable[
         async def search() -> bool:
             client = DaemonClient(str(slow.socket))
             try:
-                await tool_handlers.search(client, tool_arguments.Search(query=TEXT, **query), silent)
+                await tools.search(client, tool_types.Search(query=TEXT, **query), silent)
             except CallError:
                 return False
             finally:

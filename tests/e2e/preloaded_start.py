@@ -21,7 +21,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from daemon.runtime.quick_exit import QuickExit
+from daemon.runtime.signals_and_exit import QuickExit
 
 PRELOADED = (
     "daemon.main",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.contract.retrieval import Mode
+from daemon.contract.query import Mode
 from tests.e2e.real_hippod import Daemon
 
 pytestmark = pytest.mark.daemon

@@ -20,7 +20,7 @@ import httpx2
 import psutil
 import pytest
 
-from daemon.runtime.capacity_limits import RESERVED_FILES
+from daemon.runtime.derived_settings import RESERVED_FILES
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_environment, until, write_config
 

@@ -21,7 +21,7 @@ from consumers.types import ParsedDocument
 from daemon.config.config import Config
 from daemon.config.load import ConfigError, load_config
 from daemon.config.to_toml import render
-from daemon.contract.http.problem import Problem
+from daemon.contract.base import Problem
 from daemon.contract.http.routes import PROBLEM_JSON
 from daemon.contract.query import QueryResponse
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file

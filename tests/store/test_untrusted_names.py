@@ -106,7 +106,7 @@ ROOMS = (
     "daemon/pipeline",
     "daemon/services",
     "daemon/parser_pool",
-    "daemon/observe/crash_stacks.py",
+    "daemon/observe/crashes.py",
     "cli/client",
     "cli/document_files.py",
 )
@@ -157,8 +157,8 @@ TRUSTED = {
         ],
     },
     "numbers": {
-        "cli/client/corpus_check.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
-        "daemon/services/provenance.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
+        "cli/client/uploads.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
+        "daemon/services/status.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
         "daemon/pipeline/commit/content_counts.py": ["sum((ms for _, ms in times)) / count"],
         "consumers/parsing/formats/pdf/document.py": ["(right - left) * (top - bottom) / max(width * height, 1.0)"],
         "consumers/parsing/formats/pdf/page_image.py": ["_MOST_PIXELS / max(width * height, 1.0)"],

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.api import listen
 from daemon.api.listen import ListenError, inherited_socket
-from daemon.contract.http.problem_type import ProblemType
+from daemon.contract.http.routes import ProblemType
 from tests.systemd.conftest import Manage
 from tests.systemd.service_manager import ask_raw, read_all
 

@@ -14,7 +14,7 @@ from bench.support.growth.clocked_encoder import ClockedEncoder
 from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
 from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
-from daemon.runtime.allocator import trim_heap
+from daemon.runtime.process_tuning import trim_heap
 
 SINGLES = 60
 QUERIES = 60

@@ -22,8 +22,7 @@ from bench.support.growth.store import (
     spread,
     store_folder,
 )
-from daemon.runtime.allocator import configure_malloc
-from daemon.runtime.gc import shorten_switch_interval
+from daemon.runtime.process_tuning import configure_malloc, shorten_switch_interval
 
 
 def load(folder: str, size: str) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from daemon.runtime.allocator import scale_mmap_threshold
-from daemon.runtime.gc import frozen_objects
+from daemon.runtime.process_tuning import frozen_objects, scale_mmap_threshold
 
 
 def open_store(folder: Path) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bench.support.growth.store import spread
 from bench.support.million.vectors import PREDICATE_WEIGHT, WordSumEncoder
 from bench.support.synthetic_documents import ABOUT_TITLE, PREDICATES, RESPELLED, TRIPLES, VOCABULARY
-from daemon.observe.memory_use import anonymous_bytes
+from daemon.observe.resource_use import anonymous_bytes
 from memory.retrieval.linking.compared_rows import ComparedRows, row_scores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import top_k_by_cosine

@@ -22,9 +22,14 @@ from bench.support.million.aside import STEPS, warm
 from bench.support.million.scanner import scan
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
 from bench.support.synthetic_documents import World, document
-from daemon.observe.memory_use import anonymous_bytes
-from daemon.runtime.allocator import configure_malloc, scale_mmap_threshold, trim_heap
-from daemon.runtime.gc import frozen_objects, shorten_switch_interval
+from daemon.observe.resource_use import anonymous_bytes
+from daemon.runtime.process_tuning import (
+    configure_malloc,
+    frozen_objects,
+    scale_mmap_threshold,
+    shorten_switch_interval,
+    trim_heap,
+)
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings

@@ -1,9 +1,13 @@
-"""A client: the documents that it may see and the requests that it may make."""
+"""A client: the documents that it may see, the requests that it may make, and the identity under which limits count it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from starlette.datastructures import Headers
+from starlette.types import Scope as RequestScope
+
+from daemon.api.middleware.peers import request_peer
 from daemon.contract.scope import ClientScope, Scope
 
 
@@ -53,3 +57,19 @@ class ClientRule:
     token_file: Path | None = None
     uid: int | None = None
     gid: int | None = None
+
+
+def identity_of(scope: RequestScope) -> str:
+    """Returns the `[[client]]` of a request, or else the token of `[api]`, or else the user or address that connected.
+
+    The MCP server over HTTP forwards an agent's request on hippod's own connection together with the agent's token, so the
+    token identifies the agent.
+    """
+    client = scope.get("state", {}).get("client")
+    peer = request_peer(scope)
+    if isinstance(client, Client):
+        if client.name:
+            return f"client {client.name}"
+        if peer.side == "tcp" or (peer.is_own_process and "authorization" in Headers(scope=scope)):
+            return f"client {OPERATOR.name}"
+    return peer.client

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access.client import Client, Right
 from daemon.api.middleware.disconnect import cancel_on_disconnect
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import Need
 from daemon.errors import Forbidden
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])

@@ -59,7 +59,7 @@ class HttpConnection(H11Protocol):
     request has arrived is kept, even if the request was not parsed yet: after a restart, all waiting clients come at once. If
     no connection can be evicted within `PLACE_WAIT_S`, the new one is answered with 503.
 
-    uvicorn itself has a deadline only for the time between two requests. `daemon.api.request_body` has those for bodies.
+    uvicorn itself has a deadline only for the time between two requests. `daemon.api.request_parsing` has those for bodies.
     """
 
     config: HttpServerConfig

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from daemon.api.request_body import has_body
+from daemon.api.request_parsing import has_body
 from daemon.errors import NotReady
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 The Unix socket needs none of these checks: its file mode restricts who may connect, and the kernel identifies the peer.
 
 `ApiServer(..., tcp_apps={"/path": app})` serves an app behind the same checks, on TCP only. The app gets the requests at and
-below its path. The deadline for bodies applies to it too (`daemon.api.request_body.BodyDeadline`), but it must limit the
+below its path. The deadline for bodies applies to it too (`daemon.api.request_parsing.BodyDeadline`), but it must limit the
 length of bodies itself.
 """
 

@@ -8,18 +8,17 @@ from starlette.requests import Request
 
 from daemon.api.endpoints import Endpoints
 from daemon.api.openapi import path_parameter, query_parameters
-from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
-from daemon.api.validation import read_model
+from daemon.api.request_parsing import BodyReservation, body_media_type, has_body, read_json_lines, read_model
+from daemon.contract.base import FieldError
 from daemon.contract.documents import (
     AddRequest,
     AddResponse,
     RemoveRequest,
     RemoveResponse,
+    ShowRequest,
+    ShowResponse,
 )
-from daemon.contract.http.problem import FieldError
-from daemon.contract.http.routes import JSON, NDJSON, Route
-from daemon.contract.http.served import Need
-from daemon.contract.show import ShowRequest, ShowResponse
+from daemon.contract.http.routes import JSON, NDJSON, Need, Route
 from daemon.errors import BadRequest, Invalid, NotFound
 
 SHOW_PATH = Route.DOCUMENTS + "/{uri:key}"

@@ -12,13 +12,12 @@ from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import alternative_response
 from daemon.api.ports import MemoryPorts
-from daemon.api.streaming import LimitedStream, sse_message
+from daemon.api.responses import LimitedStream, sse_message
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
-from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
 from daemon.contract.answering.steps import StepEvent
+from daemon.contract.evaluation import JudgeRequest, JudgeResponse
 from daemon.contract.graph import GraphRequest, GraphResponse
-from daemon.contract.http.routes import EVENT_STREAM, Route
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import EVENT_STREAM, Need, Route
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import NotConfigured, NotFound, RequestError
 

@@ -12,9 +12,8 @@ from daemon.api import responses
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.openapi import text_response
-from daemon.api.streaming import LimitedStream, event_messages
-from daemon.contract.http.routes import EVENT_STREAM, Route
-from daemon.contract.http.served import Need
+from daemon.api.responses import LimitedStream, event_messages
+from daemon.contract.http.routes import EVENT_STREAM, Need, Route
 from daemon.contract.status import DaemonState, Health, Status, WaitRequest
 from daemon.errors import RequestError
 from daemon.observe import metrics

@@ -11,11 +11,10 @@ from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.middleware.peers import request_peer
 from daemon.api.openapi import raw_body, text_response
 from daemon.api.ports import MemoryPorts
-from daemon.api.request_body import body_chunks, body_media_type
-from daemon.api.streaming import LimitedStream
+from daemon.api.request_parsing import body_chunks, body_media_type
+from daemon.api.responses import LimitedStream
 from daemon.contract.choices import ExportFormat
-from daemon.contract.http.routes import JSON, NDJSON, Route
-from daemon.contract.http.served import Need
+from daemon.contract.http.routes import JSON, NDJSON, Need, Route
 from daemon.contract.transfer import (
     BackupRequest,
     BackupResponse,

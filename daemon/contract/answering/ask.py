@@ -1,23 +1,66 @@
-"""`POST /v1/ask`: a question, its answer, and the answer's cost."""
+"""`POST /v1/ask`: a question, its answer, and the answer's cost.
+
+`/v1/sessions` lists the findings of earlier deep questions, which later ones continue.
+"""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
-from daemon.contract.answering.sessions import SessionName
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL, Answerer, Filter, Investigation
-from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
-from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
-from daemon.contract.retrieval import DeepOverrides, Mode, RetrievalOverrides
+from daemon.contract.http.routes import K_MAX, LENGTH_MAX, SESSION_PATTERN, STEPS_MAX, TIMEOUT_MAX_S
+from daemon.contract.query import AsOf, DeepOverrides, Mode, QueryCost, QueryText, RetrievalOverrides, Tokens
 from daemon.contract.scope import Scope
 
+SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
+"""A letter, digit or underscore, and up to 59 of these, dots and dashes: the name is also a file name."""
 OF_MODE = ("mode", "filter", "settings", "depth")
 """Fields that have an effect only on answers from the passages of a mode."""
 OF_MEMORY = ("filter", "settings", "depth", "passages", "deep", "steps", "scope", "as_of")
 """Fields that have no effect without retrieval."""
+
+
+class SessionQuestion(Response):
+    question: str
+    answer: str
+    commit: int
+    time: AwareDatetime
+
+
+class SessionEntry(Response):
+    """A session as of its last question, at `commit`. `expires_at`: when it is removed if nobody uses it. A client that sees
+    only some documents gets no answers. `error`: why the session's file cannot be read; the other fields are then empty.
+    """
+
+    name: str
+    scope: Scope | None = Field(default=None, exclude_if=is_empty)
+    """The scope of its questions; null for the whole memory."""
+    commit: int = 0
+    created_at: AwareDatetime | None = None
+    used_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    points: list[str] = Field(default_factory=list)
+    """Descriptions of the points."""
+    questions: list[SessionQuestion] = Field(default_factory=list)
+    error: str | None = None
+
+
+class SessionList(Response):
+    """Sessions by name."""
+
+    sessions: list[SessionEntry]
+
+
+class RemoveSessionsRequest(Request):
+    names: list[SessionName] = Field(min_length=1)
+
+
+class RemoveSessionsResponse(Response):
+    removed: int
+    missing: list[str] = Field(default_factory=list)
 
 
 def given_fields(request: "AskRequest", names: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
-"""The common behaviour of clients: parsing refusals, retries, parsing server-sent events.
+"""The common behaviour of clients: parsing refusals, retries, time limits, parsing server-sent events.
 
-`hippoctl` and the MCP server use it. It does not depend on an HTTP library.
+`hippoctl`, the page that it serves and the MCP server use it. It does not depend on an HTTP library. A time limit is the time
+without data from the daemon.
 """
 
 import json
@@ -8,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.contract.http.problem_type import ProblemType
+from daemon.contract.http.routes import ProblemType, Route
 
 RETRY_PATIENCE_S = 30.0
 """How long a request is retried while the daemon is starting or busy."""
@@ -17,6 +18,25 @@ RETRY_PAUSE_S = 0.5
 RETRIED = frozenset({ProblemType.NOT_READY, ProblemType.BUSY, ProblemType.TOO_MANY_REQUESTS})
 FIELD_ERRORS_MAX = 5
 """Maximum field errors named in a problem's sentence; further ones are counted."""
+CONNECT_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = 120.0
+MODEL_TIMEOUT_S = 900.0
+"""For an answer that may wait for the model ([retrieval] filter_timeout_s), or for the index of an earlier commit."""
+WHOLE_MEMORY_TIMEOUT_S = 3600.0
+"""For work that reads or writes the whole memory."""
+ANSWER_MARGIN_S = 120.0
+"""How much the limit exceeds the time limit in a question."""
+WAIT_MARGIN_S = 10.0
+_BY_ROUTE: Mapping[tuple[str, str], float | None] = {
+    ("POST", Route.ASK): MODEL_TIMEOUT_S,
+    ("POST", Route.JUDGE): MODEL_TIMEOUT_S,
+    ("POST", Route.DOCUMENTS): 600.0,  # the documents are stored durably before the answer
+    ("POST", Route.IMPORT): WHOLE_MEMORY_TIMEOUT_S,
+    ("POST", Route.VERIFY): WHOLE_MEMORY_TIMEOUT_S,
+    ("POST", Route.BACKUP): WHOLE_MEMORY_TIMEOUT_S,
+    ("GET", Route.EXPORT): 300.0,
+    ("GET", Route.EVENTS): None,
+}
 
 
 def parse_json(content: bytes) -> Any:
@@ -87,3 +107,26 @@ class EventStream:
         elif key == "data":
             return self._name, parse_json(value.encode())
         return None
+
+
+def answer_timeout_s(method: str, path: str, fields: object = None) -> float | None:
+    """Returns the seconds that a request may take; None means without limit. `fields` is the request's JSON, if it has one."""
+    route = path.partition("?")[0]
+    sent: Mapping[str, Any] = fields if isinstance(fields, dict) else {}
+    own = sent.get("timeout_s")
+    if route == Route.WAIT:
+        return own + WAIT_MARGIN_S if isinstance(own, int | float) else None
+    if route == Route.REEXTRACT and sent.get("dry_run"):
+        return None  # the model reads a sample first
+    if route in (Route.QUERY, Route.GRAPH):
+        return MODEL_TIMEOUT_S if _may_take_long(sent) else ANSWER_TIMEOUT_S
+    limit = _BY_ROUTE.get((method, route), ANSWER_TIMEOUT_S)
+    return max(limit, own + ANSWER_MARGIN_S) if limit is not None and isinstance(own, int | float) else limit
+
+
+def _may_take_long(query: Mapping[str, Any]) -> bool:
+    """Whether a query may call the model, as the modes that walk the graph do, or may be of an earlier commit."""
+    from memory.retrieval.modes import MODES  # loaded only for queries
+
+    mode = MODES.get(str(query.get("mode")))  # without a mode, the daemon uses the configured one
+    return mode is None or mode.walks_graph or query.get("as_of") is not None

@@ -14,10 +14,10 @@ import structlog
 
 from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
+from daemon.observe.redaction import raised_at, system_error
 from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.commit.commit_trouble import RepeatedErrors, internal_reason
 from daemon.pipeline.document_reader import failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
@@ -26,38 +26,38 @@ from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.uninterrupted import finish_even_if_cancelled
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
+from memory.encoder.errors import EncoderRefused
 from memory.types import Encoder
 from store.errors import IncompleteBatch
 from store.store import CommitResult, Store
 from store.types import Batch, Extraction, PassageText
 
+MAX_SAME_ERRORS = 5
+"""Number of identical errors in a row after which a batch's documents are considered the cause. Transient errors (of the disk,
+the system or a server) never count as the documents' fault."""
+
+ErrorKind = tuple[object, ...]
 BATCH_MAX_PASSAGES = 96
 """Maximum passages of a batch: enough to share the cost of a commit, few enough to be visible within seconds."""
-
 QUICK_BATCH_MAX_PASSAGES = 384
 QUICK_BATCH_S = 0.5
 """A batch that takes less time than `QUICK_BATCH_S` (cheap vectors) lets the next one be twice as large, up to
 `QUICK_BATCH_MAX_PASSAGES`, so that more passages share the fixed cost of a commit, which is mostly syncing files."""
-
 COMMIT_PAUSE_S = 0.1
 """Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
 takes processors and the interpreter away from queries. Changes that arrive during the pause share the next commit."""
-
 UNSLICED_PASSAGES = 8
 """A batch with at most this many passages is encoded in one step."""
-
 MAX_PAUSE_S = 2.0
 """Maximum pause before a refused commit, for example on a full disk, is tried again."""
-
 MAX_COMPLETIONS = 5
 """How often a batch is completed before its documents are considered the cause. Each purge can invalidate one completion."""
-
-log = structlog.get_logger()
-
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit with the duration of encoding and committing, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
 WriteBatch = Callable[[Batch], CommitResult]
+
+log = structlog.get_logger()
 
 
 class Committer:
@@ -301,3 +301,35 @@ class Committer:
         self._replacement = replacement
         await self._commit([replacement])
         self._replacement = None
+
+
+class RepeatedErrors:
+    """Counts how often in a row one batch has met the same kind of error."""
+
+    def __init__(self) -> None:
+        self._kind: ErrorKind | None = None
+        self._count = 0
+
+    def is_documents_fault(self, error: Exception) -> bool:
+        """Counts the error. Returns whether it is not transient and has occurred so often that a document must cause it."""
+        kind = _error_kind(error)
+        self._count = self._count + 1 if kind == self._kind else 1
+        self._kind = kind
+        return self._count >= MAX_SAME_ERRORS and not _is_transient(error)
+
+
+def internal_reason(error: Exception) -> str:
+    """Returns the error text of a document that makes hippod itself fail."""
+    return f"internal error: {error!r}; see the log"
+
+
+def _is_transient(error: Exception) -> bool:
+    """Whether the disk, the system or a server caused the error, independently of the batch's content."""
+    if isinstance(error, EncoderRefused):
+        return False
+    return isinstance(error, ConnectionError | TimeoutError) or system_error(error) is not None
+
+
+def _error_kind(error: Exception) -> ErrorKind:
+    """Returns what identifies a kind of error. The message is left out: it may contain a varying file name or amount."""
+    return type(error), raised_at(error), system_error(error)

@@ -1,7 +1,7 @@
 """Queues committed passages for the extractor, runs many extractions at once, commits the results, and retries failures.
 
 An outage of the model is normal. It stops extraction, not the daemon: passages keep waiting, and `status` shows why and
-since when (`model_outage`). A passage that the model cannot handle is marked as failed without affecting others
+since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed without affecting others
 (`failures`).
 """
 
@@ -26,8 +26,7 @@ from daemon.pipeline.extraction.failed_passages import (
     is_failed,
 )
 from daemon.pipeline.extraction.journal import ExtractionJournal
-from daemon.pipeline.extraction.model_outage import ModelOutage
-from daemon.pipeline.outage import Outage
+from daemon.pipeline.outage import ModelOutage, Outage
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText

@@ -1,8 +1,11 @@
 """Added documents that are not indexed: stored on disk, limited in number and bytes, and queued in the intake."""
 
 import asyncio
+import contextlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +14,74 @@ import structlog
 from daemon.errors import STORE_LOST, Busy, NotReady, TooLarge
 from daemon.observe.redaction import system_error
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.incoming.inbox_files import InboxFiles
 from daemon.pipeline.incoming.inbox_progress import POSITION, InboxPlace, InboxProgress
 from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.work_items import AddedDocument, Urgency, Work
+from store.durable_files import PART, durable_file
 from store.errors import StoreFolderLost
-
-log = structlog.get_logger()
+from store.untrusted_names import inside
 
 IMPORT_SHARE = 0.5
 """Share of the inbox that imports may fill. Imports wait for space, but other clients would be refused without it."""
-
 MEMORY_RETRY_AFTER_S = 60
 """Retry-After sent while the memory limit is reached: only an operator or the scheduled maintenance can free memory."""
-
 MEMORY_SHORT = (
     "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was "
     "accepted. `hippoctl status` of a client that sees everything shows the use."
 )
 """Contains no sizes, because a client that sees only some documents must not learn the size of the whole memory."""
-
 QUEUE_SLICE_DOCUMENTS = 500
 """Documents queued, in some milliseconds, before the event loop serves other tasks."""
+
+log = structlog.get_logger()
+
+
+class InboxFiles:
+    """One file per `add`, named by its ticket, with one line per document.
+
+    `put` may be called from any thread, one call at a time; all other methods on the event loop only.
+    """
+
+    def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
+        """`next_ticket` is higher than all tickets that had no file at the last stop. `check` raises OSError if nothing may be
+        written at present."""
+        self._folder = folder
+        self._check = check
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._next = max([next_ticket, *(ticket + 1 for ticket in self.tickets())])
+        for leftover in folder.glob(f"*{PART}"):
+            leftover.unlink()
+
+    def tickets(self) -> list[int]:
+        """Returns the tickets that have a file, oldest first."""
+        return sorted(int(path.stem) for path in self._folder.glob("*.jsonl"))
+
+    def put(self, documents: Sequence[AddedDocument]) -> int:
+        """Writes the documents; returns their ticket when a power failure cannot lose them. OSError leaves no file."""
+        self._check()
+        ticket = self._next
+        self._next += 1
+        try:
+            with durable_file(self._file(ticket)) as file:
+                for document in documents:
+                    file.write(json.dumps(asdict(document)).encode() + b"\n")
+        except BaseException:
+            # The caller refuses the documents, so the next start must not find them.
+            with contextlib.suppress(OSError):
+                self._file(ticket).unlink()
+            raise
+        return ticket
+
+    def read(self, ticket: int) -> list[AddedDocument]:
+        with self._file(ticket).open(encoding="utf-8") as file:
+            return [AddedDocument(**json.loads(line)) for line in file]
+
+    def delete(self, ticket: int) -> None:
+        self._file(ticket).unlink(missing_ok=True)
+
+    def _file(self, ticket: int) -> Path:
+        return inside(self._folder, f"{ticket:012d}.jsonl")
 
 
 class Inbox:

@@ -5,11 +5,10 @@ import contextlib
 from collections.abc import Callable, Container, Iterable
 
 from daemon.errors import NotReady
-from daemon.pipeline.acknowledgement import Acknowledgement
 from daemon.pipeline.backpressure import Burst
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from daemon.pipeline.incoming.lanes import Lanes
-from daemon.pipeline.work_items import Task, Urgency, Work, container_uri, may_grow
+from daemon.pipeline.work_items import Acknowledgement, Task, Urgency, Work, container_uri, may_grow
 
 STOPPING = "hippod is stopping; ask again when it is back"
 

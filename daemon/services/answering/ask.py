@@ -15,9 +15,8 @@ from daemon.contract.answering.ask import (
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL
 from daemon.errors import Invalid
-from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers
-from daemon.services.answering.iterative_answers import IterativeAnswers
+from daemon.services.answering.iterative_answers import ClosedBookAnswers, IterativeAnswers
 from daemon.services.answering.sessions import SessionService, asked_scope
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.query import QueryService

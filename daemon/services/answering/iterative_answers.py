@@ -1,4 +1,7 @@
-"""Answers from the passages of one retrieval, or of several, with each thought of the model as the next query."""
+"""Answers from the passages of one retrieval, or of several, with each thought of the model as the next query.
+
+`ClosedBookAnswers` retrieves nothing: a baseline from the model's own knowledge ("None" in HippoRAG 2, Table 2).
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +31,7 @@ from memory.answering.iterative import (
     merge_hits,
     passage_titles,
 )
-from memory.answering.qa_reader import NO_ANSWER_WRITTEN, stream_answer
+from memory.answering.qa_reader import NO_ANSWER_WRITTEN, reader_prompt, stream_answer
 from memory.llm.client import ModelClient
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.types import Hit
@@ -226,3 +229,33 @@ def _response(
         stopped=iterated.stopped if several else None,
         written=read.written,
     )
+
+
+class ClosedBookAnswers:
+    def __init__(self, store: Store, client: ModelClient) -> None:
+        self._store = store
+        self._client = client
+
+    async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
+        """Answers the question, and reports the text as it grows. Raises UpstreamFailed if the model fails."""
+        began, form = time.perf_counter(), answer_form_of(request)
+        limit_s = budget_of(request).seconds
+        messages = reader_prompt(request.question, (), form)
+        written = await stream_answer(
+            self._client, messages, 0, limit_s, lambda text: report(AskProgress(text=text)), form
+        )
+        if written.answer is None:
+            raise failure_of(written.error, limit_s)
+        return AskResponse(
+            question=request.question,
+            answer=written.answer.text,
+            citations=[],
+            steps=[],
+            tokens=Tokens(prompt=written.prompt_tokens, completion=written.completion_tokens),
+            took_ms=round((time.perf_counter() - began) * 1000, 3),
+            found=written.answer.found,
+            short=written.answer.short,
+            reasoning=written.answer.reasoning or None,
+            note="answered without the memory",
+            commit=self._store.snapshot().commit,
+        )

@@ -1,6 +1,6 @@
 """Judges answers with the model, for evaluations. Uses nothing from the memory."""
 
-from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeResponse
+from daemon.contract.evaluation import Criterion, JudgeRequest, JudgeResponse
 from daemon.contract.query import Tokens
 from daemon.errors import Invalid, UpstreamFailed
 from memory.answering import answer_judge

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from daemon.contract.answering.sessions import (
+from daemon.contract.answering.ask import (
     RemoveSessionsRequest,
     RemoveSessionsResponse,
     SessionEntry,
@@ -20,8 +20,7 @@ from daemon.contract.answering.sessions import (
     SessionQuestion,
 )
 from daemon.contract.base import utc_time
-from daemon.contract.http.routes import Route
-from daemon.contract.http.served import Need, served
+from daemon.contract.http.routes import Need, Route, served
 from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService

@@ -10,7 +10,7 @@ from typing import Any
 
 from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
-from daemon.contract.base import utc_time
+from daemon.contract.base import FieldError, utc_time
 from daemon.contract.documents import (
     AddResponse,
     ConfirmRequest,
@@ -22,25 +22,23 @@ from daemon.contract.documents import (
     RemoveSourceResponse,
     RetryRequest,
     RetryResponse,
+    ShowResponse,
 )
-from daemon.contract.http.problem import FieldError
-from daemon.contract.http.routes import Route
-from daemon.contract.http.served import Need, served
+from daemon.contract.http.routes import Need, Route, served
 from daemon.contract.query import ADDED_POSITION
 from daemon.contract.scope import ClientScope, Scope, ScopeList
-from daemon.contract.show import ShowResponse
 from daemon.contract.status import GrowthPoint, Overview
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, container_uri
-from daemon.services.client_positions import ClientPositions
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_references import document_entry
 from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.show import show
+from daemon.services.freshness import ClientPositions
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.store import Store

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from daemon.contract.show import (
+from daemon.contract.documents import (
     DocumentLink,
     PassageOccurrence,
     PassageSummary,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from consumers.kafka.settings import KafkaSettings
-from daemon.config_types.section import MiB, Section
-from daemon.config_types.values import Count, Labels, Names, OptionalText
+from daemon.config_types.values import Count, Labels, MiB, Names, OptionalText, Section
 from daemon.config_types.values import Size as Bytes
 from daemon.contract.status import SourceStatus
 from daemon.pipeline.ownership import ADDED, Claim, OwnerKind
@@ -151,7 +150,7 @@ def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
     if not sections:
         return []
     from consumers.kafka.validate import option_problems
-    from daemon.config_types.secrets import value_text
+    from daemon.config_types.values import value_text
 
     found = []
     for number, section in enumerate(sections):

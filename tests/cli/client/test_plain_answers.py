@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from cli.client.plain_answers import OPTIONAL, PlainAnswer, understood
 from cli.errors import CommandError
-from cli.render.answers.query import query_lines
+from cli.render.query import query_lines
 from cli.render.status import status_lines
 from daemon.contract.query import QueryResponse
 from daemon.contract.status import Event, Status

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from cli.client import batching
-from cli.client.record_files import record_files
+from cli.client import uploads
+from cli.client.uploads import record_files
 from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_json_lines
 from cli.errors import CommandError
 from tests.cli.sample_answers import IMPORTED
@@ -201,9 +201,9 @@ def test_what_is_too_large_is_sent_in_halves_until_it_fits(here: Here, scripted:
 
 def test_batches_have_a_most_of_documents_and_bytes() -> None:
     pieces = [ReadyDocument(str(at), b"x" * 40) for at in range(10)]
-    assert [len(batch) for batch in batching.batches(pieces, count=4, size=1_000)] == [4, 4, 2]
-    assert [len(batch) for batch in batching.batches(pieces, count=100, size=100)] == [2] * 5
-    assert [len(batch) for batch in batching.batches(pieces, count=100, size=10)] == [1] * 10
+    assert [len(batch) for batch in uploads.batches(pieces, count=4, size=1_000)] == [4, 4, 2]
+    assert [len(batch) for batch in uploads.batches(pieces, count=100, size=100)] == [2] * 5
+    assert [len(batch) for batch in uploads.batches(pieces, count=100, size=10)] == [1] * 10
 
 
 def test_many_documents_arrive_once_each_and_in_order(here: Here, scripted: Scripted) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cli.command_index import COMMON_WORDS
 from cli.command_line import hippoctl as group
-from cli.doctor import server_inspection
+from cli.commands import doctor as doctor_command
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
 from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
@@ -97,7 +97,7 @@ def test_json_of_what_the_client_makes_itself(
     here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_everything(scripted)
-    monkeypatch.setattr(server_inspection, "find_hippod", lambda: None)
+    monkeypatch.setattr(doctor_command, "find_hippod", lambda: None)
     (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
     evaluated = here("--json", "eval", "questions.json").json
     [question] = evaluated.pop("questions")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.client.address import Address
+from cli.commands import doctor as doctor_command
 from cli.commands.doctor import worst
-from cli.doctor import daemon as daemons
-from cli.doctor import server_inspection
 from cli.errors import Exit
 from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
@@ -28,7 +27,7 @@ def nothing_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     For tests of what hippoctl itself makes of a daemon's answers.
     """
     program = script(tmp_path / "inspects-nothing", """echo '{"findings": []}'""")
-    monkeypatch.setattr(server_inspection, "find_hippod", lambda: program)
+    monkeypatch.setattr(doctor_command, "find_hippod", lambda: program)
 
 
 def script(path: Path, body: str) -> str:
@@ -96,7 +95,7 @@ def test_skipped_documents_and_exclusions_are_counted_by_reason(here: Here, scri
 
 @pytest.mark.parametrize("state", BAD_SOURCE_STATES)
 def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
-    assert daemons.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
+    assert doctor_command.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
 
 
 @pytest.mark.usefixtures("nothing_inspected")
@@ -149,14 +148,14 @@ def test_passages_of_older_rules_are_a_warning_until_hippod_reads_them_again() -
     running = {"task": "reextract", "unit": "passages", "done": 1, "took_s": 1.0}
     present = [{"name": "rules/6", "passages": 123}]
     for changes, expected in (({}, "warn"), ({"progress": [running]}, "ok"), ({"extractors": present}, "ok")):
-        [found] = daemons.contents(Status.model_validate(STATUS | changes))
+        [found] = doctor_command.contents(Status.model_validate(STATUS | changes))
         assert found.status == expected
         assert ("hippoctl reextract" in found.hint) == (expected == "warn")
-    [found] = daemons.contents(Status.model_validate(STATUS))
+    [found] = doctor_command.contents(Status.model_validate(STATUS))
     assert "rules/5: 23 of 123 passages, about 4 min 0 s to read again" in found.detail
     assert "reader/5: 61 of 61 documents" in found.detail
     unknown: dict[str, list[object]] = {"extractors": [], "readers": [], "encoders": []}
-    assert list(daemons.contents(Status.model_validate(STATUS | unknown))) == [], "an older daemon"
+    assert list(doctor_command.contents(Status.model_validate(STATUS | unknown))) == [], "an older daemon"
 
 
 def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:
@@ -184,36 +183,36 @@ def test_a_configuration_that_is_no_toml_is_exit_2(here: Here, scripted: Scripte
 def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
-    checked = [daemons.socket(Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
+    checked = [doctor_command.socket(Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
     assert [(check.status, check.exit_code) for check in checked] == [("fail", Exit.NO_DAEMON)] * 2
     scripted.socket.chmod(0o666)
-    assert daemons.socket(Address(scripted.socket, "--socket")).status == "warn"
+    assert doctor_command.socket(Address(scripted.socket, "--socket")).status == "warn"
     scripted.socket.chmod(0o660)
-    assert daemons.socket(Address(scripted.socket, "--socket")).status == "ok"
+    assert doctor_command.socket(Address(scripted.socket, "--socket")).status == "ok"
     if os.geteuid() != 0:
         scripted.socket.chmod(0o000)
-        assert daemons.socket(Address(scripted.socket, "--socket")).status == "fail"
+        assert doctor_command.socket(Address(scripted.socket, "--socket")).status == "fail"
 
 
 @pytest.mark.parametrize(
     ("encoder", "status"), [(HashEncoder().identity.name, "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")]
 )
 def test_an_encoder_that_knows_no_meaning_is_reported(encoder: str, status: str) -> None:
-    assert daemons.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
+    assert doctor_command.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
 
 
 def test_a_source_that_still_reads_is_well() -> None:
-    check = daemons.source(SourceStatus(kind="folder", name="/drive", state="following", lag=3))
+    check = doctor_command.source(SourceStatus(kind="folder", name="/drive", state="following", lag=3))
     assert (check.status, check.detail) == ("ok", "following, 3 changes to read")
     polling = {"kind": "folder", "name": "/drive", "state": "polling", "lag": 0, "detail": "raise max_user_watches"}
-    check = daemons.source(SourceStatus.model_validate(polling))
+    check = doctor_command.source(SourceStatus.model_validate(polling))
     assert (check.status, check.detail) == ("warn", "polling, up to date: raise max_user_watches")
 
 
 def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) -> None:
-    seen = daemons.source(SourceStatus(kind="folder", name=str(tmp_path), state="missing", lag=0))
+    seen = doctor_command.source(SourceStatus(kind="folder", name=str(tmp_path), state="missing", lag=0))
     assert (seen.status, "BindReadOnlyPaths" in seen.hint) == ("fail", True)
-    gone = daemons.source(SourceStatus(kind="folder", name=str(tmp_path / "gone"), state="missing", lag=0))
+    gone = doctor_command.source(SourceStatus(kind="folder", name=str(tmp_path / "gone"), state="missing", lag=0))
     assert (gone.status, "BindReadOnlyPaths" in gone.hint) == ("fail", False)
 
 
@@ -252,20 +251,20 @@ def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path)
         '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "correct it"}]}'
     )
     refusing = script(tmp_path / "refusing", f'[ "$1 $3" = "--config --inspect" ] && echo \'{found}\'; exit 2')
-    [refused] = server_inspection.inspection(tmp_path / "config.toml", refusing)
+    [refused] = doctor_command.inspection(tmp_path / "config.toml", refusing)
     assert refused == Finding("configuration", "fail", "api.mode: octal", "correct it", Exit.USAGE)
-    assert [each.status for each in server_inspection.inspection(None, None)] == ["warn"]
-    assert [each.status for each in server_inspection.inspection(None, str(tmp_path / "absent"))] == ["fail"]
+    assert [each.status for each in doctor_command.inspection(None, None)] == ["warn"]
+    assert [each.status for each in doctor_command.inspection(None, str(tmp_path / "absent"))] == ["fail"]
 
 
 def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config.toml"
-    [nonsense] = server_inspection.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
+    [nonsense] = doctor_command.inspection(file, script(tmp_path / "nonsense", "echo no JSON; echo broken >&2"))
     assert (nonsense.status, nonsense.detail) == ("fail", "broken")
-    monkeypatch.setattr(server_inspection, "INSPECT_TIMEOUT_S", 0.3)
-    [hanging] = server_inspection.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
+    monkeypatch.setattr(doctor_command, "INSPECT_TIMEOUT_S", 0.3)
+    [hanging] = doctor_command.inspection(file, script(tmp_path / "hanging", "exec sleep 60"))
     assert (hanging.status, "hangs" in hanging.hint) == ("fail", True)
 
 

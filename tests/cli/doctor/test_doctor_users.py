@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import server_inspection
+from cli.commands import doctor as doctor_command
 from tests.cli.doctor.test_doctor import by_name
 from tests.cli.sample_answers import STATUS
 from tests.cli.scripted_daemon import Here, Scripted, Shell
@@ -108,7 +108,7 @@ def test_an_inspection_that_fails_itself_ends_no_other_check(
         raise error
 
     scripted.answers["GET /v1/status"] = WELL
-    monkeypatch.setattr(server_inspection, "inspection", broken)
+    monkeypatch.setattr(doctor_command, "inspection", broken)
     ended = here("--json", "doctor")
     checks = by_name(ended)
     assert checks["inspection"]["status"] == "warn"

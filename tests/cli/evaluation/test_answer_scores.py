@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.evaluation.answer_scores import f1, keyword_f1
+from cli.evaluation.scoring import f1, keyword_f1
 
 KNOWN = ("Edda Vance forged the lantern of Corl Tower",)
 

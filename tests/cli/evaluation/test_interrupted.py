@@ -9,9 +9,9 @@ import pytest
 
 from cli.client.connection import Connection, Response
 from daemon.contract.answering.ask import AskResponse
-from daemon.contract.answering.judge import JudgeResponse
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList
+from daemon.contract.evaluation import JudgeResponse
 from daemon.contract.http.routes import Route
 from daemon.contract.query import Tokens
 from tests.cli.sample_answers import answer, passage, plain

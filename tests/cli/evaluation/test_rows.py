@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from cli.evaluation.rows import Row
-from cli.options.row_specs import parse_row
+from cli.evaluation.rows import Row, parse_row
 from daemon.contract.answering.ask import AskResponse, RetrievedPassage
-from daemon.contract.answering.judge import JudgeResponse
 from daemon.contract.choices import Answerer, DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList
+from daemon.contract.evaluation import JudgeResponse
 from daemon.contract.query import Tokens
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Here, ReceivedRequest, Scripted

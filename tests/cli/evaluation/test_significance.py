@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap, permutation_test
 
-from cli.evaluation.significance import differences
+from cli.evaluation.comparison import differences
 
 
 @pytest.mark.parametrize("n", [2, 3, 13, 14, 60])

@@ -171,8 +171,7 @@ def test_the_picture_shows_something(files: dict[str, Path]) -> None:
 
 
 def test_the_same_graph_looks_the_same(memory: Daemon) -> None:
-    from cli.graph.igraph_graph import as_igraph
-    from cli.graph.layout import node_positions
+    from cli.graph.layout import as_igraph, node_positions
     from cli.graph.png import png
     from daemon.contract.graph import GraphResponse
 

@@ -1,7 +1,7 @@
 """`show` lists a document's names and links."""
 
 from cli.render.show import card_lines
-from daemon.contract.show import ShowDocument
+from daemon.contract.documents import ShowDocument
 from tests.cli.sample_answers import SHOW
 
 

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from cli.errors import CommandError
-from cli.trace.graph import common_layout, retrieval_graphs, working_memory_graphs
-from cli.trace.page import read_trace, trace_page
+from cli.graph.trace import common_layout, read_trace, retrieval_graphs, trace_page, working_memory_graphs
 from daemon.contract.answering.steps import DeepStep, IterativeStep, PointMemory
 from tests.cli.scripted_daemon import Here
 from tests.daemon.page.browsing import browsing

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from daemon.api.access.client import Client, Right
-from daemon.contract.query import QueryRequest
-from daemon.contract.retrieval import Mode
+from daemon.contract.query import Mode, QueryRequest
 from daemon.contract.scope import Scope
 from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService

@@ -20,12 +20,11 @@ from daemon.api.app import build
 from daemon.api.context import make_context
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer, connection_peer
-from daemon.api.ports import StartupPorts
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.settings import ApiLimits
-from daemon.api.startup_gate import StartupGate
-from daemon.app import served
+from daemon.app.lifecycle import add_service_routes
+from daemon.contract.http.routes import Need
 from daemon.contract.http.routes import Route as Paths
-from daemon.contract.http.served import Need
 from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Unauthorised
 from daemon.page import routes as page_routes
@@ -48,7 +47,7 @@ AUDITED = CHANGES | {("POST", path) for path in ADMINISTRATION} | {("GET", Paths
 
 def app(*more: Any) -> FastAPI:
     context = make_context(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
-    return build(context, [page_routes.add_routes, served.add_routes, *more])
+    return build(context, [page_routes.add_routes, add_service_routes, *more])
 
 
 def test_every_route_declares_what_it_needs() -> None:

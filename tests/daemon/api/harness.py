@@ -19,11 +19,10 @@ from typing import Any
 import httpx2
 
 from daemon.api.event_hub import EventHub
-from daemon.api.ports import MemoryPorts, StartupPorts
+from daemon.api.ports import MemoryPorts, StartupGate, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
-from daemon.api.startup_gate import StartupGate
-from daemon.app import served as served_routes
+from daemon.app.lifecycle import add_service_routes
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState, ExportFormat
 from daemon.contract.documents import (
@@ -36,15 +35,15 @@ from daemon.contract.documents import (
     RemoveSourceResponse,
     RetryRequest,
     RetryResponse,
+    ShowDocument,
 )
 from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 from daemon.contract.scope import Scope, ScopeCount, ScopeList
-from daemon.contract.show import ShowDocument
 from daemon.contract.status import DaemonState, Edges, SourceStatus, Status
 from daemon.contract.transfer import ImportResponse
 from daemon.errors import NotConfigured, TimedOut
 from daemon.page import routes as page_routes
-from daemon.page.login_middleware import LoginMiddleware
+from daemon.page.login import LoginMiddleware
 from daemon.services.status import StatusService
 
 SECRET = "the inside of the daemon"
@@ -225,7 +224,7 @@ def api_server(
     gate = StartupGate()
     gate.open(memory_ports(memory, asks))
     more = {
-        "more_routes": [page_routes.add_routes, served_routes.add_routes],
+        "more_routes": [page_routes.add_routes, add_service_routes],
         "tcp_middleware": [LoginMiddleware],
         **more,
     }

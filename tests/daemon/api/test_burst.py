@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from daemon.api.event_hub import EventHub
-from daemon.api.middleware.concurrency import ConcurrencyLimit
-from daemon.api.ports import StartupPorts
+from daemon.api.middleware.request_limits import ConcurrencyLimit
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
-from daemon.api.startup_gate import StartupGate
 from daemon.contract.status import DaemonState
 from daemon.errors import Busy
 from tests.daemon.api.harness import (

@@ -9,7 +9,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, Citation
-from daemon.contract.http.problem import Problem
+from daemon.contract.base import Problem
 from daemon.contract.http.routes import Route
 from daemon.contract.query import Tokens
 from daemon.errors import UpstreamFailed

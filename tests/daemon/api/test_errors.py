@@ -7,9 +7,8 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import PROBLEM_JSON, Route
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import PROBLEM_JSON, ProblemType, Route
 from tests.daemon.api.harness import SECRET, Served, read_all, served
 
 

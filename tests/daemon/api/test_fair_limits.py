@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.access.client import EVERYONE, OPERATOR, Client, ClientRule, Right
-from daemon.api.access.identity import identity_of
+from daemon.api.access.client import EVERYONE, OPERATOR, Client, ClientRule, Right, identity_of
 from daemon.api.event_hub import EventHub
-from daemon.api.middleware.concurrency import ConcurrencyLimit, FairShares
 from daemon.api.middleware.peers import Peer
-from daemon.api.request_body import BodyMemory
+from daemon.api.middleware.request_limits import ConcurrencyLimit, FairShares
+from daemon.api.request_parsing import BodyMemory
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.contract.http.routes import Route

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import ProblemType, Route
 from daemon.contract.transfer import ImportResponse
 from tests.daemon.api.harness import Memory, Served, served, until
 

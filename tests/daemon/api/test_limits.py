@@ -5,11 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from daemon.api.middleware.peers import Peer
-from daemon.api.middleware.rate_limit import RateLimiter
+from daemon.api.middleware.request_limits import RateLimiter
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import ProblemType, Route
 from daemon.errors import TooManyRequests
 from daemon.observe import metrics
 from tests.daemon.api.harness import served, until

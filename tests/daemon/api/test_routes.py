@@ -8,12 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from daemon.contract.answering.ask import AskRequest, AskResponse
-from daemon.contract.documents import AddResponse, DocumentList, RemoveResponse, RetryResponse
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route, document_path
+from daemon.contract.base import Problem
+from daemon.contract.documents import AddResponse, DocumentList, RemoveResponse, RetryResponse, ShowDocument
+from daemon.contract.http.routes import ProblemType, Route, document_path
 from daemon.contract.query import QueryResponse, Tokens
-from daemon.contract.show import ShowDocument
 from daemon.contract.status import DaemonState, Health, Status
 from daemon.contract.transfer import ImportResponse
 from tests.daemon.api.harness import Served, served

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from daemon.api.chat_answers import answer_content, passages_content
+from daemon.api.routes.chat import answer_content, passages_content
 from daemon.api.safe_markdown import safe_markdown
 from daemon.contract.answering.ask import AskResponse, Citation
 from daemon.contract.query import QueryResponse, RankedPassage, Tokens

@@ -11,9 +11,8 @@ import httpx2
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import PROBLEM_JSON, Route
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import PROBLEM_JSON, ProblemType, Route
 from tests.daemon.api.harness import Served, read_all, read_one, served, until
 
 POST = b"POST %s HTTP/1.1\r\nHost: hippod\r\nContent-Type: application/json\r\n"

@@ -10,10 +10,9 @@ import httpx2
 import pytest
 
 from daemon.api.event_hub import EventHub
-from daemon.api.ports import StartupPorts
+from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiSettings
-from daemon.api.startup_gate import StartupGate
 from daemon.contract.status import DaemonState
 from daemon.errors import NotReady
 from tests.daemon.api.harness import PATIENCE_S, Memory, loop_in_thread, memory_ports, socket_folder

@@ -10,9 +10,8 @@ import pytest
 from daemon.api.event_hub import EventHub
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import ProblemType, Route
 from tests.daemon.api.harness import (
     PATIENCE_S,
     Memory,

@@ -16,15 +16,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from daemon.api.access import token_file as token_file_module
+from daemon.api.access import clients
 from daemon.api.listen import ListenError, bind_tcp
 from daemon.api.middleware.tcp_auth import host_name
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config_types.path_validators import read_token
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
-from daemon.mcp.http import McpApp
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import ProblemType, Route
+from daemon.mcp.server import McpApp
 from daemon.observe import logs
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, served, until
 from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
@@ -141,7 +140,7 @@ class Drive:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked, self.back = threading.Event(), threading.Event()
-        monkeypatch.setattr(token_file_module, "read_token", self.read)
+        monkeypatch.setattr(clients, "read_token", self.read)
 
     def read(self, path: Path) -> str:
         self.asked.set()
@@ -168,14 +167,14 @@ def test_a_drive_that_does_not_come_back_lets_nobody_in_until_it_does(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drive = Drive(monkeypatch)
-    monkeypatch.setattr(token_file_module, "TOKEN_READ_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(clients, "TOKEN_READ_TIMEOUT_S", 0.1)
     try:
         with capture_logs() as logged:
             assert [get(api).status_code for _ in range(2)] == [401] * 2
         assert [each["event"] for each in logged].count("token_unreadable") == 1
     finally:
         drive.back.set()
-    monkeypatch.setattr(token_file_module, "TOKEN_READ_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(clients, "TOKEN_READ_TIMEOUT_S", PATIENCE_S)
     assert get(api).status_code == 200
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from consumers.splitting import SplitSettings
 from consumers.types import Fingerprint
-from daemon.app.index_settings import cut_files_anew, keep_passage_prefix
+from daemon.app.opened_encoder import keep_passage_prefix
+from daemon.app.reparse import cut_files_anew
 from memory.encoder.hashing import HashEncoder
 from store.store import Store
 from store.types import Batch

@@ -4,7 +4,7 @@ import pytest
 
 from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
 from daemon.config import Config
-from daemon.config.store_encoder import choose_encoder
+from daemon.config.store_settings import choose_encoder
 from memory.encoder.errors import EncoderServerDown, EncoderUnavailable
 from store.errors import EncoderMismatch
 from store.log.log_summary import EARLIER_CALIBRATION, LogSummary

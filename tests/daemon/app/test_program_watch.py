@@ -8,8 +8,8 @@ import pytest
 from consumers.parsing import Limits
 from consumers.parsing.programs.installed import CONVERTER, OCR, Program
 from consumers.types import Fingerprint
-from daemon.app import program_watch
-from daemon.app.program_watch import ProgramWatch
+from daemon.app import reparse
+from daemon.app.reparse import ProgramWatch
 from daemon.config.sections import Parsing
 from daemon.parser_pool.pool import ParserPool
 from memory.encoder.hashing import HashEncoder
@@ -51,7 +51,7 @@ def test_the_documents_of_changed_programs_are_read_again(
     now: dict[str, Program],
     affected: set[str],
 ) -> None:
-    monkeypatch.setattr(program_watch, "find_programs", lambda *_: now)
+    monkeypatch.setattr(reparse, "find_programs", lambda *_: now)
     again: set[str] = set()
 
     def read_again(wanted) -> int:

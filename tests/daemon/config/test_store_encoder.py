@@ -6,7 +6,7 @@ import pytest
 
 from daemon.config import Config
 from daemon.config.config import Config as ConfigType
-from daemon.config.store_encoder import cannot_open, choose_encoder
+from daemon.config.store_settings import cannot_open, choose_encoder
 from memory.encoder.registry import backend_and_model
 from store.log.log_summary import EARLIER_CALIBRATION, LogSummary
 from store.types import EncoderIdentity, SynonymRule

@@ -15,11 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from daemon import contract
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import DocumentEntry
+from daemon.contract.documents import DocumentEntry, ShowPhrase, ShowResponse
 from daemon.contract.http.routes import Route, document_path
-from daemon.contract.query import QueryRequest, QueryResponse
-from daemon.contract.retrieval import Mode
-from daemon.contract.show import ShowPhrase, ShowResponse
+from daemon.contract.query import Mode, QueryRequest, QueryResponse
 from daemon.contract.status import Event, Status
 from store.types import State
 

@@ -21,17 +21,15 @@ from typing import Any
 import pytest
 
 from consumers.splitting import SplitSettings
-from daemon.app.index_settings import cut_files_anew
+from daemon.app.reparse import cut_files_anew
 from daemon.config import Config, load_config
 from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding, guarded
 from daemon.doctor import inspect_config
 from daemon.doctor.access_rights import secrets, socket_rights
 from daemon.doctor.connectivity import encoder, llm
-from daemon.doctor.disk import disk
-from daemon.doctor.formats import formats
-from daemon.doctor.machine import memory, open_files, packages
-from daemon.doctor.store import store, writable
+from daemon.doctor.machine import formats, memory, open_files, packages
+from daemon.doctor.store import disk, store, writable
 from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.declaration import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
@@ -86,7 +84,7 @@ def make(folder: Path, identity: EncoderIdentity = HASH, *, saved: bool = False)
 
 def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PDF" in named(formats(configured()), "formats").detail
-    monkeypatch.setattr(sys.modules["daemon.doctor.formats"], "find_spec", lambda name: None if "pdf" in name else 1)
+    monkeypatch.setattr(sys.modules["daemon.doctor.machine"], "find_spec", lambda name: None if "pdf" in name else 1)
     bad(formats(configured()), "formats", "PDF", "pypdfium2", "make install")
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from daemon.config import Config
 from daemon.contract.finding import Finding
-from daemon.doctor import inspect_config
-from daemon.doctor.time_limit import findings_within
+from daemon.doctor import findings_within, inspect_config
 from tests.e2e.real_hippod import clean_environment, write_config
 
 NEVER_ENDS = """

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("confluent_kafka")
 
 from daemon.config import load_config
-from daemon.doctor.worker import worker
+from daemon.doctor.configuration import worker
 from tests.consumers.kafka.cluster import Cluster
 
 

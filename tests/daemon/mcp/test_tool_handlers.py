@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.mcp import tool_arguments, tool_handlers
+from daemon.mcp import tool_types, tools
 from daemon.mcp.daemon_client import CallError, DaemonClient
 from tests.cli.sample_answers import STATUS
 from tests.cli.scripted_daemon import ReceivedRequest, Reply, Scripted, problem, serving
@@ -52,7 +52,7 @@ def test_a_deep_question_is_passed_on_and_its_steps_are_progress(scripted: Scrip
         ("strange", '["of", "a", "newer", "daemon"]'),
         ("answer", ANSWER),
     )
-    answer, heard = do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q", deep=True, steps=2))
+    answer, heard = do(scripted, tools.ask, tool_types.Ask(question="q", deep=True, steps=2))
     assert scripted.asked[0].body == {"question": "q", "k": 5, "deep": True, "steps": 2}
     assert (answer.answer, answer.steps) == ("a", 2)
     assert heard == [(1, "step began 1"), (2, "so far"), (3, "strange")]
@@ -63,13 +63,13 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
         ("text", '{"text": "so"}'), ("problem", '{"title": "t", "status": 502, "detail": "The model is away."}')
     )
     with pytest.raises(CallError, match="The model is away"):
-        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+        do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("text", '{"text": "so"}'))
     with pytest.raises(CallError, match="broke off"):
-        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+        do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("answer", '{"question": "q"}'))
     with pytest.raises(CallError, match=r"not understood .answer: "):
-        do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))
+        do(scripted, tools.ask, tool_types.Ask(question="q"))
 
 
 def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
@@ -84,12 +84,12 @@ def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted
         "POST /v1/wait": lambda _asked: late.pop(0),
         "GET /v1/status": STATUS | {"pending": 3},
     }
-    added, heard = do(scripted, tool_handlers.add, tool_arguments.Add(text="t", metadata={"by": "me"}, wait_s=600))
+    added, heard = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
     assert [at for at, _ in heard] == [1, 2] and "3 documents are waiting" in heard[0][1]
     assert (added.uri, added.searchable, added.document) == ("added:x", False, None)
     late.extend([problem("timed-out", 504, "Not yet.")] * 1000)
-    gone, _ = do(scripted, tool_handlers.forget, tool_arguments.Forget(uris=["added:x"], wait_s=0))
+    gone, _ = do(scripted, tools.forget, tool_types.Forget(uris=["added:x"], wait_s=0))
     assert not gone.done
 
 
@@ -100,11 +100,11 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
         return turns.pop(0)
 
     scripted.answers["GET /v1/status"] = answer
-    found, _ = do(scripted, tool_handlers.status, tool_arguments.Status())
+    found, _ = do(scripted, tools.status, tool_types.Status())
     assert found.state == "ready" and not turns
     turns = [problem("busy", 503, "8 questions are under way."), events(("answer", ANSWER))]
     scripted.answers["POST /v1/ask"] = answer
-    assert do(scripted, tool_handlers.ask, tool_arguments.Ask(question="q"))[0].answer == "a"
+    assert do(scripted, tools.ask, tool_types.Ask(question="q"))[0].answer == "a"
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
 def test_what_else_may_answer_is_said_so(scripted: Scripted, reply: Reply, said: str) -> None:
     scripted.answers["GET /v1/status"] = reply
     with pytest.raises(CallError, match=said):
-        do(scripted, tool_handlers.status, tool_arguments.Status())
+        do(scripted, tools.status, tool_types.Status())

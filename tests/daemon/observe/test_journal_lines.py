@@ -17,7 +17,7 @@ journal.SOCKET = Path("/no/journal")
 """
 PRINTS = f"""{NO_JOURNAL}
 import sys
-from daemon.observe.library_output import log_library_output
+from daemon.observe.logs import log_library_output
 from daemon.observe.logs import setup
 setup("debug")
 log_library_output()
@@ -28,7 +28,7 @@ print("and this", file=sys.stderr)
 ABORTS = f"""{NO_JOURNAL}
 import os, sys, time, threading
 from pathlib import Path
-from daemon.observe.crash_stacks import keep_crash_stacks
+from daemon.observe.crashes import keep_crash_stacks
 from daemon.observe.logs import setup
 setup("info")
 keep_crash_stacks(Path(sys.argv[1]))

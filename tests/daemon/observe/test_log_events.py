@@ -27,8 +27,8 @@ def calls() -> Iterator[tuple[Path, ast.Call, str]]:
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                     continue
                 target = node.func.value
-                if path == OUTAGE:
-                    continue
+                if path == OUTAGE and isinstance(next(iter(node.args), None), ast.Name):
+                    continue  # `outages` reads the name from the callers
                 if isinstance(target, ast.Name) and target.id in ("log", "logger") and node.func.attr in LEVELS:
                     yield path.relative_to(ROOT), node, node.func.attr
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.contract.status import MemoryUse
-from daemon.observe.memory_use import MemoryForecast, anonymous_bytes
+from daemon.observe.resource_use import MemoryForecast, anonymous_bytes
 
 MIB = 1 << 20
 

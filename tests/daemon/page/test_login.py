@@ -9,10 +9,9 @@ import httpx2
 import pytest
 
 from daemon.api.settings import ApiLimits
-from daemon.contract.http.problem import Problem
-from daemon.contract.http.problem_type import ProblemType
-from daemon.contract.http.routes import Route
-from daemon.page.login_sessions import SESSION_LIFETIME_S, SESSIONS_MAX, SESSIONS_PER_CLIENT, LoginSessions
+from daemon.contract.base import Problem
+from daemon.contract.http.routes import ProblemType, Route
+from daemon.page.login import SESSION_LIFETIME_S, SESSIONS_MAX, SESSIONS_PER_CLIENT, LoginSessions
 from tests.daemon.api.harness import PATIENCE_S, Served, read_all, read_one, served, until
 from tests.daemon.other_sites import HEADERS_OF_OTHER_SITES
 

@@ -22,7 +22,7 @@ from consumers.records.record import Record, RecordVectors
 from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
-from daemon.parser_pool.child_process import ChildLost
+from daemon.parser_pool.children import ChildLost
 from daemon.parser_pool.pool import ParserPool, PoolClosed, SetAside, Turn
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from consumers.types import ParsedDocument, Passage
-from daemon.pipeline.acknowledgement import merged_positions
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import DeliveredDocument
+from daemon.pipeline.work_items import DeliveredDocument, merged_positions
 from memory.encoder import make_encoder
 from store.store import Store
 from tests.daemon.pipeline.any_owner import AnyOwner

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.process
 ROUND = """
 import ctypes
 import numpy as np
-from daemon.runtime.allocator import scale_mmap_threshold, configure_malloc
+from daemon.runtime.process_tuning import scale_mmap_threshold, configure_malloc
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in
                 ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")]

@@ -5,7 +5,7 @@ import pytest
 from consumers.kafka.offsets.offset_tracker import InFlight, OffsetTracker
 from daemon.config import Config
 from daemon.pipeline.backpressure import Capacity
-from daemon.runtime.capacity_limits import CONNECTIONS_MIN, RESERVED_FILES, api_settings, connections
+from daemon.runtime.derived_settings import CONNECTIONS_MIN, RESERVED_FILES, api_settings, connections
 
 
 @pytest.mark.parametrize(

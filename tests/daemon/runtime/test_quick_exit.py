@@ -7,7 +7,7 @@ import pytest
 
 SCRIPT = """
 import atexit, threading, time
-from daemon.runtime.quick_exit import QuickExit
+from daemon.runtime.signals_and_exit import QuickExit
 
 class Last:
     def __del__(self):

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 
 
 @pytest.fixture(params=["path", "abstract"])

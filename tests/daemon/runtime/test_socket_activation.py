@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.config.sections import Api
-from daemon.runtime.socket_activation import inherited_address
+from daemon.runtime.service_manager import inherited_address
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.query import QueryRequest
-from daemon.contract.retrieval import Mode
+from daemon.contract.query import Mode, QueryRequest
 from daemon.pipeline.pipeline import Pipeline
-from daemon.runtime.sd_notify import Notifier
+from daemon.runtime.service_manager import Notifier
 from daemon.runtime.watchdog import BUSY_STEP_LIMIT_S, PipelineEnded, ProbeCheck, ThreadCheck, stalls, watch
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder

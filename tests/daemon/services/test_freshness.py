@@ -16,8 +16,7 @@ from daemon.errors import Invalid, TimedOut
 from daemon.fleet.record_maker import PositionedDocument
 from daemon.pipeline.record_import import record_delivery
 from daemon.pipeline.work_items import DeliveredDocument
-from daemon.services.client_positions import ClientPositions
-from daemon.services.freshness import Freshness
+from daemon.services.freshness import ClientPositions, Freshness
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source, SourceLabels
 from tests.daemon.pipeline.test_records import ENCODER, Rules, article, at, made, parsed, removal, running

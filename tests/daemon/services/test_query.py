@@ -5,8 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from daemon.contract.query import QueryRequest
-from daemon.contract.retrieval import Mode
+from daemon.contract.query import Mode, QueryRequest
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings

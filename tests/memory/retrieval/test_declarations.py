@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from daemon.config.sections import Retrieval
-from daemon.contract.retrieval import Mode, RetrievalOverrides
+from daemon.contract.query import Mode, RetrievalOverrides
 from daemon.page.routes import _page_template
 from memory.encoder import make_encoder
 from memory.retrieval import modes
@@ -58,7 +58,7 @@ def test_every_file_of_the_modes_is_registered() -> None:
 def test_clients_load_the_declarations_without_numpy_and_the_store() -> None:
     code = """
 import importlib, json, pkgutil, sys
-import cli.commands, cli.main, daemon.contract, daemon.contract.retrieval
+import cli.commands, cli.main, daemon.contract, daemon.contract.query
 for module in pkgutil.walk_packages(cli.commands.__path__, "cli.commands."):
     importlib.import_module(module.name)
 assert {"memory.retrieval.modes", "memory.retrieval.settings"} <= set(sys.modules)

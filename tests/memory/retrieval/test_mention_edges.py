@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase
+from daemon.contract.documents import ShowDocument, ShowPassage, ShowPhrase
 from daemon.pipeline.document_mapping import normalised_triples
 from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.show import show

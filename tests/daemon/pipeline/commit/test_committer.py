@@ -10,8 +10,7 @@ from structlog.testing import capture_logs
 
 from daemon.pipeline.commit import committer as committing
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
-from daemon.pipeline.commit.commit_trouble import MAX_SAME_ERRORS
-from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.commit.committer import MAX_SAME_ERRORS, Committer
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
 from memory import batch_encoding
 from memory.encoder import make_encoder

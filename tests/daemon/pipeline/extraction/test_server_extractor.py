@@ -4,8 +4,8 @@ import asyncio
 
 from daemon.costs.daily_budget import Budget, DailyBudget
 from daemon.costs.ledger import CostLedger
-from daemon.pipeline.extraction import model_outage
-from daemon.pipeline.extraction.server_extractor import ServerExtractor
+from daemon.pipeline import outage
+from daemon.pipeline.extraction.extractors import ServerExtractor
 from memory.llm.errors import BadAnswer, ModelDown
 from memory.openie.llm.extractor import NamedEntities
 from store.types import Extraction, ExtractionOutcome, PassageText
@@ -67,7 +67,7 @@ def test_a_passage_that_cannot_be_read_fails_alone():
 
 
 def test_an_outage_is_waited_for_and_first_calls_are_not_paid_twice(monkeypatch):
-    monkeypatch.setattr(model_outage, "PROBE_MAX_PAUSE_S", 0.01)
+    monkeypatch.setattr(outage, "PROBE_MAX_PAUSE_S", 0.01)
     server = Server(down=True)
 
     def back():

@@ -1,1 +1,0 @@
-"""Commands about the whole memory: backup, repeated extraction, and confirmation of removals."""

@@ -1,1 +1,0 @@
-"""Formats answers for the terminal: passages, a written answer, explanations, and steps."""

@@ -1,1 +1,0 @@
-"""Draws the trace of a question with several steps as one page."""

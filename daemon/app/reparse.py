@@ -1,0 +1,106 @@
+"""Parses files again after a change of `[passages]` or of an external program that parsing needs.
+
+The store records the settings and programs with which its files were parsed. So documents that wait for a program are parsed
+after its installation, and the memory equals a fresh build on the same machine. `daemon.config.store_settings` handles
+`[encoder]`, and the store itself handles `[graph]`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind
+from consumers.parsing.programs.installed import CONVERTER, OCR, find_programs, identities
+from consumers.splitting import SplitSettings
+from daemon.config.sections import Parsing
+from daemon.config.store_settings import passages_position, split_of_store
+from daemon.parser_pool.pool import ParserPool
+from daemon.pipeline.work_items import container_uri
+from store.store import Store
+from store.types import Batch, Document, State
+
+log = structlog.get_logger()
+PROGRAMS_KEY = "settings/programs"
+"""Key of the position that records the programs with which the followed files were parsed."""
+_WITH_PICTURES = frozenset(
+    (
+        OmissionKind.RECOGNISED,
+        OmissionKind.UNCERTAIN,
+        OmissionKind.PAGE_WITHOUT_TEXT,
+        OmissionKind.PICTURE,
+        OmissionKind.ATTACHMENT,
+    )
+)
+_WITHOUT_TEXT = frozenset((FailureCode.NEEDS_OCR, FailureCode.NO_TEXT, FailureCode.NOT_A_DOCUMENT))
+
+
+def cut_files_anew(store: Store, split: SplitSettings) -> None:
+    """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
+    if split == split_of_store(store.positions):
+        return
+    files = mark_unread(store, store.positions, passages_position(split))
+    log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+
+
+def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
+    """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of them are followed files."""
+    found = {
+        key: {**position, "reader": None}
+        for key in files
+        if isinstance(position := store.positions.get(key), Mapping) and "reader" in position
+    }
+    store.commit(Batch(positions={**found, **settings}))
+    return len(found)
+
+
+class ProgramWatch:
+    """Compares the installed programs with those that the store names. `check` may be called in any thread."""
+
+    def __init__(self, store: Store, pool: ParserPool, parsing: Parsing) -> None:
+        self._store = store
+        self._pool = pool
+        self._parsing = parsing
+
+    def check_at_start(self) -> None:
+        """Marks the affected files, so that the scan of their folders parses them again."""
+        self._update()
+
+    async def check(self, read_again: Callable[[Callable[[Document], bool]], int]) -> None:
+        """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
+        loop."""
+        programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
+        if identities(programs) == identities(self._pool.limits.programs):
+            return
+        self._pool.limits = replace(self._pool.limits, programs=programs)
+        affected = await asyncio.to_thread(self._update)
+        read_again(lambda document: document.uri in affected)
+
+    def _update(self) -> frozenset[str]:
+        """Returns the documents that the present programs may parse with another result, and marks their files."""
+        before, now = self._store.positions.get(PROGRAMS_KEY, {}), identities(self._pool.limits.programs)
+        changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+        if not changed:
+            return frozenset()
+        affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
+        files = mark_unread(self._store, {container_uri(uri) for uri in affected}, {PROGRAMS_KEY: now})
+        if before or files:  # nothing has changed for a new store
+            log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
+        return affected
+
+
+def is_affected(document: Document, changed: set[str]) -> bool:
+    """Returns whether a change of these programs may change the result of parsing the document."""
+    if OCR in changed and (
+        (document.state is State.SKIPPED and document.code in _WITHOUT_TEXT)
+        or any(each.kind in _WITH_PICTURES for each in document.left_out)
+    ):
+        return True
+    return CONVERTER in changed and (document.code == FailureCode.NEEDS_CONVERTER or _is_converted(document.metadata))
+
+
+def _is_converted(metadata: Mapping[str, object]) -> bool:
+    return "converted_by" in metadata

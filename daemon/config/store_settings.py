@@ -1,0 +1,85 @@
+"""Compares the configuration with the settings that made a store: its encoder, and how its files were split.
+
+A store is opened with the encoder that made its vectors. If the configuration names another encoder, that one replaces the
+vectors on request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from consumers.splitting import SplitSettings
+from daemon.config.config import Config
+from daemon.config.model_sections import Encoder
+from memory.encoder.registry import ENCODER_BACKENDS, backend_and_model, encoder_name, identity_before_loading
+from store.log.log_summary import LogSummary
+from store.types import EncoderIdentity
+
+PREFIX_KEY = "settings/passage_prefix"
+"""Key of the position that records the prefix of texts that are sent to the encoder's server."""
+PASSAGES_KEY = "settings/passages"
+"""The position that holds the settings. A store without it was cut with the defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderChoice:
+    """`opened` is the configuration with the encoder of the store's vectors, `wanted` the one with the encoder that should
+    replace it, `content` and `configured` their names. `wanted` is None if the content is as configured."""
+
+    opened: Config
+    wanted: Config | None = None
+    content: str = ""
+    configured: str = ""
+
+
+def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
+    """Returns the choice. `store` is the summary of the store's log; None for a new store."""
+    if store is None:
+        return EncoderChoice(config)
+    section, made_by, kept = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
+    if not section.model_fields_set & {"backend", "model"}:
+        backend, model = backend_and_model(made_by)
+        section = section.model_copy(update={"backend": backend, "model": model})
+        config = config.model_copy(update={"encoder": section})
+    name = encoder_name(section.backend, section.model)
+    known = identity_before_loading(section.backend, section.model)
+    prefix = ENCODER_BACKENDS[section.backend].passage_prefix(section.model, section.passage_prefix)
+    same_encoder = name == made_by.name and (known is None or known == made_by)
+    if not same_encoder:
+        opened, content, configured = _section_of(made_by, kept, section), made_by.name, name
+        if content == configured:
+            content, configured = f"{content} ({made_by.dim})", f"{name} ({known.dim if known else '?'})"
+    elif prefix is not None and kept is not None and prefix != kept:
+        opened = section.model_copy(update={"passage_prefix": kept})
+        content, configured = f'{name} with passage_prefix "{kept}"', f'{name} with passage_prefix "{prefix}"'
+    else:
+        return EncoderChoice(config)
+    return EncoderChoice(config.model_copy(update={"encoder": opened}), config, content, configured)
+
+
+def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encoder) -> Encoder:
+    """Returns the section of the encoder that made the vectors, with the configured server. An address from the store, which
+    may be a restored backup of another person, would receive the texts and the key."""
+    backend, model = backend_and_model(made_by)
+    kept = ("base_url", "batch_size", "device")
+    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})
+    return section.model_copy(update={"passage_prefix": prefix}) if ENCODER_BACKENDS[backend].needs_server else section
+
+
+def cannot_open(config: Config) -> str | None:
+    """Returns what to install or set before the configured encoder can be loaded; None if nothing is known to be missing."""
+    section = config.encoder
+    backend = ENCODER_BACKENDS[section.backend]
+    if backend.needs_server and section.base_url is None and config.llm.base_url is None:
+        return f"set [encoder] base_url to the server of {section.model}"
+    return backend.missing_package(section.model, section.device)
+
+
+def split_of_store(positions: Mapping[str, Any]) -> SplitSettings:
+    """Returns the settings according to the store's `positions`."""
+    return SplitSettings(**positions.get(PASSAGES_KEY, {}))
+
+
+def passages_position(split: SplitSettings) -> dict[str, Any]:
+    """Returns the position that says that the files are cut with `split`."""
+    return {PASSAGES_KEY: asdict(split)}

@@ -1,0 +1,101 @@
+"""Derives the settings of API and queues from the configuration, within what the process may open."""
+
+import resource
+
+import structlog
+
+from daemon.api.access.client import Client, ClientRule, Right
+from daemon.api.settings import ApiLimits as ApiLimits
+from daemon.api.settings import ApiSettings
+from daemon.config import Config
+from daemon.config.client import ClientSection, group_id, user_id
+from daemon.pipeline.backpressure import QueueLimits
+
+log = structlog.get_logger()
+RESERVED_FILES = 384
+"""Open files reserved for everything except connections: tables, watches, pipes of children, brokers, model servers."""
+CONNECTIONS_MIN = 8
+REFUSED_CONNECTIONS = 64, 2048
+"""Minimum and maximum number of connections beyond the limit that are refused with a response at a time. The kernel queues
+up to 2,048 while hippod starts, and hippod accepts them all at once."""
+OPEN_FILES_RECOMMENDED = 4096
+
+
+def raise_open_files() -> int:
+    """Raises the soft limit on open files to the hard one; returns it. This is safe, because Python does not use `select`."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (ValueError, OSError) as error:  # some systems report a hard limit that they do not grant
+            log.warning("open_files_not_raised", limit=soft, error=str(error))
+    return 1 << 30 if soft == resource.RLIM_INFINITY else soft
+
+
+def connections(wanted: int, sides: int, open_files: int) -> int:
+    """Returns how many connections each of `sides` (Unix, TCP) may have, so that enough files can still be opened."""
+    return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
+
+
+def refused_connections(served: int, sides: int, open_files: int) -> int:
+    """Returns how many connections beyond the `served` ones each of `sides` may refuse with a response at a time."""
+    least, most = REFUSED_CONNECTIONS
+    return min(max((open_files - RESERVED_FILES) // sides - served, least), most)
+
+
+def api_settings(config: Config) -> ApiSettings:
+    """Returns the API's settings. Also raises the process's limit on open files, which bounds the connections."""
+    api = config.api
+    open_files = raise_open_files()
+    sides = 1 if api.tcp is None else 2
+    most = connections(api.connections, sides, open_files)
+    if most < api.connections or open_files < OPEN_FILES_RECOMMENDED:
+        log.warning(
+            "open_files_few",
+            limit=open_files,
+            connections=most,
+            hint="raise the hard limit: LimitNOFILE= in the unit, or `ulimit -Hn`",
+        )
+    limits = ApiLimits(
+        json_bytes=api.request_bytes,
+        lines_bytes=max(api.request_bytes, api.lines_bytes),
+        documents_per_request=config.daemon.inbox_documents,
+        import_bytes=max(api.request_bytes, api.import_bytes),
+        connections=most,
+        refused_connections=refused_connections(most, sides, open_files),
+        queries=api.concurrent_queries,
+        asks=api.concurrent_asks,
+        exports=api.concurrent_exports,
+        subscribers=api.event_readers,
+        waits=api.concurrent_waits,
+        as_of=api.concurrent_as_of,
+        client_share=api.client_share,
+        requests_per_s=api.requests_per_s,
+    )
+    rules = client_rules(config)
+    return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, rules, limits)
+
+
+def queue_limits(config: Config) -> QueueLimits:
+    daemon = config.daemon
+    return QueueLimits(daemon.inbox_documents, daemon.inbox_bytes, daemon.queue_passages, daemon.queue_bytes)
+
+
+def client_rules(config: Config) -> tuple[ClientRule, ...]:
+    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
+    return tuple(_rule(each) for each in config.client)
+
+
+def _rule(section: ClientSection) -> ClientRule:
+    client = Client(
+        section.client_name,
+        None if section.sees_all else frozenset(section.labels),
+        frozenset(Right(each) for each in section.rights),
+    )
+    return ClientRule(
+        client,
+        section.token_file,
+        None if section.user is None else user_id(section.user),
+        None if section.group is None else group_id(section.group),
+    )
