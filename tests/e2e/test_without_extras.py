@@ -39,7 +39,7 @@ def test_drawing_names_the_extra_that_it_needs(python: Path, tmp_path: Path, com
     step = {"number": 1, "query": "Who?", "found": [], "new": [], "passages": []}
     trace = {"question": "Who?", "answer": "", "answerer": "iterative", "steps": [step], "citations": [], "took_ms": 1}
     (tmp_path / "trace.json").write_text(json.dumps(trace | {"tokens": {"prompt": 0, "completion": 0}}))
-    words = [python, "-m", "cli.main", *command, tmp_path / "drawn"]
+    words: list[str | Path] = [python, "-m", "cli.main", *command, tmp_path / "drawn"]
     drawn = subprocess.run(words, cwd=tmp_path, env=clean_environment(tmp_path), capture_output=True, text=True)
     assert drawn.returncode == 1
     assert "hippod[graph]" in drawn.stderr and "make install EXTRAS=graph" in drawn.stderr
