@@ -18,7 +18,6 @@ _DOUBTS = word_set(
     "rumoured theoretically hypothetically almost nearly virtually falsely wrongly mistakenly"
 )
 _SUPPOSES = word_set("if unless lest suppose supposing assume assuming imagine provided")
-_CONDITIONS = word_set("when whenever where while once until")
 _OPEN_QUESTION = word_set("whether")
 _REASONS = word_set("since because as although though while")
 REPORTS = word_set(
@@ -81,13 +80,10 @@ def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
     return is_adjective and any(words[i] == "to" and tags[i + 1] == "VB" for i in ahead)
 
 
-def mark_clauses(chunks: list[Chunk], words: Sequence[str], conditions: bool = False) -> list[Chunk]:
-    """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given.
-
-    `conditions`: "when" stands for "if", as in technical text.
-    """
+def mark_clauses(chunks: list[Chunk], words: Sequence[str]) -> list[Chunk]:
+    """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given."""
     chunks, set_aside = _without_contrasts(chunks, words)
-    _mark_reports(chunks, words, conditions)
+    _mark_reports(chunks, words)
     for i in range(len(words)):
         lower = words[i].lower()
         if i in set_aside:
@@ -326,10 +322,8 @@ def _sets_aside(kept: list[Chunk], words: Sequence[str]) -> bool:
     )
 
 
-def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: bool) -> None:
-    """What somebody said, believed or denied is marked by it: "Bo denied that he killed Al" is "denied that killed".
-
-    With `conditions` so is what follows "when"."""
+def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str]) -> None:
+    """What somebody said, believed or denied is marked by it: "Bo denied that he killed Al" is "denied that killed"."""
     mark: list[str] = []
     for k, c in enumerate(chunks):
         if c.kind == BREAK:
@@ -342,10 +336,6 @@ def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: boo
                 mark = [*c.words[-3:], following.words[0].lower()]
             elif _quotes(chunks, k):
                 mark = [*c.words[-3:], "that"]
-        elif conditions and c.words[-1].lower() in _CONDITIONS:
-            mark = [c.words[-1].lower()]
-        elif c.kind == COMMA and mark and mark[0] in _CONDITIONS:
-            mark = []
         elif c.kind == PREP and c.words[-1] in _OPEN_QUESTION:
             mark = ["whether"]
         elif c.words == ["that"] and not mark and (doubt := _doubt(chunks, k, words)):
