@@ -14,11 +14,11 @@ from memory.openie.rules.grammar.embedded_clauses import (
     begin_relative_clause,
     end_embedded_clause,
     ends_embedded_clause,
+    is_cleft,
     subject_of_participle,
-    without_cleft,
 )
 from memory.openie.rules.grammar.instructions import instructs
-from memory.openie.rules.grammar.modality import asks, is_impersonal, mark_clauses, supposed
+from memory.openie.rules.grammar.modality import asks, contrasts, is_impersonal, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
 from memory.openie.rules.grammar.tokenizer import CONTINUED, word_set
@@ -28,7 +28,6 @@ _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
 _QUESTION_WORDS = word_set("what which whose whether how why")
-_ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
 def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
@@ -51,10 +50,10 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         if instructs(words, tags):
             continue
         before = len(found.triples)
-        chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
+        chunks = chunk_sentence(words, tags, found.coref.title_words)
         clause = ClauseState(found, mark_clauses(chunks, words), "respectively" in words)
-        states_nothing = asks(words) or supposed(words) or is_impersonal(words, tags)
-        if words[-1] == "?" or states_nothing or (found.direct_only and _is_loose(chunks, words)):
+        states_nothing = asks(words) or supposed(words) or contrasts(words) or is_impersonal(words, tags)
+        if words[-1] == "?" or states_nothing or is_cleft(chunks) or (found.direct_only and _is_loose(chunks, words)):
             _mention_names(clause)
         elif not found.direct_only:
             _read(clause)
@@ -111,8 +110,6 @@ def _read(clause: ClauseState) -> None:
             elif c.kind == BREAK and c.words != [":"]:
                 _break(clause, i)
             # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
-            if c.kind == AND and c.words == ["but"]:
-                _but(clause, i)
             clause.since.append(COMMA if c.words == [":"] else c.kind)
         i += 1
 
@@ -218,22 +215,6 @@ def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
             begin_free_clause(clause, c, i)
         return
     clause.prep = word if not clause.prep else f"{clause.prep} {word}"
-
-
-def _but(clause: ClauseState, i: int) -> None:
-    """ "was not founded by X but by Y": what follows is affirmed."""
-    following, before = clause.following(i), clause.chunks[max(i - 1, 0)]
-    if following is None or following.kind not in (NOUN, PREP) or clause.clause_ahead(i + 1):
-        return
-    if before.words[0].lower() in _ANY or before.det in _ANY:
-        # "has not seen anything but Rome"
-        return
-    clause.verb = _affirmed(clause.verb)
-    clause.last_predicate = _affirmed(clause.last_predicate)
-
-
-def _affirmed(predicate: str) -> str:
-    return " ".join(w for w in predicate.replace("no longer", "").split() if w not in ("not", "never"))
 
 
 def _which(clause: ClauseState, c: Chunk, i: int) -> None:

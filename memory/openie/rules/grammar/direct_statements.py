@@ -179,22 +179,16 @@ def _is_loose(c: Chunk) -> bool:
 
 
 def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether the complement at `i` of a verb is complete, and nothing else stands between it and the next chunk."""
-    following = chunks[i + 1] if i + 1 < len(chunks) else None
-    adjacent = following is None or (following.start == chunks[i].end and following.kind != NOUN)
-    return adjacent and is_complete(chunks, i, verb)
-
-
-def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether nothing behind the complement at `i` of a verb changes what the complement is or does."""
+    """Returns whether the complement at `i` of a verb is complete: the next chunk touches it and does not change what it is or
+    does."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
+    if following.start != chunks[i].end or following.kind == NOUN:
+        return False
     if following.kind == OPEN:
         behind = _behind_bracket(chunks, i + 1)
         return behind >= len(chunks) or chunks[behind].kind != NOUN  # "Rapid Tool (RT) editor"
-    if following.kind == NOUN:
-        return following.tag not in _ADJECTIVES or not following.text.isalpha()
     if following.kind == ADVERB:
         return following.words[0].lower() not in _RESTRICTING
     copula = verb[-1] in ("is", "are", "was", "were")

@@ -6,6 +6,7 @@ farther: a fact that is lost costs less than one that is made up.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.tokenizer import word_set
@@ -66,6 +67,17 @@ def asks(words: Sequence[str]) -> bool:
     return len(words) > 2 and words[0].lower() in ("did", "do", "does") and words[1].lower() not in ("not", "n't")
 
 
+def contrasts(words: Sequence[str]) -> bool:
+    """Whether a sentence says what is not so for what is so: "not Ann but Bo", "works on Linux, not on Windows"."""
+    lower = [word.lower() for word in words]
+    if "not" in lower and ("but" in lower[lower.index("not") :] or lower[lower.index("not") - 1] == ","):
+        return True
+    pairs = pairwise(lower)
+    return "unlike" in lower or any(
+        pair in (("rather", "than"), ("instead", "of"), ("other", "than")) for pair in pairs
+    )
+
+
 def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Whether "it" stands for the infinitive behind it: "It is possible to rearrange the list"."""
     at = next((i for i, word in enumerate(words[:3]) if word.lower() == "it"), -1)
@@ -82,12 +94,9 @@ def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 def mark_clauses(chunks: list[Chunk], words: Sequence[str]) -> list[Chunk]:
     """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given."""
-    chunks, set_aside = _without_contrasts(chunks, words)
     _mark_reports(chunks, words)
     for i in range(len(words)):
         lower = words[i].lower()
-        if i in set_aside:
-            continue
         if lower in NEGATIVE and lower != "without":
             if not _affirms(words, i):
                 _negate(chunks, words, i, lower)
@@ -276,50 +285,6 @@ def _part(chunks: Sequence[Chunk], i: int) -> Sequence[Chunk]:
         if VERB in kinds:
             return chunks[:comma] if i < chunks[comma].start else chunks[comma:]
     return chunks
-
-
-def _without_contrasts(chunks: list[Chunk], words: Sequence[str]) -> tuple[list[Chunk], set[int]]:
-    """The chunks without what is set aside ("not X but Y", ", not X,", "rather than X"), and where each "not" stood."""
-    kept: list[Chunk] = []
-    places: set[int] = set()
-    k = 0
-    while k < len(chunks):
-        c = chunks[k]
-        before = words[c.start - 1].lower() if c.start else ""
-        if (
-            c.kind == NOUN
-            and c.start
-            and before == "not"
-            and not (kept and kept[-1].kind == VERB and kept[-1].end >= c.start - 1)
-        ):
-            if k + 1 < len(chunks) and chunks[k + 1].words == ["but"]:
-                places.add(c.start - 1)
-                k += 2
-                continue
-            if (kept and kept[-1].kind == COMMA) or (len(kept) > 1 and kept[-2].kind == COMMA):
-                places.add(c.start - 1)
-                k += 1
-                continue
-        if c.kind == PREP and c.words[0] == "not" and kept and kept[-1].kind == COMMA and chunks[k + 1 : k + 2]:
-            # "works on Windows, not on Linux"
-            places.add(c.end - len(c.words))
-            k += 2
-            continue
-        if c.kind == NOUN and kept and kept[-1].kind == PREP and _sets_aside(kept, words):
-            kept.pop()
-            k += 1
-            continue
-        kept.append(c)
-        k += 1
-    return kept, places
-
-
-def _sets_aside(kept: list[Chunk], words: Sequence[str]) -> bool:
-    prep = kept[-1]
-    last, first = prep.words[-1], words[prep.end - 2].lower() if prep.end > 1 else ""
-    return (
-        (last == "than" and first in ("rather", "other")) or (last == "of" and first == "instead") or last == "unlike"
-    )
 
 
 def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str]) -> None:
