@@ -1,7 +1,6 @@
 """Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from unicodedata import category
 
@@ -34,22 +33,15 @@ _MAX_VALUE = 10
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
     """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
-    the first column repeats itself. A value that its column repeats says only which class a row is of, so its column's name is
-    "". A lone row that names no subject is left out."""
+    the first column repeats itself. A lone row that names no subject is left out."""
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
         return []  # "type: integer; default: 0" is about what a heading names
     columns = min(map(len, rows), default=0)
-    distinct = (column for column in range(columns) if _names_rows([row[column][1] for row in rows]))
-    first = next(distinct, 0) if len({row[0][1] for row in rows}) < len(rows) else 0
-    times = Counter(field for row in rows for field in row)
-    rest = ((*row[:first], *row[first + 1 :]) for row in rows)
-    told = (tuple(("" if times[key, value] > 1 else key, value) for key, value in fields) for fields in rest)
-    return [(row[first], *fields) for row, fields in zip(rows, told, strict=True)]
-
-
-def _names_rows(values: Sequence[str]) -> bool:
-    """Returns whether a column names the subjects of its rows."""
-    return len(set(values)) == len(values) and all(len(value.split()) < _MAX_VALUE for value in values)
+    for column in range(columns if len({row[0][1] for row in rows}) < len(rows) else 0):
+        values = {row[column][1] for row in rows}
+        if len(values) == len(rows) and all(len(value.split()) < _MAX_VALUE for value in values):
+            return [(row[column], *row[:column], *row[column + 1 :]) for row in rows]
+    return [tuple(row) for row in rows]
 
 
 def read_record(
@@ -114,9 +106,8 @@ def read_record(
 
 def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
     """Whether the columns have no names but numbers of one word: "Button 1", "Button 2"."""
-    named = {key for key, _ in fields if key}
-    words = {_NUMBER.sub("", key) for key in named}
-    return len(named) > 1 and len(words) == 1 and words != {""}
+    words = {_NUMBER.sub("", key) for key, _ in fields}
+    return len(fields) > 1 and len(words) == 1 and words != {""} and len({key for key, _ in fields}) > 1
 
 
 def _is_reference(phrase: str) -> bool:

@@ -197,12 +197,14 @@ def test_other_rows_with_types_years_and_symbols_are_read() -> None:
     assert ("lantern", "code") in {(subject, predicate) for subject, predicate, _ in found}
 
 
-def test_a_value_that_its_column_repeats_is_only_mentioned() -> None:
-    rows = "\n".join(f"Option: {name} option; Tags: server" for name in ("Redbird", "Lantern", "Heron"))
-    [extraction] = RulesExtractor().extract([PassageText("p1", "Options", f"{rows}\nOption: Wren option; Tags: zone")])
-    assert {triple[1:] for triple in extraction.triples if triple[2] in ("server", "zone")} == {
-        (MENTION, "server"),
-        ("tags", "zone"),
+def test_a_value_that_its_column_repeats_is_stated_of_each_row() -> None:
+    rows = "\n".join(f"Image: {name} image; Owner: delivery" for name in ("Redbird", "Lantern", "Heron"))
+    [extraction] = RulesExtractor().extract([PassageText("p1", "Images", f"{rows}\nImage: Wren image; Owner: search")])
+    assert {triple for triple in extraction.triples if triple[1] == "owner"} == {
+        ("redbird image", "owner", "delivery"),
+        ("lantern image", "owner", "delivery"),
+        ("heron image", "owner", "delivery"),
+        ("wren image", "owner", "search"),
     }
 
 
