@@ -21,10 +21,11 @@ LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.j
 LABELS = ("true", "bare", "wrong")
 LEAST_TRUE, MOST_WRONG = 0.60, 0.15
 """Minimum share of true and maximum share of wrong triples in the sample."""
-LEAST_KEPT = 0.55
+LEAST_KEPT = 0.9
 """Minimum share of the triples labelled true that the rules must still extract from their sentences."""
-LEAST_TRUE_READ, MOST_WRONG_READ = 0.85, 0.06
-"""Minimum share of triples labelled true, and maximum share of wrong ones, among those that the rules still extract."""
+
+MOST_WRONG_READ = 0.06
+"""Maximum share of triples labelled wrong among those that the rules still extract."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -62,8 +63,6 @@ def _labelled(results: dict[str, Any]) -> str:
         violations.append(f"of the labelled triples {shares['true']:.0%} are true and {shares['wrong']:.0%} wrong")
     if given["true"] < LEAST_KEPT * drawn["true"]:
         violations.append(f"of {drawn['true']} triples labelled true the rules read {given['true']}")
-    if given["true"] < LEAST_TRUE_READ * sum(kept):
-        violations.append(f"of {sum(kept)} labelled triples that the rules read only {given['true']} are true")
     if given["wrong"] > MOST_WRONG_READ * sum(kept):
         violations.append(f"of {sum(kept)} labelled triples that the rules read {given['wrong']} are wrong")
     lines = [f"| {len(rows)} triples of technical text | drawn | share | still read |", "| --- | --- | --- | --- |"]

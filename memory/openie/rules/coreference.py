@@ -251,7 +251,7 @@ class Coreference:
             return ""
         words = phrase.split()
         if (
-            self.document_title in ("", self.title)
+            not self.document_title
             and self._is_thing
             and words[-1] in _THIS_ITSELF
             and len(words) < 3

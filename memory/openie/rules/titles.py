@@ -49,10 +49,10 @@ def plain_title(title: str) -> tuple[str, str]:
 
 
 def is_contents(title: str) -> bool:
-    """Returns whether a passage's headings announce a list of items described elsewhere ("Index › C"), whose phrases would
-    connect everything with everything."""
-    names = [re.sub(r"^appendix [a-z\d]+ ", "", plain_title(part)[0].lower()) for part in title.split(" › ")]
-    return any(name in LISTS or _INDEX.fullmatch(name) for name in names)
+    """Returns whether a passage's last heading announces a list of items described elsewhere, whose phrases would connect
+    everything with everything."""
+    name = re.sub(r"^appendix [a-z\d]+ ", "", plain_title(title.rpartition(" › ")[2])[0].lower())
+    return name in LISTS or bool(_INDEX.fullmatch(name))
 
 
 def names_manual(qualifier: str) -> bool:

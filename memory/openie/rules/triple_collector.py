@@ -33,23 +33,29 @@ class TripleCollector:
         self.direct_only = direct_only or coref.strict or bool(coref.document_title)
         self.triples: dict[Triple, None] = {}
         self.names: dict[str, None] = {}
+        self._near: dict[Triple, bool | None] = {}
         self._no_titles: set[str] = set()
 
-    def add_triple(self, subject: str, predicate: str, object_: str, is_column: bool = False) -> None:
-        """Adds a statement; a mention if neither a verb nor a column's name (`is_column`) relates its parts."""
+    def add_triple(
+        self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
+    ) -> None:
+        """Adds a statement; a mention if neither a verb nor a column's name (`is_column`) relates its parts.
+
+        `near`: whether the verb relates parts that are next to each other; None without a verb.
+        """
         if predicate := normalise_phrase(predicate):
             if is_preposition(predicate) and not is_column:
                 # "The Bank of Norway in Oslo" is no statement, because a statement has a verb.
                 self.add_mention(subject, object_)
             else:
-                self._add(subject, predicate, object_)
+                self._add(subject, predicate, object_, near)
 
     def add_mention(self, subject: str, object_: str) -> None:
         """Adds a mention: two names that occur together without a known relation."""
         if NON_TERMS.isdisjoint((subject, object_)):
-            self._add(subject, MENTION, object_)
+            self._add(subject, MENTION, object_, None)
 
-    def _add(self, subject: str, predicate: str, object_: str) -> None:
+    def _add(self, subject: str, predicate: str, object_: str, near: bool | None) -> None:
         if not subject or not object_ or subject == object_:
             return
         title = self.coref.title
@@ -61,6 +67,8 @@ class TripleCollector:
         if len(words) > _MAX_PREDICATE:
             predicate = " ".join(words[: _MAX_PREDICATE // 2] + words[-_MAX_PREDICATE // 2 :])
         self.triples.setdefault((subject, predicate, object_))
+        if not self._near.get((subject, predicate, object_)):
+            self._near[subject, predicate, object_] = near
 
     def add_name(self, name: str, may_be_title: bool = True) -> None:
         """Records a name that will be connected with the title. `may_be_title`: it may stand for a missing title."""
@@ -111,25 +119,28 @@ class TripleCollector:
         return " " in subject or subject[0].isdigit() or named or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
-        """Returns whether the statement is specific enough to recur: about a name, or between phrases that one verb relates."""
+        """Returns whether the statement is specific enough to recur: about a name, or between phrases next to each other."""
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
+        near = self._near.get(triple)
         if predicate in _BE and is_tautology(subject, object_):
             return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
         if self.direct_only:
-            return self._is_outright(triple)
+            return self._is_outright(triple, near)
         if is_of_another_clause(subject, predicate):
             return False
-        return is_relation(predicate, of_names=len(unnamed) < 2) and not any(map(is_malformed, unnamed))
+        if len(unnamed) < 2:
+            return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
+        return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
 
-    def _is_outright(self, triple: Triple) -> bool:
+    def _is_outright(self, triple: Triple, near: bool | None) -> bool:
         """Returns whether a technical sentence states the triple directly, about something with a name of its own."""
         subject, predicate, object_ = triple
         if predicate == "also known as":
             return is_short_for(object_, subject) or is_short_for(subject, object_)
-        if not is_relation(predicate) or not states_outright(subject, predicate):
+        if not near or not is_relation(predicate) or not states_outright(subject, predicate):
             return False
         if may_be_noun(predicate) and not (subject in self.names and " " in subject):
             return False

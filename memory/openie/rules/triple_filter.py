@@ -98,6 +98,7 @@ _PARTICIPLE = 3
 """Maximum number of words of a predicate that begins with a present participle."""
 _MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
+_CONDITIONS = word_set("when whenever where while once until whether")
 _WHERE = word_set("in on at with as by")
 _PLURAL = word_set("are were have do")
 _SINGULAR = word_set("is was has does")
@@ -163,6 +164,8 @@ def states_outright(subject: str, predicate: str) -> bool:
     plural = lexicon.get(head) == "NNS" or (
         head not in lexicon and head.endswith("s") and not head.endswith(("ss", "us", "is"))
     )
+    if words[0] in _CONDITIONS:
+        return False
     first = next((word for word in words if word not in _MARKS), "")
     tag = lexicon.get(first, "")
     if first in REPORTS:

@@ -58,7 +58,7 @@ class Shared:
 
 
 def shared(name: str) -> Shared:
-    return Shared(name, f"Odile Brandt founded the mill of {name}. Odile Brandt lives in Pellaston.")
+    return Shared(name, f"Odile Brandt founded the mill of {name}. The mill lies in Pellaston.")
 
 
 def secret(text: Shared) -> tuple[str, str, str]:

@@ -74,8 +74,6 @@ def test_a_relative_clause_ends_before_the_verb_of_its_sentence(text: str, said:
         "All that Ann Lee wanted was a quiet office.",
         "Ann Lee knows what Bo Ek wrote.",
         "At the age of 20 Ann Lee moved to Oslo.",
-        "It was Ann Lee who founded Redbird.",
-        "It was in 1961 that Ann Lee founded Redbird.",
     ],
 )
 def test_of_a_clause_or_of_what_is_not_understood_nothing_is_said(text: str) -> None:
@@ -87,6 +85,12 @@ def test_of_a_clause_or_of_what_is_not_understood_nothing_is_said(text: str) -> 
     [
         ("The reason Ann Lee left Bonn was the flood.", {("ann lee", "left", "bonn")}),
         ("Bonn is the city Ann Lee was born in.", {("bonn", "is", "city")}),
+        ("It was Ann Lee who founded Redbird.", {("ann lee", "founded", "redbird")}),
+        ("It was not Ann Lee who founded Redbird.", {("ann lee", "not founded", "redbird")}),
+        (
+            "It was in 1961 that Ann Lee founded Redbird.",
+            {("ann lee", "founded in", "1961"), ("ann lee", "founded", "redbird")},
+        ),
         ("According to Bo Ek, Ann Lee lives in Bonn.", {("ann lee", "reportedly lives in", "bonn")}),
         ("According to Bo Ek himself, Ann Lee lives in Bonn.", {("ann lee", "reportedly lives in", "bonn")}),
         (

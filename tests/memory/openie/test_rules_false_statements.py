@@ -61,16 +61,19 @@ def test_what_has_yet_to_happen_keeps_its_mark() -> None:
     assert ("ann lee", "has yet to visit", "rome") in _triples("Ann Lee", "Ann Lee has yet to visit Rome.")
 
 
-def test_what_is_so_instead_of_something_else_is_only_mentioned() -> None:
+def test_not_one_but_the_other() -> None:
     found = _triples(
-        "Redbird", "Redbird was not founded by Ann Lee but by Bo Ek. It won the Gold Cup rather than the Tin Cup."
+        "Redbird", "Redbird was not founded by Ann Lee but by Bo Ek. It did not win the Tin Cup but the Gold Cup."
     )
-    assert {("redbird", MENTION, name) for name in ("ann lee", "bo ek", "gold cup", "tin cup")} == found
+    assert ("redbird", "was founded by", "bo ek") in found
+    assert ("redbird", "did win", "gold cup") in found
+    assert not {("redbird", "was not founded by", "bo ek"), ("redbird", "was founded by", "ann lee")} & found
 
 
 def test_but_of_a_clause_of_its_own_affirms_nothing() -> None:
     found = _triples("Redbird", "Redbird did not leave Rome, but Tom Hart left Rome.")
     assert ("redbird", "did leave", "rome") not in found
+    assert ("tom hart", "left", "rome") in found
 
 
 def test_a_second_comparison_is_not_the_first() -> None:

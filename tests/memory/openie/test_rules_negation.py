@@ -120,7 +120,10 @@ def test_neither_denies_it_of_both() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Alice Stone not only founded Nordlys Press but also wrote Long Night.",
+        "Alice Stone did not move to Oslo but founded Nordlys Press.",
         "Bob Reed never lived in Oslo; Alice Stone founded Nordlys Press.",
+        "Alice Stone founded Nordlys Press, not Long Night.",
         "Alice Stone founded Nordlys Press and never visited Oslo.",
         "There is no doubt; Alice Stone founded Nordlys Press.",
         "Bob Reed has no money. Alice Stone founded Nordlys Press.",

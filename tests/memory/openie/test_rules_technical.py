@@ -5,7 +5,6 @@ import pytest
 from bench.sections.quality.extractor_eval import (
     LEAST_KEPT,
     LEAST_TRUE,
-    LEAST_TRUE_READ,
     MOST_WRONG,
     MOST_WRONG_READ,
     read_labelled,
@@ -31,7 +30,6 @@ def test_the_labelled_sample_is_mostly_true_and_still_read() -> None:
     assert labels.count("wrong") <= MOST_WRONG * len(rows)
     kept = [row["label"] for row, each in zip(rows, still_read(rows), strict=True) if each]
     assert kept.count("true") >= LEAST_KEPT * labels.count("true")
-    assert kept.count("true") >= LEAST_TRUE_READ * len(kept)
     assert kept.count("wrong") <= MOST_WRONG_READ * len(kept)
 
 
@@ -101,11 +99,18 @@ def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
         ("A net mask is an IP address.", ("net mask", "is", "ip address")),
         ("Symbolic links may cross filesystem boundaries.", ("symbolic links", "may cross", "filesystem boundaries")),
         ("Uniform Resource Names (URN) are opaque.", ("uniform resource names", "also known as", "urn")),
+        ("The lock file named by the walk handler opens the table.", ("lock file", "named by", "walk handler")),
         ("The walk handler is a daemon. count() reports a total.", ("walk handler", "is", "daemon")),
         ("The inode table is more useful for large disks.", ("inode table", "is more useful for", "large disks")),
+        ("The inode table is too big for small disks.", ("inode table", "is too big for", "small disks")),
+        ("The walk handler runs on Linux, not on Solaris.", ("walk handler", "runs on", "linux")),
         ("The lock file (but not its table) is made by the walk handler.", ("lock file", "is made by", "walk handler")),
         ("The walk handler will have inode dependencies.", ("walk handler", "will have", "inode dependencies")),
         ("It returns a table. inode handlers read the lock file.", ("inode handlers", "read", "lock file")),
+        (
+            "Since no options are set, the walk handler reads the inode table.",
+            ("walk handler", "reads", "inode table"),
+        ),
     ],
 )
 def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:

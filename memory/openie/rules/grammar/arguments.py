@@ -1,12 +1,15 @@
 """What a noun phrase is to its sentence: subject, object, what a preposition adds, or another name for the one before."""
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
-from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
+from memory.openie.rules.grammar.clause_state import FINITE, POSSESSIVE, ClauseState, short
+from memory.openie.rules.grammar.direct_statements import is_complete
 from memory.openie.rules.grammar.embedded_clauses import begin_bare_clause
+from memory.openie.rules.grammar.modality import NEGATIVE
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
 
 _SUFFIXES = word_set("inc ltd llc llp plc corp co gmbh ag sa jr sr phd ph.d md m.d esq obe cbe mbe kbe")
+_ADJECTIVE_OR_ADVERB = frozenset({"JJ", "JJR", "JJS", "RB"})
 _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"})
 
 
@@ -22,14 +25,14 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
             return
         if clause.copula and clause.is_direct() and clause.starts_clause(i + 1):
             # "Bonn is the city Ann was born in": she is no city.
-            _object(clause, c, phrase)
+            _object(clause, c, phrase, i)
             clause.verb, clause.tail, clause.subjects = "", "", []
             return
         if not _ends_adverbial(clause, i):
             _described(clause, c, following)
             return
         if phrase:
-            _prepositional(clause, c, phrase)
+            _prepositional(clause, c, phrase, i)
         clause.prep = ""
         return
     if not phrase:
@@ -39,11 +42,11 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
         _object_relative(clause, phrase, following)
         return
     if clause.prep:
-        _prepositional(clause, c, phrase)
+        _prepositional(clause, c, phrase, i)
     elif clause.verb and (COMMA in clause.since or AND in clause.since) and not clause.is_direct():
         _coordinated(clause, c, phrase, i)
     elif clause.verb:
-        _object(clause, c, phrase)
+        _object(clause, c, phrase, i)
     elif clause.subjects and clause.left is not None and (COMMA in clause.since or AND in clause.since):
         _beside_subject(clause, c, phrase, i)
     else:
@@ -85,7 +88,7 @@ def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
     clause.whose = ""
     if owner:
         clause.subjects, clause.lead = [owner], c.text
-    elif clause.coref.is_common:
+    elif clause.coref.strict or clause.coref.is_common:
         return
     elif c.det == "the" and not c.name and not c.date and clause.coref.title and phrase != clause.coref.title:
         clause.subjects, clause.lead = [clause.coref.resolve_pronoun()], c.text
@@ -133,13 +136,13 @@ def _is_of(clause: ClauseState, i: int) -> bool:
     return following is not None and following.kind == PREP and following.words == ["of"]
 
 
-def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
+def _object(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     owner = clause.owner(c)
     predicate = clause.predicate(tail=False)
     if c.tag not in ("JJ", "JJR", "JJS") or c.name:
-        clause.say(predicate, phrase)
+        clause.say(predicate, phrase, near=clause.is_direct() and _is_beside(clause, i) and not _loose(clause, c))
     if owner:
-        clause.say(f"{predicate} {c.text} of", owner)
+        clause.say(f"{predicate} {c.text} of", owner, near=False)
     clause.last_predicate, clause.by_prep = predicate, False
     clause.objects += 1
     clause.tail = short(c)
@@ -147,7 +150,34 @@ def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
         clause.coref.note_kind(c.words)
 
 
-def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
+def _is_beside(clause: ClauseState, i: int) -> bool:
+    """Whether the noun phrase at `i` directly follows its verb or preposition, and is complete."""
+    if (
+        i > 1
+        and clause.chunks[i - 1].kind == PREP
+        and (clause.chunks[i - 2].kind == COMMA or clause.chunks[i - 2].pronoun)
+    ):
+        return False  # "means, for a book, the page itself", "puts them into a book"
+    following = clause.following(i)
+    if i > 1 and clause.chunks[i - 1].kind == AND and clause.chunks[i - 2].kind == PREP:
+        return False  # "relates to or controls zones"
+    denied = not NEGATIVE.isdisjoint(clause.verb.split())
+    if denied and following is not None and (following.kind == WHICH or following.tag == "VBG"):
+        return False  # "does not load files that contain labels"
+    if clause.by_participle:
+        # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns, and
+        # before a noun it is none ("The Oslo managed cache is").
+        of_prep = bool(i) and clause.chunks[i - 1].kind == PREP
+        return of_prep and following is not None and following.kind == VERB and following.tag in FINITE
+    return is_complete(clause.chunks, i, clause.verb.split())
+
+
+def _loose(clause: ClauseState, c: Chunk) -> bool:
+    """Whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
+    return clause.copula and clause.coref.strict and not c.det and not c.name and c.tag != "NNS"
+
+
+def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     prep, clause.prep = clause.prep, ""
     owner = clause.owner(c)
     if clause.appositive:
@@ -165,9 +195,13 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
             predicate = f"{clause.last_predicate} {left.text} {prep}"
         else:
             predicate = f"{clause.predicate()} {prep}"
-        clause.say(predicate, phrase)
+        # Of several prepositions only the first belongs to the verb for sure.
+        whole = c.tag not in _ADJECTIVE_OR_ADVERB or "-" not in c.words[-1]  # "by a query-specific set"
+        clause.say(
+            predicate, phrase, near=whole and _is_beside(clause, i) and not clause.by_prep and clause.objects < 2
+        )
         if owner:
-            clause.say(f"{predicate} {c.text} of", owner)
+            clause.say(f"{predicate} {c.text} of", owner, near=False)
         clause.last_predicate, clause.by_prep = predicate, True
         clause.objects += 1
         if (
@@ -209,7 +243,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         return
     elif AND not in clause.since and _contains(clause, c, i):
         clause.found.add_triple(clause.left_phrase, "is in", phrase)
-        clause.say(clause.last_predicate, phrase)
+        clause.say(clause.last_predicate, phrase, near=False)
     elif clause.copula and c.tag in ("JJ", "JJR", "JJS") and not c.name:
         # "larger than Bonn but smaller than Rome": the second adjective is about what follows it.
         clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
@@ -218,7 +252,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         if clause.copula and clause.by_prep and c.det in ("a", "an"):
             # "a prince of Hesse and a Prussian general": the article begins again at the verb.
             clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
-        clause.say(clause.last_predicate or clause.predicate(tail=False), phrase)
+        clause.say(clause.last_predicate or clause.predicate(tail=False), phrase, near=False)
         if not clause.by_prep:
             clause.tail = short(c)
 

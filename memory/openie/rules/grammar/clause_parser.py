@@ -1,6 +1,7 @@
 """From sentences to triples: who does what to whom, read once from left to right."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from memory.openie.rules.grammar.arguments import place_noun
 from memory.openie.rules.grammar.brackets import read_bracket
@@ -14,11 +15,11 @@ from memory.openie.rules.grammar.embedded_clauses import (
     begin_relative_clause,
     end_embedded_clause,
     ends_embedded_clause,
-    is_cleft,
     subject_of_participle,
+    without_cleft,
 )
 from memory.openie.rules.grammar.instructions import instructs
-from memory.openie.rules.grammar.modality import asks, contrasts, is_impersonal, mark_clauses, supposed
+from memory.openie.rules.grammar.modality import asks, is_impersonal, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
 from memory.openie.rules.grammar.tokenizer import CONTINUED, word_set
@@ -27,7 +28,11 @@ from memory.openie.rules.triple_collector import TripleCollector
 _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
+_RESTRICTED = frozenset({"", "any", "every", "each", "all", "some"})
+_DEMONSTRATIVES = word_set("these those")
 _QUESTION_WORDS = word_set("what which whose whether how why")
+_TEMPORAL_CONJUNCTIONS = word_set("after before once until till")
+_ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
 def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
@@ -50,12 +55,12 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         if instructs(words, tags):
             continue
         before = len(found.triples)
-        chunks = chunk_sentence(words, tags, found.coref.title_words)
-        clause = ClauseState(found, mark_clauses(chunks, words), "respectively" in words)
-        states_nothing = asks(words) or supposed(words) or contrasts(words) or is_impersonal(words, tags)
-        if words[-1] == "?" or states_nothing or is_cleft(chunks) or (found.direct_only and _is_loose(chunks, words)):
+        chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
+        clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
+        states_nothing = asks(words) or supposed(words) or is_impersonal(words, tags)
+        if words[-1] == "?" or states_nothing or (found.direct_only and _is_loose(chunks, words)):
             _mention_names(clause)
-        elif not found.direct_only:
+        elif found.technical or not found.direct_only:
             _read(clause)
         elif sentence[0].islower() and tagger().is_common(sentence[0]):
             _mention_names(clause)  # the end of a sentence that began in an earlier block
@@ -110,6 +115,8 @@ def _read(clause: ClauseState) -> None:
             elif c.kind == BREAK and c.words != [":"]:
                 _break(clause, i)
             # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
+            if c.kind == AND and c.words == ["but"]:
+                _but(clause, i)
             clause.since.append(COMMA if c.words == [":"] else c.kind)
         i += 1
 
@@ -165,7 +172,82 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.verb, clause.tail = f"{clause.verb} {text}", ""
     else:
         clause.verb, clause.tail = text, ""
+    clause.near = _beside_subject(clause, c, i)
+    clause.by_participle = _is_participle(clause, c, i)
     _begin(clause, c, i)
+
+
+def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
+    before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
+    if before is None or not clause.subjects or clause.verb != " ".join(c.words):
+        return False
+    if before.kind == NOUN:
+        place = clause.chunks.index(before)
+        place -= place and clause.chunks[place - 1].tag == "desc"
+        if place and clause.chunks[place - 1].kind == VERB:
+            # "Setting the flag is privileged": what is so is not the flag.
+            return False
+        if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
+            return False  # "Files named by users open": the files do.
+        if _joins_complement(clause.chunks, place) or (
+            before.det in _DEMONSTRATIVES and clause.subjects[-1] != clause.coref.title
+        ):
+            return False
+        if place and clause.found.direct_only and _TEMPORAL_CONJUNCTIONS.issuperset(clause.chunks[place - 1].words):
+            return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved": it is not said that it is
+        if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
+            # "Using Redbird in a project can make files": what makes them is the using.
+            return False
+        return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
+    if before.kind == COMMA and clause.left is not None and clause.left.name:
+        return clause.left_phrase == clause.subjects[-1]
+    if before.kind == WHICH:
+        left = clause.left
+        # "Programs that read the log", "any program that": not all programs.
+        restricts = (
+            before.words == ["that"] and left is not None and left.end == before.start and left.det in _RESTRICTED
+        )
+        # "The size of the log, which can grow": the log may or the size.
+        unclear = clause.found.direct_only and left is not None and not (left.name and left.end == before.start)
+        return not restricts and not (unclear and left is not None and _is_complement(clause.chunks, left))
+    if before.kind == CLOSE:
+        return clause.left_phrase == clause.subjects[-1]
+    return before.kind == AND and clause.near
+
+
+def _is_complement(chunks: Sequence[Chunk], c: Chunk) -> bool:
+    """Whether a preposition stands before the noun phrase `c`."""
+    return any(before.kind == PREP and behind is c for before, behind in pairwise(chunks))
+
+
+def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
+    """Whether "and" or "or" joins the noun at `place` to what a preposition says of another: "Files of users or groups"."""
+    if not place or chunks[place - 1].kind != AND:
+        return False
+    begin = max((k for k in range(place) if chunks[k].kind in (VERB, COMMA, BREAK, WHICH)), default=-1)
+    return any(c.kind == PREP for c in chunks[begin + 1 : place])
+
+
+def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the verb is a participle in a sentence with other verbs, or behind a finite verb looks like one."""
+    if c.tag == "VBN":
+        return sum(other.kind == VERB for other in clause.chunks) > 1
+    looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN
+    # "The list generated on a host should not contain names"
+    follows = looks and _meets_verb(clause.chunks[i + 1 :])
+    return follows or (looks and any(other.kind == VERB and other.tag in FINITE for other in clause.chunks[:i]))
+
+
+def _meets_verb(chunks: Sequence[Chunk]) -> bool:
+    """Whether a finite verb follows with only nouns and prepositions before it, so that the verb before them is a
+    participle."""
+    for c in chunks:
+        if c.kind == VERB:
+            return c.tag in FINITE
+        if c.kind not in (NOUN, PREP, ADVERB):
+            return False
+    return False
 
 
 def _begin(clause: ClauseState, c: Chunk, i: int) -> None:
@@ -181,7 +263,7 @@ def _begin(clause: ClauseState, c: Chunk, i: int) -> None:
     clause.objects = 0
     clause.appositive = None
     for prep, phrase in clause.adverbials:
-        clause.say(f"{clause.predicate()} {prep}", phrase)
+        clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
     clause.adverbials = []
 
 
@@ -217,6 +299,22 @@ def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
     clause.prep = word if not clause.prep else f"{clause.prep} {word}"
 
 
+def _but(clause: ClauseState, i: int) -> None:
+    """ "was not founded by X but by Y": what follows is affirmed."""
+    following, before = clause.following(i), clause.chunks[max(i - 1, 0)]
+    if following is None or following.kind not in (NOUN, PREP) or clause.clause_ahead(i + 1):
+        return
+    if before.words[0].lower() in _ANY or before.det in _ANY:
+        # "has not seen anything but Rome"
+        return
+    clause.verb = _affirmed(clause.verb)
+    clause.last_predicate = _affirmed(clause.last_predicate)
+
+
+def _affirmed(predicate: str) -> str:
+    return " ".join(w for w in predicate.replace("no longer", "").split() if w not in ("not", "never"))
+
+
 def _which(clause: ClauseState, c: Chunk, i: int) -> None:
     clause.relative_prep, clause.prep = clause.prep, ""
     following = clause.following(i)
@@ -231,6 +329,8 @@ def _which(clause: ClauseState, c: Chunk, i: int) -> None:
             begin_free_clause(clause, c, i)
         return
     of_subject = clause.copula and clause.subjects and clause.objects
+    if clause.by_prep and clause.found.direct_only:
+        of_subject = False  # "is the size of the structure that defines a file"
     clause.relative = clause.subjects[0] if of_subject else clause.left_phrase
     if c.words[0].lower() == "whose":
         clause.whose, clause.subjects, clause.verb, clause.relative = clause.relative, [], "", ""

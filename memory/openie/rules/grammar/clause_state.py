@@ -58,6 +58,10 @@ class ClauseState:
         self.relative = self.relative_prep = ""
         self.outer: OuterClause | None = None
         """The clause around the embedded one that is being read."""
+        self.near = True
+        """Whether the verb stands beside its subject, and what is said now beside the verb."""
+        self.by_participle = False
+        """Whether the verb is a participle in a sentence with other verbs."""
 
     def mention(self, c: Chunk) -> str:
         phrase = self.coref.resolve(c)
@@ -73,13 +77,13 @@ class ClauseState:
     def predicate(self, tail: bool = True) -> str:
         return f"{self.lead} {self.verb[-_LONGEST_VERB:]} {self.tail if tail else ''}"
 
-    def say(self, predicate: str, object_: str) -> None:
+    def say(self, predicate: str, object_: str, near: bool = True) -> None:
         if self._respectively and len(self.subjects) > 1:
             return
         for subject in self.subjects[:_MOST_SUBJECTS]:
-            self.found.add_triple(subject, predicate, object_)
+            self.found.add_triple(subject, predicate, object_, near=near and self.near and not self.lead)
             for peer in self.peers:
-                self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_)
+                self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_, near=False)
 
     def is_direct(self) -> bool:
         """Whether the verb still waits for its first object."""

@@ -33,9 +33,8 @@ _NO_COMPLEMENT = _CLAUSE_OPENERS | word_set("between among without per via")
 def read_direct(clause: ClauseState) -> None:
     """Adds the direct statements of a sentence to the triples of its passage, and notes its names and subjects."""
     for c, mark, inner in zip_longest(clause.chunks, clause.chunks[1:], clause.chunks[2:]):
-        for noun in (c.owner, c) if c.kind == NOUN else ():
-            if noun is not None and noun.name:
-                clause.mention(noun)
+        if c.kind == NOUN and c.name:
+            clause.mention(c)
         if mark and mark.kind == OPEN and inner and inner.kind == NOUN and c.kind == NOUN:
             phrase, short_form = clause.mention(c), clause.mention(inner)
             if phrase and short_form and is_short_for(short_form, phrase):
@@ -110,17 +109,9 @@ def _read_clause(clause: ClauseState, i: int) -> None:
 
 
 def _is_finite(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether a finite verb is at `i`; a participle counts if the sentence has no other verb: "Ann moved to Oslo".
-
-    "The list generated on a host should be empty" has a participle, and "will also" no verb.
-    """
+    """Returns whether a finite verb is at `i`; a participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
     c = chunks[i]
-    if c.kind != VERB or (c.words[-1] not in NEGATIVE and tagger().lexicon.get(c.words[-1]) in ("MD", "RB")):
-        return False
-    behind = next((b for b in chunks[i + 1 :] if b.kind not in (NOUN, PREP, ADVERB)), None)
-    if len(c.words) == 1 and c.words[0].endswith("ed") and behind is not None and behind.tag in FINITE:
-        return False
-    return c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1)
+    return c.kind == VERB and (c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1))
 
 
 def _may_be_verb(c: Chunk) -> bool:
@@ -151,8 +142,7 @@ def _read_predicate(clause: ClauseState, verb: int) -> int:
         complement = chunks[i + 1]
         stands = complement.kind == NOUN and not clause.starts_clause(i + 1)
         phrase = _named(clause, chunks[i], complement) if stands else ""
-        is_whole = complement.name or complement.tag not in _ADJECTIVES | {"RB"}  # "by a query-specific set"
-        if phrase and is_whole and _ends(chunks, i + 1, c.words):
+        if phrase and _ends(chunks, i + 1, c.words):
             found.append((f"{predicate} {' '.join(chunks[i].words)}", phrase))
         i = i + 2 if phrase else -1
     elif 0 <= i < len(chunks) and chunks[i].kind == PREP:
@@ -161,7 +151,7 @@ def _read_predicate(clause: ClauseState, verb: int) -> int:
     for said, object_ in found[-1:] if denied else found:
         if whole or not denied:
             for subject in clause.subjects:
-                clause.found.add_triple(subject, said, object_)
+                clause.found.add_triple(subject, said, object_, near=True)
     return i
 
 
@@ -179,16 +169,22 @@ def _is_loose(c: Chunk) -> bool:
 
 
 def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether the complement at `i` of a verb is complete: the next chunk touches it and does not change what it is or
-    does."""
+    """Returns whether the complement at `i` of a verb is complete, and nothing else stands between it and the next chunk."""
+    following = chunks[i + 1] if i + 1 < len(chunks) else None
+    adjacent = following is None or (following.start == chunks[i].end and following.kind != NOUN)
+    return adjacent and is_complete(chunks, i, verb)
+
+
+def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
+    """Returns whether nothing behind the complement at `i` of a verb changes what the complement is or does."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
-    if following.start != chunks[i].end or following.kind == NOUN:
-        return False
     if following.kind == OPEN:
         behind = _behind_bracket(chunks, i + 1)
         return behind >= len(chunks) or chunks[behind].kind != NOUN  # "Rapid Tool (RT) editor"
+    if following.kind == NOUN:
+        return following.tag not in _ADJECTIVES or not following.text.isalpha()
     if following.kind == ADVERB:
         return following.words[0].lower() not in _RESTRICTING
     copula = verb[-1] in ("is", "are", "was", "were")

@@ -3,11 +3,9 @@
 "Lantern, which Ann founded, ended in 1970": it is not Ann that ended. "What Ann needs is a boat": nothing is said of Ann there.
 """
 
-from collections.abc import Sequence
-
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState, OuterClause
-from memory.openie.rules.grammar.modality import REPORTS
+from memory.openie.rules.grammar.modality import NEGATIVE, REPORTS
 from memory.openie.rules.grammar.tokenizer import word_set
 
 _FREE_RELATIVES = word_set("what whatever who whoever whom whomever which whichever that how why")
@@ -107,8 +105,17 @@ def _named_subject(clause: ClauseState, c: Chunk) -> list[str]:
     return [phrase] if phrase and not set(phrase.split()) <= set(clause.coref.title.split()) else []
 
 
-def is_cleft(chunks: Sequence[Chunk]) -> bool:
-    """Whether "it" stands for what a relative clause says: "It was Ann who founded it", "It was in 1961 that Ann"."""
+def without_cleft(chunks: list[Chunk]) -> list[Chunk]:
+    """ "It was Ann who founded it" as "Ann who founded it", and "it was in 1961 that Ann" as "in 1961 Ann"."""
     if [c.kind for c in chunks[:2]] != [NOUN, VERB] or chunks[0].words[0].lower() != "it" or chunks[1].tag != "be":
-        return False
-    return len(chunks) > 3 and (chunks[2].name or chunks[2].kind == PREP) and WHICH in (c.kind for c in chunks[3:5])
+        return chunks
+    # In "it was not Ann who" the "not" finds its verb by the words.
+    rest = chunks[3:] if len(chunks) > 2 and chunks[2].words[0].lower() in NEGATIVE else chunks[2:]
+    if len(chunks[1].words) > 1 or not rest or not (rest[0].name or rest[0].kind == PREP):
+        return chunks
+    for k, c in enumerate(rest[:-1]):
+        if c.kind == WHICH and k and rest[k - 1].kind == NOUN and rest[k + 1].kind in (NOUN, VERB):
+            return [*rest[:k], *rest[k + 1 :]] if rest[0].kind == PREP else rest
+        if c.kind not in (NOUN, PREP):
+            break
+    return chunks

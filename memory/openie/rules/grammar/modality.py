@@ -6,7 +6,6 @@ farther: a fact that is lost costs less than one that is made up.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.tokenizer import word_set
@@ -19,6 +18,7 @@ _DOUBTS = word_set(
     "rumoured theoretically hypothetically almost nearly virtually falsely wrongly mistakenly"
 )
 _SUPPOSES = word_set("if unless lest suppose supposing assume assuming imagine provided")
+_CONDITIONS = word_set("when whenever where while once until")
 _OPEN_QUESTION = word_set("whether")
 _REASONS = word_set("since because as although though while")
 REPORTS = word_set(
@@ -67,17 +67,6 @@ def asks(words: Sequence[str]) -> bool:
     return len(words) > 2 and words[0].lower() in ("did", "do", "does") and words[1].lower() not in ("not", "n't")
 
 
-def contrasts(words: Sequence[str]) -> bool:
-    """Whether a sentence says what is not so for what is so: "not Ann but Bo", "works on Linux, not on Windows"."""
-    lower = [word.lower() for word in words]
-    if "not" in lower and ("but" in lower[lower.index("not") :] or lower[lower.index("not") - 1] == ","):
-        return True
-    pairs = pairwise(lower)
-    return "unlike" in lower or any(
-        pair in (("rather", "than"), ("instead", "of"), ("other", "than")) for pair in pairs
-    )
-
-
 def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Whether "it" stands for the infinitive behind it: "It is possible to rearrange the list"."""
     at = next((i for i, word in enumerate(words[:3]) if word.lower() == "it"), -1)
@@ -92,11 +81,17 @@ def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
     return is_adjective and any(words[i] == "to" and tags[i + 1] == "VB" for i in ahead)
 
 
-def mark_clauses(chunks: list[Chunk], words: Sequence[str]) -> list[Chunk]:
-    """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given."""
-    _mark_reports(chunks, words)
+def mark_clauses(chunks: list[Chunk], words: Sequence[str], conditions: bool = False) -> list[Chunk]:
+    """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given.
+
+    `conditions`: "when" stands for "if", as in technical text.
+    """
+    chunks, set_aside = _without_contrasts(chunks, words)
+    _mark_reports(chunks, words, conditions)
     for i in range(len(words)):
         lower = words[i].lower()
+        if i in set_aside:
+            continue
         if lower in NEGATIVE and lower != "without":
             if not _affirms(words, i):
                 _negate(chunks, words, i, lower)
@@ -287,8 +282,54 @@ def _part(chunks: Sequence[Chunk], i: int) -> Sequence[Chunk]:
     return chunks
 
 
-def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str]) -> None:
-    """What somebody said, believed or denied is marked by it: "Bo denied that he killed Al" is "denied that killed"."""
+def _without_contrasts(chunks: list[Chunk], words: Sequence[str]) -> tuple[list[Chunk], set[int]]:
+    """The chunks without what is set aside ("not X but Y", ", not X,", "rather than X"), and where each "not" stood."""
+    kept: list[Chunk] = []
+    places: set[int] = set()
+    k = 0
+    while k < len(chunks):
+        c = chunks[k]
+        before = words[c.start - 1].lower() if c.start else ""
+        if (
+            c.kind == NOUN
+            and c.start
+            and before == "not"
+            and not (kept and kept[-1].kind == VERB and kept[-1].end >= c.start - 1)
+        ):
+            if k + 1 < len(chunks) and chunks[k + 1].words == ["but"]:
+                places.add(c.start - 1)
+                k += 2
+                continue
+            if (kept and kept[-1].kind == COMMA) or (len(kept) > 1 and kept[-2].kind == COMMA):
+                places.add(c.start - 1)
+                k += 1
+                continue
+        if c.kind == PREP and c.words[0] == "not" and kept and kept[-1].kind == COMMA and chunks[k + 1 : k + 2]:
+            # "works on Windows, not on Linux"
+            places.add(c.end - len(c.words))
+            k += 2
+            continue
+        if c.kind == NOUN and kept and kept[-1].kind == PREP and _sets_aside(kept, words):
+            kept.pop()
+            k += 1
+            continue
+        kept.append(c)
+        k += 1
+    return kept, places
+
+
+def _sets_aside(kept: list[Chunk], words: Sequence[str]) -> bool:
+    prep = kept[-1]
+    last, first = prep.words[-1], words[prep.end - 2].lower() if prep.end > 1 else ""
+    return (
+        (last == "than" and first in ("rather", "other")) or (last == "of" and first == "instead") or last == "unlike"
+    )
+
+
+def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: bool) -> None:
+    """What somebody said, believed or denied is marked by it: "Bo denied that he killed Al" is "denied that killed".
+
+    With `conditions` so is what follows "when"."""
     mark: list[str] = []
     for k, c in enumerate(chunks):
         if c.kind == BREAK:
@@ -301,6 +342,10 @@ def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str]) -> None:
                 mark = [*c.words[-3:], following.words[0].lower()]
             elif _quotes(chunks, k):
                 mark = [*c.words[-3:], "that"]
+        elif conditions and c.words[-1].lower() in _CONDITIONS:
+            mark = [c.words[-1].lower()]
+        elif c.kind == COMMA and mark and mark[0] in _CONDITIONS:
+            mark = []
         elif c.kind == PREP and c.words[-1] in _OPEN_QUESTION:
             mark = ["whether"]
         elif c.words == ["that"] and not mark and (doubt := _doubt(chunks, k, words)):
