@@ -53,6 +53,13 @@ def test_the_code_names_documents_that_exist() -> None:
     assert {name: str(path) for name, path in named.items() if not (ROOT / name).exists()} == {}
 
 
+def test_every_module_says_what_it_contains() -> None:
+    rooms = set(ROOMS) - {"tests"}
+    files = [path for room in sorted(rooms) for path in (ROOT / room).rglob("*.py") if path.name != "__init__.py"]
+    said = {str(path): ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in files}
+    assert [path for path, docstring in said.items() if len(docstring.split()) < 3] == []
+
+
 def missing(text: str) -> list[str]:
     """The paths and dotted names in backticks that are not in the repository."""
     without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)

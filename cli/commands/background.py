@@ -1,4 +1,4 @@
-"""TODO."""
+"""reextract, backfill and reencode: work on stored passages in the background, with its progress until it is done."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""TODO."""
+"""verify, backup and restore: whether the store is as its tables say, and copies of it."""
 
 import os
 import subprocess

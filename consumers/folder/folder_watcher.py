@@ -355,16 +355,11 @@ class FolderWatcher:
         self._set_state("missing", problem)
 
     def _finish_requests(self) -> None:
-        reconciler = self._reconciler
+        reconciler, removals = self._reconciler, self._reconciler.pending_removals
         if self._open_requests:
-            done = {
-                path
-                for path in reconciler.resolved
-                if path not in reconciler.debounce and path not in reconciler.pending_removals
-            }
+            done = {path for path in reconciler.resolved if path not in reconciler.debounce and path not in removals}
             for request in self._open_requests:
                 request.paths -= done
-            for request in self._open_requests:
                 if not request.paths:
                     request.on_done(True)
             self._open_requests = [request for request in self._open_requests if request.paths]

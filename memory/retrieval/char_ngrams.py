@@ -25,7 +25,7 @@ PART_LENGTH = 4
 PARTS_WEIGHT = 0.6
 """Weight of BM25 of the parts, relative to BM25 of the words. Less than 1, because a word has several parts."""
 CACHED_TEXTS = 4_096
-"""Number of texts whose units are cached: about 10 MB."""
+"""Number of texts whose units are cached, with the texts: 10 MB for passages of 100 words, 30 MB for the longest ones."""
 
 _END = "\0"
 

@@ -120,13 +120,13 @@ def _fill(held: list[_Property], components: list[str], outline: Outline) -> Non
             continue
         date = _DATE.fullmatch(each.value)
         # A contact's anniversary is a date without a time.
-        own = each.name.startswith("X-") and (date is None or date[4] is not None)
-        for_program = own or in_program_component or each.name in _PROGRAM
+        is_extension = each.name.startswith("X-") and (date is None or date[4] is not None)
+        for_program = is_extension or in_program_component or each.name in _PROGRAM
         if _is_data(each):
             outline.omissions.add(OmissionKind.EMBEDDED, f"{each.name.lower()}, {len(each.value):,} characters")
         elif date and for_program:
             continue
-        elif (own and each.value.strip()) or (for_program and any(map(str.isalpha, each.value))):
+        elif (is_extension and each.value.strip()) or (for_program and any(map(str.isalpha, each.value))):
             outline.omissions.add(OmissionKind.METADATA, _plain(each))
         elif not for_program and (text := _plain(each).strip()):
             label = _LABELS.get(each.name, each.name.capitalize())

@@ -169,7 +169,7 @@ async def write_answer(
     if result.failure is not None and result.failure.stopped == "model":
         for _ in range(MAX_ANSWER_SHORTENINGS):
             failure, shown = result.failure, halved(shown) if result.failure.too_long else shown
-            result = await _asked(context, memory, shown, final=True)
+            result = await _answer_at_once(context, memory, shown, final=True)
             calls.append(result.call)
             if result.failure is None or not (failure.too_long and result.failure.too_long and len(shown) > 1):
                 break
@@ -207,7 +207,7 @@ async def answer_after_step(
     shown = fit_passages(
         found, lambda some: prompts.deep_answer_prompt(context.question, memory, some, context.form), context.spending
     )
-    result = await _asked(context, memory, shown, final=False)
+    result = await _answer_at_once(context, memory, shown, final=False)
     if result.value is None:
         assert result.failure is not None
         return None, f"no answer could be written after step {steps[-1].number} ({result.failure.message})"
@@ -278,7 +278,7 @@ async def _streamed(
     return CallResult(call, streamed.answer, failure)
 
 
-async def _asked(
+async def _answer_at_once(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
     """Asks for the answer without showing it before it is complete."""
