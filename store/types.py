@@ -253,7 +253,7 @@ class SynonymRule:
     """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). Without, cosines alone
     decide, as in HippoRAG."""
 
-    VERSION: ClassVar[int] = 6
+    VERSION: ClassVar[int] = 7
     """Increases if other pairs become edges than before. The edges of a store with a smaller number are recomputed
     (`store.change.synonym_change.settle_synonyms`)."""
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
 from store.fixed_point import Fixed, Vector, fixed, no_vectors
+from store.index.columns.hashed_rows import TripleKey
 from store.index.columns.holders import Held
 from store.index.columns.row_lists import NO_ROWS, list_arrays
 from store.index.effective_triples import UpstreamTriples, supplied_triples, upstream_triples
-from store.index.index_delta import IndexDelta, TripleKey
+from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.statement_change import Entries, joined, statement_change
 from store.links.names import names_text

@@ -17,7 +17,7 @@ from store.text.terms import passage_terms
 from store.types import Document, SynonymRule
 from store.untrusted_names import inside
 
-FORMAT = 18
+FORMAT = 19
 PREFIX = "snapshot-"
 """Prefix of a checkpoint's folder name; the number of its commit follows."""
 

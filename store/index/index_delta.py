@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, no_vectors
+from store.index.columns.hashed_rows import TripleKey
 from store.index.effective_triples import UpstreamTriples
 from store.index.statement_change import NO_CHANGE, NO_ENTRIES, CountChange, Entries, StatementChange
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
 from store.types import Document, Extraction, PassageText
-
-TripleKey = tuple[int, str, int]
-"""(subject's phrase row, predicate, object's phrase row)."""
 
 
 @dataclass(slots=True)

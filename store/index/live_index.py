@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray
 from store.index.columns.extraction_states import ExtractionStates
-from store.index.columns.hashed_rows import HashedRows, TextRows
+from store.index.columns.hashed_rows import HashedRows, TextRows, TripleKey, TripleRows
 from store.index.columns.holders import HeldDocuments, Holders
 from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.passages import Passages
@@ -23,7 +23,7 @@ from store.index.columns.texts import TakenTexts, Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.document_names import DocumentNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
-from store.index.index_delta import IndexDelta, TripleKey
+from store.index.index_delta import IndexDelta
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
@@ -32,7 +32,6 @@ from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
 from store.index.words.postings import Postings
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple

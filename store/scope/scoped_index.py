@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from store.change.synonym_change import edge_change
 from store.index.append_only_arrays import GrowableArray
-from store.index.columns.hashed_rows import HashedRows
+from store.index.columns.hashed_rows import HashedRows, TripleKey
 from store.index.columns.row_lists import NO_ROWS, ListArrays, RowLists
 from store.index.columns.texts import TakenTexts
 from store.index.effective_triples import UpstreamTriples, supplied_triples
-from store.index.index_delta import TripleKey
 from store.index.live_index import LiveIndex
 from store.index.shared_rows import LookupDict
 from store.index.statement_change import statement_change

@@ -6,8 +6,8 @@ share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding 
 Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair *collides* if
 its signs are as near as expected at the threshold's angle, and if it shares all hashes of at least one band. Only pairs that
 collide can be synonyms, whatever the size of the memory and however the search finds them, so that edges depend on vectors
-alone. Of the pairs with a cosine of exactly 0.8, one in 50 does not collide; of pairs at 0.82 one in 140, at 0.84 one in
-490, of nearer pairs fewer.
+alone. Of the pairs with a cosine of exactly 0.8, one in 60 does not collide; of pairs at 0.82 one in 160, at 0.84 one in
+570, of nearer pairs fewer.
 
 For a threshold of 0.8 there are 95 bands, which share no hash. A lower threshold needs more bands, which combine the same
 hashes anew.
@@ -47,12 +47,9 @@ WORDS = SIGN_WORDS + HASHES // 8
 HEAD_WORDS = 2
 """Number of words at the beginning of a sketch that must be near by themselves (the *head*)."""
 
-TAG_BITS = 32
-TAGS = SIGNS // TAG_BITS
-
-MISSED = 1 / 50
-"""Share of the pairs exactly at the threshold that may share no band. Half of this share needs 16 more bands, with as many more
-bytes and comparisons, for pairs that a threshold higher by 0.01 would exclude."""
+MISSED = 1 / 62
+"""Share of the pairs exactly at the threshold that may share no band; 95 bands miss as many at 0.8. Half of this share needs 16
+more bands, with as many more bytes and comparisons, for pairs that a threshold higher by 0.01 would exclude."""
 
 MIN_BANDS = 64
 """Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than for 0.8."""
@@ -66,10 +63,6 @@ farther."""
 
 HEAD_SIGMAS = 3.5
 """The same for heads: one pair in 6,000."""
-
-TAG_SIGMAS = 1.5
-"""The same for a band's tag, which excludes most pairs that share the band by chance. A pair at the threshold shares four bands
-on average, with different tags, so losing it in one of them costs little."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
 """Components of vectors, projections and directions are rounded to multiples of 1 / this number."""
@@ -103,22 +96,20 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """Returns the number of bands in which pairs at the threshold collide, except a share `MISSED`: 95 for 0.8, 305 for 0.7.
+    """Returns the number of bands in which pairs at the threshold collide, except a share `MISSED`: 95 for 0.8, 311 for 0.7.
 
     Returns 0 if more than `MAX_BANDS` were needed (below 0.66): comparing with all phrases then costs less, and pairs
     collide by their signs alone.
     """
-    share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
-    in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_hashes(threshold)
-    third, met = HASHES // BAND_HASHES, in_tag * equal**BAND_HASHES
-    apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
+    third, equal = HASHES // BAND_HASHES, _equal_hashes(threshold)
+    apart = int(np.ceil(np.log(MISSED) / np.log(1 - equal**BAND_HASHES)))
     if apart <= third:
         return max(apart, MIN_BANDS)
     # Further bands share hashes with the first ones. `numbers`: how many hashes of the second third, and of the last third, are
     # equal. Each hash of the first third is in equally many bands, and each of these bands collides with the same
     # probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
-    in_both = in_tag * np.outer(numbers, numbers) / third**2
+    in_both = np.outer(numbers, numbers) / third**2
 
     def missed(count: int) -> float:
         of_one = (1 - in_both) ** (count / third)
@@ -162,11 +153,6 @@ def _directions() -> NDArray[np.float32]:
     """Returns the directions of each part's hashes, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
     drawn = np.random.default_rng(21).standard_normal((PARTS, PART, HASHES // PARTS * DIRECTIONS))
     return np.rint(drawn * DIRECTION_STEPS).astype(np.float32)
-
-
-def tag_of_band(band: int | NDArray[Any]) -> Any:
-    """Returns the number of the tag (a part of the signs) of a band; it excludes most distant pairs that share the band."""
-    return band * 7 % TAGS
 
 
 def hashes_of_band(band: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
@@ -225,11 +211,6 @@ def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
     return out
 
 
-def tags(sketches: Sketches) -> NDArray[np.uint32]:
-    """Returns the tags of each sketch, numbered as by `tag_of_band`, shape (len(sketches), TAGS)."""
-    return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint32)
-
-
 def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Returns which pairs (a[i], b[i]) can be synonyms, shape (n,). Symmetric."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
@@ -241,14 +222,13 @@ def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Returns which pairs (a[i], b[i]) share all hashes of a band and are near in its tag, shape (n,)."""
+    """Returns which pairs (a[i], b[i]) share all hashes of a band, shape (n,)."""
     shared, every = np.ones(len(a), np.bool_), np.arange(bands(threshold))
     first, *others = hashes_of_band(every)
     for start in range(0, len(a) if len(every) else 0, COMPARED_AT_ONCE):
         part = slice(start, start + COMPARED_AT_ONCE)
         equal = np.ascontiguousarray((hashes(a[part]) == hashes(b[part])).T)
-        apart = np.ascontiguousarray(np.bitwise_count(tags(a[part] ^ b[part])).T)
-        met = (apart <= farthest(threshold, TAG_BITS, TAG_SIGMAS))[tag_of_band(every)] & equal[first]
+        met = equal[first]
         for other in others:
             met &= equal[other]
         shared[part] = met.any(axis=0)

@@ -26,14 +26,12 @@ from store.index.synonyms.lsh import (
     farthest,
     share_band,
     sketch,
-    tags,
 )
 from store.index.synonyms.sorted_bands import (
     BAND_ARRAYS,
     BandLookup,
     Pairs,
     SortedBands,
-    bands_of_arrays,
     sort_behind,
 )
 from store.index.vectors.matrix import Vectors
@@ -262,12 +260,12 @@ class SketchIndex(Part, Foldable):
     def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
         """Yields pairs (as which * n + row) with near heads, with repetitions; None if there are too many entries to read."""
         count = bands(self.threshold)
-        values, asked, heads = band_values(sketches, count), tags(sketches), sketches[:, :HEAD_WORDS].copy()
+        values, heads = band_values(sketches, count), sketches[:, :HEAD_WORDS].copy()
         # For many queries, a few bands at a time, so that their entries stay in the cache; for few queries, all at once.
         together = max(1, LOOKED_UP_BUCKETS // len(sketches))
         for first in range(0, count if order.runs else 0, together):
-            some = BandLookup.of(values, asked, range(first, min(first + together, count)))
-            for pairs in chain.from_iterable(run.near(some, threshold) for run in order.runs):
+            some = BandLookup.of(values, range(first, min(first + together, count)))
+            for pairs in chain.from_iterable(run.near(some) for run in order.runs):
                 yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
         yield from self._tail_near(heads, order.n, threshold)
 
@@ -318,7 +316,7 @@ def _map_runs(files: PartFiles, known: Sequence[SortedBands] = ()) -> list[Sorte
         before = known[number].arrays() if known else {}
         arrays = {part: files.array(f"bands-{part}-{number:05d}", before.get(part)) for part in BAND_ARRAYS}
         kept = known and all(arrays[part] is before[part] for part in BAND_ARRAYS)
-        runs.append(known[number] if kept else bands_of_arrays(runs[-1].end if runs else 0, *arrays.values()))
+        runs.append(known[number] if kept else SortedBands(runs[-1].end if runs else 0, *arrays.values()))
     return runs
 
 

@@ -14,16 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
-from store.index.synonyms.lsh import (
-    BAND_BITS,
-    TAG_BITS,
-    TAG_SIGMAS,
-    Sketches,
-    band_values,
-    farthest,
-    tag_of_band,
-    tags,
-)
+from store.index.synonyms.lsh import BAND_BITS, Sketches, band_values
 
 ROWS_A_BUCKET = 4
 """Average number of rows per bucket, or fewer: few rows of a run are read, and a short run has no more buckets than rows."""
@@ -42,7 +33,7 @@ times as many, more is read from beyond the processor's cache. Both make a searc
 MIN_ENTRIES = 1 << 17
 """This number of entries is never too many to read."""
 
-BAND_ARRAYS = ("starts", "entries", "tags")
+BAND_ARRAYS = ("starts", "entries")
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """(index of a query, row) of each pair."""
@@ -52,18 +43,18 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 class SortedBands:
     """The bands of `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
 
-    `buckets` is a CSR matrix, because scipy gathers many of its rows in one pass. It has a row for each bucket of each of the
-    `bands`, and `n` entries per band. The index of an entry has the row, counted from `first`, in its lower bits, and above
-    them the bits of the value that the bucket does not determine. The data of an entry is the band's tag.
+    A band has `n` entries, shape (bands, n), sorted by bucket; `starts` has the start of each bucket's entries in the flattened
+    array. An entry has the row, counted from `first`, in its lower bits, and above them the bits of the value that the bucket
+    does not determine.
     """
 
     first: int
-    bands: int
-    buckets: Any
+    starts: NDArray[Any]
+    entries: NDArray[np.int32]
 
     @property
     def n(self) -> int:
-        return len(self.buckets.indices) // self.bands
+        return self.entries.shape[1]
 
     @property
     def end(self) -> int:
@@ -74,37 +65,34 @@ class SortedBands:
         return bucket_bits(self.n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Returns the arrays for `bands_of_arrays`, by the names in `BAND_ARRAYS`: the start of each bucket's entries, and the
-        entries and tags, both of shape (bands, n)."""
-        shape, made = (self.bands, self.n), self.buckets
-        return dict(zip(BAND_ARRAYS, (made.indptr, made.indices.reshape(shape), made.data.reshape(shape)), strict=True))
+        """Returns the arrays by the names in `BAND_ARRAYS`."""
+        return {"starts": self.starts, "entries": self.entries}
 
-    def near(self, asked: "BandLookup", threshold: float) -> Iterator[Pairs | None]:
-        """Yields batches of pairs with rows that share one of the bands and are near in its tag; None if the buckets have so
-        many rows that comparing with all is cheaper."""
+    def near(self, asked: "BandLookup") -> Iterator[Pairs | None]:
+        """Yields batches of pairs with rows that share one of the bands; None if the buckets have so many rows that comparing
+        with all is cheaper."""
         bits = self.bucket_bits
         looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
-        lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
+        begins = self.starts.take(looked_up)
+        lengths = self.starts.take(looked_up + 1) - begins
         ends = np.cumsum(lengths, dtype=np.int64)
-        if ends[-1] > max(MIN_ENTRIES, len(looked_up) * self.n // self.bands):
+        if ends[-1] > max(MIN_ENTRIES, len(looked_up) * self.n // len(self.entries)):
             yield None
             return
-        open_bits, wanted, which = _above_row(asked.values, self.n), asked.tags, asked.which
+        open_bits, entries = _above_row(asked.values, self.n), self.entries.reshape(-1)
+        skipped = begins - (ends - lengths)
+        """How many entries before each bucket are not read."""
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
         for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
-            there = self.buckets[looked_up[begin:end]]
-            apart = np.repeat(wanted[begin:end], lengths[begin:end])
-            apart ^= there.data.view(np.uint32)
-            here = places(np.bitwise_count(apart), farthest(threshold, TAG_BITS, TAG_SIGMAS))
-            of_each = np.diff(np.searchsorted(here, there.indptr))
-            # If the bits that the bucket does not determine are equal, the XOR leaves the row number.
-            entries = there.indices.take(here) ^ np.repeat(open_bits[begin:end], of_each)
-            found = np.repeat(which[begin:end], of_each), entries.astype(np.int64) + self.first
-            if bits == BAND_BITS:
-                yield found
-            else:
-                equal = np.flatnonzero(entries < self.n)
-                yield found[0][equal], found[1][equal]
+            part, read = slice(begin, end), int(ends[begin] - lengths[begin])
+            of_each = np.repeat(np.arange(begin, end), lengths[part])
+            found = entries.take(np.arange(read, int(ends[end - 1])) + skipped.take(of_each))
+            if bits < BAND_BITS:
+                # If the bits that the bucket does not determine are equal, the XOR leaves the row number.
+                found ^= open_bits.take(of_each)
+                equal = np.flatnonzero(found < self.n)
+                found, of_each = found.take(equal), of_each.take(equal)
+            yield asked.which.take(of_each), found.astype(np.int64) + self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +105,13 @@ class BandLookup:
     which: NDArray[np.intp]
     bands: NDArray[np.int32]
     values: NDArray[np.int32]
-    tags: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, values: NDArray[np.int32], asked: NDArray[np.uint32], bands: range) -> Self:
-        """Returns the lookups in `bands` (consecutive). `values`: band values of the queries, shape (bands, queries); `asked`:
-        their tags, shape (queries, TAGS)."""
+    def of(cls, values: NDArray[np.int32], bands: range) -> Self:
+        """Returns the lookups in `bands` (consecutive). `values`: band values of the queries, shape (bands, queries)."""
         order = np.argsort(values[bands.start : bands.stop], axis=1)
         ordered = np.take_along_axis(values[bands.start : bands.stop], order, axis=1)
-        tags = asked[order, tag_of_band(np.asarray(bands))[:, None]]
-        return cls(
-            order.ravel(), np.repeat(np.asarray(bands, np.int32), values.shape[1]), ordered.ravel(), tags.ravel()
-        )
+        return cls(order.ravel(), np.repeat(np.asarray(bands, np.int32), values.shape[1]), ordered.ravel())
 
 
 def bucket_bits(n: int) -> int:
@@ -146,17 +129,6 @@ def _row_bits(bits: int) -> int:
     """Returns the number of bits of a row number if buckets leave bits open: a bucket has on average at most `ROWS_A_BUCKET`
     rows."""
     return bits + ROWS_A_BUCKET.bit_length() - 1
-
-
-def places(counts: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
-    """Returns the positions where `counts`, shape (n,), are at most `limit`."""
-    n = len(counts)
-    added = n // 8 + 1
-    # If at most a tenth of the values is true, numpy searches them one by one, which takes four times as long for a twelfth as
-    # for a ninth. An eighth of true values is appended, so that there are always enough.
-    small = np.ones(n + added, np.bool_)
-    np.less_equal(counts, limit, out=small[:n])
-    return np.flatnonzero(small)[:-added]
 
 
 def sort_behind(
@@ -177,13 +149,6 @@ def sort_behind(
     return (*left, _joined(joined, storage)) if joined else tuple(left)
 
 
-def bands_of_arrays(first: int, starts: NDArray[Any], entries: NDArray[Any], tags: NDArray[Any]) -> SortedBands:
-    """Returns the run with these `BAND_ARRAYS`, without copying."""
-    buckets = sparse.csr_array((len(starts) - 1, 1), dtype=np.int32)
-    buckets.data, buckets.indices, buckets.indptr = tags.reshape(-1), entries.reshape(-1), starts
-    return SortedBands(first, len(entries), buckets)
-
-
 def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> Iterator[SortedBands]:
     # A single piece is joined soon and freed. Many pieces, for example when all bands are sorted anew, are together as large as
     # the result.
@@ -193,10 +158,9 @@ def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArraySto
 
 
 def _sorted(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> SortedBands:
-    n = len(sketches)
-    values, each_tag = band_values(sketches, bands), np.ascontiguousarray(tags(sketches).T).view(np.int32)
+    n, values = len(sketches), band_values(sketches, bands)
     rows = np.arange(n, dtype=np.int32)
-    return _run(first, n, bands, storage, lambda band: _by_bucket(values[band], rows, each_tag[tag_of_band(band)], n))
+    return _run(first, n, bands, storage, lambda band: _by_bucket(values[band], rows, n))
 
 
 def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
@@ -207,51 +171,48 @@ def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
         # hstack increases the row numbers of a part by the rows of the parts before it.
         return sparse.hstack([_band(part, band, n) for part in parts], format="csr")
 
-    return _run(first, n, parts[0].bands, storage, band_of_all)
+    return _run(first, n, len(parts[0].entries), storage, band_of_all)
 
 
 def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[int], Any]) -> SortedBands:
     """Returns a run of `n` rows. `band(number)` returns one band, as a CSR matrix of its buckets."""
     per_band = 1 << bucket_bits(n)
-    # scipy needs indptr and indices of one type, otherwise it copies both.
     numbers = np.int64 if bands * n > np.iinfo(np.int32).max else np.int32
-    starts, entries = storage.empty((bands * per_band + 1,), numbers), storage.empty((bands, n), numbers)
-    each_tag = storage.empty((bands, n), np.int32)
+    starts, entries = storage.empty((bands * per_band + 1,), numbers), storage.empty((bands, n), np.int32)
     for number in range(bands):
         made = band(number)
-        entries[number], each_tag[number] = made.indices, made.data
+        entries[number] = made.indices
         of_band = slice(number * per_band, (number + 1) * per_band)
         starts[of_band] = made.indptr[:-1]
         starts[of_band] += number * n
     starts[-1] = bands * n
-    return bands_of_arrays(first, starts, entries, each_tag)
+    return SortedBands(first, starts, entries)
 
 
 def _band(part: SortedBands, band: int, n: int) -> Any:
     """Returns one band of a run, as a CSR matrix of the buckets that it has in a run of `n` rows."""
     bits = part.bucket_bits
-    starts, entries, each_tag = part.arrays().values()
-    begins, entries, each_tag = starts[band << bits : (band + 1 << bits) + 1], entries[band], each_tag[band]
+    begins, entries = part.starts[band << bits : (band + 1 << bits) + 1], part.entries[band]
     if bits == bucket_bits(n):
-        return _buckets(entries, each_tag, begins - begins[0], part.n)
+        return _buckets(entries, begins - begins[0], part.n)
     open_bits = entries >> _row_bits(bits)
     of_bucket = np.repeat(np.arange(len(begins) - 1, dtype=np.int32), np.diff(begins))
     rows = entries & ((1 << _row_bits(bits)) - 1)
-    return _by_bucket((of_bucket << (BAND_BITS - bits)) | open_bits, rows, each_tag, n)
+    return _by_bucket((of_bucket << (BAND_BITS - bits)) | open_bits, rows, n)
 
 
-def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], each_tag: NDArray[np.int32], n: int) -> Any:
-    """Returns rows with these values and tags, as a CSR matrix of a band's buckets in a run of `n` rows."""
+def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], n: int) -> Any:
+    """Returns rows with these values, as a CSR matrix of a band's buckets in a run of `n` rows."""
     bits, of = bucket_bits(n), len(rows)
     # Transposing a matrix with one entry per row is a counting sort that keeps the rows' order.
-    turned = sparse.csr_array(
-        (each_tag, values >> (BAND_BITS - bits), np.arange(of + 1, dtype=np.int32)), shape=(of, 1 << bits)
-    ).tocsc()
+    places = values >> (BAND_BITS - bits), np.arange(of + 1, dtype=np.int32)
+    turned = sparse.csr_array((np.empty(of, np.int8), *places), shape=(of, 1 << bits)).tocsc()
     order = turned.indices
-    return _buckets(rows.take(order) | _above_row(values, n).take(order), turned.data, turned.indptr, of)
+    return _buckets(rows.take(order) | _above_row(values, n).take(order), turned.indptr, of)
 
 
-def _buckets(entries: NDArray[Any], each_tag: NDArray[Any], begins: NDArray[Any], n: int) -> Any:
-    found = sparse.csr_array((len(begins) - 1, n), dtype=np.int32)
-    found.data, found.indices, found.indptr = each_tag, entries, begins
+def _buckets(entries: NDArray[Any], begins: NDArray[Any], n: int) -> Any:
+    """Returns a CSR matrix without meaningful values, for the operations of scipy on its indices."""
+    found = sparse.csr_array((len(begins) - 1, n), dtype=np.int8)
+    found.data, found.indices, found.indptr = np.empty(len(entries), np.int8), entries, begins
     return found

@@ -4,11 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.index import triple_rows
 from store.index.append_only_arrays import GrowableArray
+from store.index.columns.hashed_rows import TripleKey, TripleRows
 from store.index.file_arrays import IN_MEMORY
-from store.index.index_delta import TripleKey
-from store.index.triple_rows import TripleRows
 
 KEYS = st.tuples(st.integers(0, 3), st.sampled_from(["met", "saw", ""]), st.integers(0, 3))
 STEPS = st.lists(st.one_of(KEYS, st.integers(0, 30), st.sampled_from(["fold", "begin", "end"])), max_size=60)
@@ -65,7 +63,7 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
 
 
 def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
-    monkeypatch.setattr(triple_rows, "_hash", lambda _key: 7)
+    monkeypatch.setattr(TripleRows, "hash", lambda _rows, _key: 7)
     beside = DictAndRows()
     for subject in range(3):
         beside.add((subject, "met", 1))

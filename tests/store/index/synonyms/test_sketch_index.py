@@ -11,7 +11,7 @@ from store.index.file_arrays import map_file
 from store.index.parallel import wait_for_background
 from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, bands_of_arrays, sort_behind
+from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, sort_behind
 from store.index.vectors.matrix import Vectors
 from tests.store.index.resident import resident_share
 
@@ -74,7 +74,7 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
             files = [tmp_path / f"{name}-{len(found)}-{part}.npy" for part in BAND_ARRAYS]
             for file, array in zip(files, run.arrays().values(), strict=True):
                 np.save(file, array)
-            found.append(bands_of_arrays(run.first, *map(map_file, files)))
+            found.append(SortedBands(run.first, *map(map_file, files)))
         return found
 
     def share(name):

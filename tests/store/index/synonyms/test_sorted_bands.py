@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
-from store.index.synonyms.lsh import BAND_BITS, TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
-from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, places, sort_behind
+from store.index.synonyms.lsh import BAND_BITS, band_values, sketch
+from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, sort_behind
 
-THRESHOLD = 0.8
 BANDS = 100
 """More than there are without a hash in common."""
 
@@ -33,9 +32,8 @@ def small_steps(monkeypatch):
 
 def due(sketches, asked, first, end):
     """(question, row, band) of all that a look must find, by comparing each with each."""
-    values, row_tags = band_values(sketches, BANDS).T, tags(sketches)
-    near = np.bitwise_count(row_tags[asked][:, None] ^ row_tags[None]) <= farthest(THRESHOLD, TAG_BITS, TAG_SIGMAS)
-    found = (values[asked][:, None] == values[None]) & near[:, :, tag_of_band(np.arange(BANDS))]
+    values = band_values(sketches, BANDS).T
+    found = values[asked][:, None] == values[None]
     found[:, :first] = found[:, end:] = False
     return found
 
@@ -45,12 +43,12 @@ def assert_looks_find_all(n, together):
     sketches = sketches_of(n + 30)
     [run] = sort_behind((), sketches[30:], BANDS)
     run, asked = replace(run, first=30), np.arange(0, n, max(1, n // 40))
-    values, asked_tags = band_values(sketches[asked], BANDS), tags(sketches[asked])
+    values = band_values(sketches[asked], BANDS)
     expected = due(sketches, asked, 30, n + 30)
     for begin in range(0, BANDS, together):
         bands = range(begin, min(begin + together, BANDS))
         found = np.zeros(expected.shape[:2], np.bool_)
-        for near in run.near(BandLookup.of(values, asked_tags, bands), THRESHOLD):
+        for near in run.near(BandLookup.of(values, bands)):
             assert near is not None
             which, rows = near
             assert rows.min(initial=30) >= 30
@@ -61,7 +59,7 @@ def assert_looks_find_all(n, together):
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("n", [1, 40, 900, 2_600])
 @pytest.mark.parametrize("together", [1, 5, BANDS])
-def test_a_look_finds_every_row_that_shares_a_band_and_is_near_in_its_tag(n, together):
+def test_a_look_finds_every_row_that_shares_a_band(n, together):
     assert_looks_find_all(n, together)
 
 
@@ -75,10 +73,9 @@ def test_a_look_among_so_many_rows_that_a_bucket_tells_the_whole_value(monkeypat
 def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1_000)
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
-    asked = sketches[:5]
-    looked_up = BandLookup.of(band_values(asked, BANDS), tags(asked), range(BANDS))
+    looked_up = BandLookup.of(band_values(sketches[:5], BANDS), range(BANDS))
     [run] = sort_behind((), sketches, BANDS)
-    assert None in list(run.near(looked_up, THRESHOLD))
+    assert None in list(run.near(looked_up))
 
 
 @settings(deadline=None, max_examples=10)
@@ -101,11 +98,3 @@ def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(l
                 for name, array in whole.arrays().items():
                     assert np.array_equal(run.arrays()[name], array), name
         assert sort_behind(runs, sketches[:0], BANDS) == runs
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.08, 0.5, 1.0])
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1_000])
-def test_small_counts_are_found_however_many_they_are(n, share):
-    random = np.random.default_rng(n)
-    counts = np.where(random.random(n) < share, random.integers(0, 11, n), random.integers(11, 33, n)).astype(np.uint8)
-    assert places(counts, 10).tolist() == [at for at, count in enumerate(counts.tolist()) if count <= 10]
