@@ -41,6 +41,8 @@ SOURCE_IN_SIMILARITY = 0.5
 """Weight of the linking passage's vector when it is added to the question's vector to compare linked passages with both."""
 MAX_LINKS = 200
 """Maximum number of links followed per passage; the first ones are used."""
+MAX_DOCUMENTS = 100
+"""Maximum number of documents whose links from one passage are read, in order of URI: thousands may contain one notice."""
 MAX_TARGETS = 1_000
 """Maximum number of passages that one passage's links lead to, in the order of the links and of their documents."""
 
@@ -107,7 +109,7 @@ def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict
 
 def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
     """Yields the links in a passage, each with the document that contains it."""
-    for uri in documents.documents_with_passage(passage):
+    for uri in documents.documents_with_passage(passage)[:MAX_DOCUMENTS]:
         document = documents.document(uri)
         for ref in document.passages if document is not None else ():
             if ref.passage == passage:

@@ -25,6 +25,12 @@ def has_cjk(text: str) -> bool:
     return not text.isascii() and _CJK_CHARACTER.search(text) is not None
 
 
+def has_unspaced(text: str) -> bool:
+    """Whether the text contains a character of a script that is written without spaces, or of Korean, whose particles follow
+    words without spaces."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
 def is_unspaced(word: str) -> bool:
     """Whether a word begins in a script that is written without spaces between words."""
     return not word.isascii() and _UNSPACED.match(word) is not None

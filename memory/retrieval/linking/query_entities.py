@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from memory.phrase_normalisation import normalise_phrase
 from store.snapshot import Snapshot
 from store.text.language import detect_language
+from store.text.words import has_unspaced
 
 MAX_NAMES = 16
 """Maximum number of names from one query; each may cost a call of the encoder."""
@@ -17,7 +18,6 @@ MAX_PHRASE_WORDS = 8
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$|\.$")
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 # These words between two capitalised words belong to the name; "in" and "and" usually separate two names.
 _JOINTS = frozenset(re.findall(r"\w+", "of the de la le du des del della di da von van der den zu al el bin ibn for"))
 OPENING_WORDS = frozenset(
@@ -123,10 +123,6 @@ def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[s
     words = normalise_phrase(text).split()
     at = 0
     while at < len(words):
-        if UNSPACED.search(words[at]):
-            yield from _known_within(words[at], snapshot)
-            at += 1
-            continue
         for length in range(min(MAX_PHRASE_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + length])
             if (length > 1 or (len(phrase) > 2 and phrase not in openers)) and snapshot.phrase_row(phrase) is not None:
@@ -134,6 +130,8 @@ def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[s
                 at += length
                 break
         else:
+            if has_unspaced(words[at]):
+                yield from _known_within(words[at], snapshot)
             at += 1
 
 

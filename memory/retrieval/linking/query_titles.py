@@ -13,9 +13,10 @@ from math import sqrt
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS, OPENING_WORDS, UNSPACED
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS, OPENING_WORDS
 from memory.retrieval.query_context import QueryContext
 from store.links.names import own_names
+from store.text.words import has_unspaced
 
 HEADING_SEPARATOR = " › "
 """Separates the headings above a passage in its title; the nearest heading is last."""
@@ -122,7 +123,7 @@ class _QueryWords:
         """
         if (at := self.text.find(phrase)) < 0:
             return None
-        if UNSPACED.search(phrase):
+        if has_unspaced(phrase):
             return at if len(phrase) > 1 else None
         at = self.text.find(f" {phrase} ")
         if at < 0:

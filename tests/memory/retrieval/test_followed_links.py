@@ -1,7 +1,9 @@
 """In `fused`, links lead from the best passages to the documents they name, of the memory or the scope that is asked."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.batch_encoding import with_vectors
+from memory.retrieval.followed_links import MAX_DOCUMENTS
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
@@ -141,6 +144,27 @@ def test_a_passage_that_two_documents_share_has_the_links_of_those_in_scope(memo
     commit(memory, {OWNERS: (OWNERSHIP, ()), copy: (OWNERSHIP, (LINK,)), TEAM: (TEAM_TEXT, ())})
     assert linked(memory.document_snapshot()) == {TEAM_TEXT: (copy, TEAM)}
     assert not linked(memory.scoped("without the copy", lambda document: document.uri != copy))
+
+
+class _Counted(dict[str, Document]):
+    """Documents, and the number of times each was read."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        super().__init__(documents)
+        self.reads: Counter[str] = Counter()
+
+    def get(self, uri: str, default: Any = None) -> Any:
+        self.reads[uri] += 1
+        return super().get(uri, default)
+
+
+def test_links_of_a_notice_in_many_documents_are_read_in_the_first_documents_only(memory: Store) -> None:
+    copies = {f"file:///drive/copy{at:03}.md": (OWNERSHIP, (LINK,)) for at in range(2 * MAX_DOCUMENTS)}
+    commit(memory, {**copies, TEAM: (TEAM_TEXT, ())})
+    whole = memory.document_snapshot()
+    counted = _Counted({uri: whole.documents[uri] for uri in [*copies, *others(), OWNERS, TEAM]})
+    assert set(linked(replace(whole, documents=counted)).values()) == {(min(copies), TEAM)}
+    assert sum(uri in copies for uri in counted.reads) <= MAX_DOCUMENTS
 
 
 def test_an_answer_leads_to_its_message_by_an_edge_of_its_own_type(memory: Store) -> None:

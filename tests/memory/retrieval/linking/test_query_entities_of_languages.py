@@ -9,7 +9,7 @@ from store.snapshot import Snapshot
 from store.store import Store
 from tests.memory.retrieval.test_reference import ENCODER, commit
 
-PHRASES = ("灯塔", "林小梅", "leuchtturm", "verzeichnis", "灯台", "phare", "wer")
+PHRASES = ("灯塔", "林小梅", "leuchtturm", "verzeichnis", "灯台", "phare", "wer", "မီးပြတိုက်", "ប្រទីប", "등대", "등대 지기")
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,10 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         ("Nordlicht 的灯塔是谁设计的？", ["Nordlicht", "灯塔"]),
         ("林小梅设计了什么？", ["林小梅"]),
         ("灯台は誰が建てたのですか？", ["灯台"]),
+        ("ဘယ်သူကမီးပြတိုက်ကိုဆောက်ခဲ့သလဲ", ["မီးပြတိုက်"]),
+        ("នរណាសាងសង់ប្រទីបនេះ?", ["ប្រទីប"]),
+        ("등대를 누가 지었나요?", ["등대"]),
+        ("등대 지기 는 누구인가요?", ["등대 지기"]),
         ("¿Quién construyó el faro de la isla de Odile Brandt?", ["Odile Brandt"]),
         ("Who built the leuchtturm of Aldersund?", ["Aldersund"]),
     ],
