@@ -20,6 +20,7 @@ from bench.support.results_page import write_section
 
 SECTIONS = {
     "startup": "cost",
+    "path": "cost",
     "folder": "cost",
     "beside_bulk": "cost",
     "retrieval": "quality",
