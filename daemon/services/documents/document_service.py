@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -219,7 +220,7 @@ class DocumentService:
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
-        documents = self.retry_failed(
+        documents = await self.retry_failed(
             lambda document: (
                 (holds is None or holds(document))
                 and (wanted is None or document.uri in wanted or container_uri(document.uri) in wanted)
@@ -244,9 +245,10 @@ class DocumentService:
             raise Conflict(f"The source {source[:500]!r} has no missing documents that wait for confirmation.")
         return ConfirmResponse(source=source, documents=documents)
 
-    def retry_due(self, now: float) -> None:
-        """Retries failed documents and passages whose next attempt is due. Call it on the event loop."""
-        self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
+    async def retry_due(self) -> None:
+        """Retries failed documents and passages whose next attempt is due."""
+        now = time.time()
+        await self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
     def _list(self, request: ListRequest, states: CurrentStates, holds: Holds | None) -> DocumentList:
@@ -274,21 +276,22 @@ class DocumentService:
         uris = {uri for id in retried for uri in self._store.documents_to_extract(id)}
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
-    def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents that are `wanted`; returns how many. Call it on the event loop."""
-        return self.read_again(lambda document: document.state is State.FAILED and wanted(document))
+    async def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
+        """Retries the failed documents that are `wanted`; returns how many."""
+        return await self.read_again(lambda document: document.state is State.FAILED and wanted(document))
 
-    def read_again(self, wanted: Callable[[Document], bool]) -> int:
+    async def read_again(self, wanted: Callable[[Document], bool]) -> int:
         """Has the documents that are `wanted` read again, if their content is available; returns how many. Call it on the
-        event loop.
+        event loop; `wanted` is called in a thread, too.
 
         Skips a document for which new work exists, since that is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
-        for document in self._store.documents():
-            key = container_uri(document.uri)
-            if key in seen or not wanted(document):
+        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if wanted(each)]):
+            document = self._store.document(found.uri)
+            key = container_uri(found.uri)
+            if key in seen or document is None or (document is not found and not wanted(document)):
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
