@@ -18,7 +18,6 @@ from daemon.app.opened_encoder import keep_passage_prefix, load_opened_encoder, 
 from daemon.app.reparse import ProgramWatch, cut_files_anew
 from daemon.config import Config
 from daemon.config.store_settings import EncoderChoice, choose_encoder
-from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for, parser_pool
 from daemon.observe.resource_use import anonymous_bytes
@@ -146,7 +145,7 @@ async def open_memory(
     pool.start()
     clock = StopClock(active)
     encoder, choice, store, weak_below, before = await _open_store(stack, config, lock, opening, clock, reencode)
-    models = Models(config, store.folder / COSTS, lambda: active.config)
+    models = Models(config, store, lambda: active.config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
     queries = QueryService(
