@@ -70,9 +70,7 @@ def count_dropped(reason: str, count: int) -> None:
 class Models:
     """The models of one process. Used on the event loop."""
 
-    def __init__(
-        self, config: Config, store: Store | None = None, present: Callable[[], Config] | None = None
-    ) -> None:
+    def __init__(self, config: Config, store: Store | None = None, present: Callable[[], Config] | None = None) -> None:
         """The ledger is that of `store`; without one, costs and budgets are those of this process. `present` returns the
         configuration in force, from which prices and budgets are taken."""
         self._config = config

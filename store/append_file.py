@@ -115,8 +115,10 @@ class AppendFile:
     def _is_in_place(self) -> bool:
         """Whether the open file is the one at the path."""
         with suppress(OSError):
-            return self._out is not None and self._path is not None and os.path.samestat(
-                os.fstat(self._out.fileno()), self._path.stat()
+            return (
+                self._out is not None
+                and self._path is not None
+                and os.path.samestat(os.fstat(self._out.fileno()), self._path.stat())
             )
         return False
 

@@ -24,7 +24,7 @@ from memory.retrieval.settings import RetrievalSettings
 log = structlog.get_logger()
 
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
-TOKEN_FILE_KEY = "api.token_file"
+TOKEN_FILE_KEY = "api.token_file"  # noqa: S105 - the name of a setting
 """The setting that a reload applies only if TCP stays on or stays off."""
 LIVE_KEYS = (
     "store.memory_limit",

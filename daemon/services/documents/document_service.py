@@ -89,7 +89,11 @@ class DocumentService:
         self._sources = sources
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
-        """Adds all documents or none; returns when a crash cannot lose them. Raises Invalid, naming the first wrong fields."""
+        """Adds all documents or none, then removes those marked as deleted; returns when a crash cannot lose the added ones.
+
+        Raises Invalid, naming the first wrong fields. If hippod stops before the removals, raises NotReady; the client repeats
+        the request, and adding a document again changes nothing.
+        """
         self._pipeline.inbox.refuse_too_many(len(documents))
         labels = frozenset(scope.visible) if isinstance(scope, ClientScope) else None
         sorted_documents = await asyncio.to_thread(_sort_documents, documents, labels)
