@@ -121,7 +121,7 @@ class DocumentReader:
         return "", None
 
     async def _added(self, work: Work, task: AddedDocument, turn: Turn) -> AsyncIterator[DocumentChange]:
-        value = json.loads(task.text)
+        value = await asyncio.to_thread(json.loads, task.text)
         if task.whole:
             yield _outcome(work, [_whole(task.uri, value)], task.text)
         elif "content_base64" in value:
@@ -133,19 +133,17 @@ class DocumentReader:
     async def _uploaded(
         self, work: Work, task: AddedDocument, value: dict[str, Any], turn: Turn
     ) -> AsyncIterator[DocumentChange]:
-        try:
-            content = base64.b64decode(value["content_base64"], validate=True)
-        except (ValueError, TypeError) as error:
-            read = ParsedDocument(
-                task.uri,
-                error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
-                code=FailureCode.JSON,
-            )
-            yield _outcome(work, [read], None)
-            return
         with tempfile.NamedTemporaryFile(prefix="hippod-") as file:
-            file.write(content)
-            file.flush()
+            try:
+                await asyncio.to_thread(_write_decoded, file, value["content_base64"])
+            except (ValueError, TypeError) as error:
+                read = ParsedDocument(
+                    task.uri,
+                    error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
+                    code=FailureCode.JSON,
+                )
+                yield _outcome(work, [read], None)
+                return
             name = os.fsencode(str(value.get("filename", "")))
             stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, turn, name=name)
             async with aclosing(stream) as items:
@@ -198,6 +196,11 @@ class DocumentReader:
             # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
+
+
+def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) -> None:
+    file.write(base64.b64decode(content, validate=True))
+    file.flush()
 
 
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nlargest
+from itertools import islice, takewhile
 from typing import Any
 
 from consumers.folder import path_of
@@ -87,6 +88,8 @@ class DocumentService:
         self._scopes = scopes
         self._positions = positions
         self._sources = sources
+        self._sorted_uris: tuple[int, list[str]] = (-1, [])
+        """The number of a commit, and the URIs of its documents in order."""
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
         """Adds all documents or none, then removes those marked as deleted; returns when a crash cannot lose the added ones.
@@ -256,17 +259,25 @@ class DocumentService:
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
     def _list(self, request: ListRequest, states: CurrentStates, holds: Holds | None) -> DocumentList:
-        entries = states.entries()
-        wanted = [
-            entries[uri]
-            for uri in sorted(entries)
-            if uri.startswith(request.prefix)
-            and (request.after is None or uri > request.after)
-            and (request.state is None or entries[uri].state == request.state)
-            and (holds is None or holds(self._store.document(uri) or states.coming(uri)))
-        ]
-        more = len(wanted) > request.limit
-        return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
+        first = request.prefix if request.after is None else max(request.prefix, request.after + "\0")
+        uris = takewhile(lambda uri: uri.startswith(request.prefix), states.uris(first, self._stored_uris()))
+        documents = (
+            document
+            for document in filter(None, map(states.document, uris))
+            if (request.state is None or states.state(document) == request.state) and (holds is None or holds(document))
+        )
+        page = list(islice(documents, request.limit + 1))
+        entries = [states.entry(document) for document in page[: request.limit]]
+        return DocumentList(documents=entries, next=entries[-1].uri if len(page) > request.limit else None)
+
+    def _stored_uris(self) -> list[str]:
+        """Returns the URIs of the store's documents in order. They are sorted once per commit, not for each page of a list."""
+        commit = self._store.snapshot().commit
+        known, uris = self._sorted_uris
+        if known != commit:
+            uris = [document.uri for document in self._store.documents()]
+            self._sorted_uris = commit, uris
+        return uris
 
     def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
         """Retries failed passages; returns the number of affected documents."""
