@@ -23,7 +23,8 @@ from daemon.pipeline.work_items import (
     AddedDocument,
     DeliveredDocument,
     DocumentChange,
-    RemoveDocument,
+    Postponed,
+    RetryFile,
     Task,
     Urgency,
     Work,
@@ -33,9 +34,6 @@ from store.types import Document, PassageText
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
 """The position of a file that is refused without being opened. It differs from every real position, and marks the file as
 known after a restart."""
-
-NO_TASK = RemoveDocument("")
-"""Replaces a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -70,7 +68,7 @@ class DocumentReader:
         it `is_superseded`.
         """
         task = work.task
-        if isinstance(task, FileChanged):
+        if isinstance(task, FileChanged | RetryFile):
             source, folder = self._above(task.path)
             if folder is None:  # a retry of a file in a folder that is no longer followed
                 refused = failed_document(
@@ -80,10 +78,11 @@ class DocumentReader:
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
-            if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
+            if isinstance(task, RetryFile) and await asyncio.to_thread(_lost, task.path, folder.root) is Lost.GONE:
                 # The file was removed before this retry, and no further event will report that.
                 yield DocumentChange(work, positions={work.key: None})
                 return
+            fingerprint = None if isinstance(task, RetryFile) else task.fingerprint
             stream = self._pool.parse(
                 task.path,
                 task.uri,
@@ -91,11 +90,11 @@ class DocumentReader:
                 _turn(work, is_superseded),
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
-                checked_inode=task.fingerprint.inode,
+                checked_inode=task.checked_inode if fingerprint is None else fingerprint.inode,
                 max_bytes=folder.max_bytes,
             )
             async with aclosing(stream) as items:
-                async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
+                async for change in self._outcomes(work, items, fingerprint, None, folder=folder):
                     yield change
         elif isinstance(task, FileRefused):
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
@@ -157,13 +156,13 @@ class DocumentReader:
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
-        root: bytes | None = None,
+        folder: FolderAccess | None = None,
     ) -> AsyncIterator[DocumentChange]:
         """Yields changes of some dozens of passages each, so that a large file is never in memory as a whole.
 
-        The last change has the file's position: that of the parsed content, or else `position`. An error while the drive of
-        `root` is unmounted says nothing about the file: its documents stay, and as no position is committed, the folder's
-        source will emit the file again.
+        The last change has the position of a followed file: that of the parsed content, or else `position`. An error while the
+        drive of its `folder` is unmounted says nothing about the file: its documents stay, and as no position is committed,
+        the folder's source will emit the file again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
@@ -175,8 +174,13 @@ class DocumentReader:
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
-            if isinstance(work.task, FileChanged) and root is not None and item.error is not None and not item.skipped:
-                lost = await asyncio.to_thread(_lost, work.task.path, root)
+            if (
+                isinstance(work.task, FileChanged | RetryFile)
+                and folder
+                and item.error is not None
+                and not item.skipped
+            ):
+                lost = await asyncio.to_thread(_lost, work.task.path, folder.root)
                 away = away or lost is Lost.AWAY
                 if lost is Lost.AWAY:
                     continue
@@ -190,9 +194,9 @@ class DocumentReader:
         last = _outcome(work, gathered, payload)
         last.awaits_ocr = awaits_ocr
         if away:
-            work.task = NO_TASK
+            work.task = Postponed()
             last.positions = {work.key: None}
-        elif isinstance(work.task, FileChanged) and position is not None:
+        elif folder is not None and position is not None:
             # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
@@ -205,17 +209,6 @@ def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) 
 
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
     return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
-
-
-def _gone(path: bytes, root: bytes) -> bool:
-    """Returns whether the file was removed. False if `root` is empty: it may be the mount point of an unmounted drive."""
-    if os.path.lexists(path):
-        return False
-    try:
-        with os.scandir(root) as entries:
-            return next(entries, None) is not None
-    except OSError:
-        return False
 
 
 class Lost(Enum):

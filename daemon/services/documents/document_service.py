@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from consumers.folder import path_of
-from consumers.types import FileChanged, Fingerprint
+from consumers.types import Fingerprint
 from daemon.contract.base import FieldError, utc_time
 from daemon.contract.documents import (
     AddResponse,
@@ -34,7 +34,7 @@ from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import AddedDocument, container_uri
+from daemon.pipeline.work_items import AddedDocument, RetryFile, container_uri
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_references import document_entry
@@ -310,10 +310,9 @@ class DocumentService:
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
-                # The reader determines the file's present fingerprint. The inode is that whose names the reconciler checked.
                 position = self._store.positions.get(key)
                 inode = Fingerprint.from_json(position).inode if position else -1
-                task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
+                task = RetryFile(key, path_of(key), document.source, inode)
                 requeued += self._pipeline.resubmit(key, task, document.attempts)
             elif document.source != ADDED:
                 requeued += document.payload is not None and self._pipeline.retry(document)
