@@ -47,8 +47,7 @@ class AppendFile:
         self._rewrite_at = REWRITE_BYTES
         self._next_try = float("-inf")
         self._is_written = True
-        self._is_behind = False
-        """Whether the file lacks an entry or ends in a part of a line, so that only a complete rewrite helps."""
+        """Whether the last write succeeded. If not, and `_out` is None, only a complete rewrite helps."""
         if path is not None and path.exists() and path.stat().st_size:
             self._read(path, take)
             self._rewrite()
@@ -62,26 +61,27 @@ class AppendFile:
             self._out.write(_line(entry))
             self._out.flush()
         except OSError as error:
-            self._log_error(error)
-            self._close()
+            self._failed(error)
             return
         if self._out.tell() > self._rewrite_at:
             self._rewrite()
 
     def trim(self) -> None:
         """Removes the lines of dropped entries if the file is large or no entry is left. Call it after entries were dropped."""
-        if self._is_behind or (self._out is not None and self._out.tell() > self._rewrite_at):
+        if self._out is None:
+            if not self._is_written:
+                self._rewrite()
+        elif self._out.tell() > self._rewrite_at:
             self._rewrite()
-        elif self._out is not None and self._out.tell() and next(iter(self._entries()), None) is None:
+        elif self._out.tell() and next(iter(self._entries()), None) is None:
             try:
                 self._out.truncate(0)
                 self._out.seek(0)
             except OSError as error:
-                self._log_error(error)
-                self._close()
+                self._failed(error)
 
     def close(self) -> None:
-        if self._is_behind:
+        if self._out is None and not self._is_written:
             self._next_try = float("-inf")  # try once more, whatever the pause
             self._rewrite()
         self._close()
@@ -102,39 +102,29 @@ class AppendFile:
             self._check()
             with durable_file(self._path) as file:
                 file.writelines(map(_line, self._entries()))
-            out = self._path.open("ab")
+            self._close()
+            self._out = self._path.open("ab")
         except OSError as error:
-            self._log_error(error)
-            if not self._is_in_place():
-                self._close()
+            self._failed(error, intact=self._out is not None and os.fstat(self._out.fileno()).st_nlink > 0)
             return
-        self._close()
-        self._out, self._is_written, self._is_behind = out, True, False
-        self._rewrite_at = max(REWRITE_BYTES, 2 * out.tell())
+        self._is_written = True
+        self._rewrite_at = max(REWRITE_BYTES, 2 * self._out.tell())
 
-    def _is_in_place(self) -> bool:
-        """Whether the open file is the one at the path."""
-        with suppress(OSError):
-            return (
-                self._out is not None
-                and self._path is not None
-                and os.path.samestat(os.fstat(self._out.fileno()), self._path.stat())
-            )
-        return False
-
-    def _close(self) -> None:
-        """Closes the file. Errors are ignored, as closing may again try to write buffered lines."""
-        out, self._out, self._is_behind = self._out, None, True
-        if out is not None:
-            with suppress(OSError):
-                out.close()
-
-    def _log_error(self, error: OSError) -> None:
-        """Logs the first error after a success."""
+    def _failed(self, error: OSError, intact: bool = False) -> None:
+        """Logs the first error after a success. Unless the open file is `intact`, it takes no further lines."""
         self._next_try = self._clock() + RETRY_S
         if self._is_written:
             log.warning("lines_not_written", file=str(self._path), error=error, retry_s=RETRY_S)
         self._is_written = False
+        if not intact:
+            self._close()
+
+    def _close(self) -> None:
+        """Closes the file. Errors are ignored, as closing may again try to write buffered lines."""
+        out, self._out = self._out, None
+        if out is not None:
+            with suppress(OSError):
+                out.close()
 
 
 def _line(entry: Mapping[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from heapq import merge
+from itertools import groupby
 
 from consumers.failure_codes import FAILS_AGAIN, FailureCode
 from daemon.contract.base import utc_time
@@ -136,8 +137,9 @@ class CurrentStates:
     def uris(self, first: str, stored: Sequence[str]) -> Iterator[str]:
         """Returns the URIs from `first` on, in order, with those of documents that are not committed yet. `stored` are those
         in the store, in order."""
-        coming = sorted(uri for uri in self._pending if uri >= first and self._store.document(uri) is None)
-        return merge((stored[at] for at in range(bisect_left(stored, first), len(stored))), coming)
+        pending = sorted(uri for uri in self._pending if uri >= first)
+        from_first = (stored[at] for at in range(bisect_left(stored, first), len(stored)))
+        return (uri for uri, _ in groupby(merge(from_first, pending)))
 
     def document(self, uri: str) -> Document | None:
         """Returns a document of the store, or what is known of one that is being parsed for the first time; None if a commit
