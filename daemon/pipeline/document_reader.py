@@ -78,11 +78,15 @@ class DocumentReader:
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
-            if isinstance(task, RetryFile) and await asyncio.to_thread(_lost, task.path, folder.root) is Lost.GONE:
+            fingerprint: Fingerprint | None = None
+            if isinstance(task, FileChanged):
+                fingerprint, inode = task.fingerprint, task.fingerprint.inode
+            elif await asyncio.to_thread(_lost, task.path, folder.root) is not Lost.GONE:
+                inode = task.checked_inode
+            else:
                 # The file was removed before this retry, and no further event will report that.
                 yield DocumentChange(work, positions={work.key: None})
                 return
-            fingerprint = None if isinstance(task, RetryFile) else task.fingerprint
             stream = self._pool.parse(
                 task.path,
                 task.uri,
@@ -90,7 +94,7 @@ class DocumentReader:
                 _turn(work, is_superseded),
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
-                checked_inode=task.checked_inode if fingerprint is None else fingerprint.inode,
+                checked_inode=inode,
                 max_bytes=folder.max_bytes,
             )
             async with aclosing(stream) as items:
