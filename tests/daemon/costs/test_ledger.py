@@ -152,8 +152,14 @@ def test_a_store_folder_that_was_replaced_gets_no_file(tmp_path: Path) -> None:
 
 def test_a_large_file_is_rewritten_with_one_line_per_entry(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(append_file, "REWRITE_BYTES", 1000)
-    synced, sync = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), sync(fd)))
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noted(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
     file = tmp_path / "costs.jsonl"
     ledger = CostLedger(file, lambda: None, Clock())
     for _ in range(200):
