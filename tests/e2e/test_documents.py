@@ -165,7 +165,8 @@ def test_pages_of_a_list_join_to_the_whole_list(live: Daemon) -> None:
     live.wait()
 
     def listed(**parameters: str | int) -> Json:
-        return live.http.get("/v1/documents", params=parameters).json()
+        found: Json = live.http.get("/v1/documents", params=parameters).json()
+        return found
 
     def paged(**parameters: str | int) -> list[str]:
         found, page = [], listed(limit=7, **parameters)
