@@ -5,6 +5,7 @@ import errno
 import os
 import resource
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +110,16 @@ def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock,
         journal.found(extraction("b"))
     assert [(line["event"], line["error"].errno) for line in logged] == [("lines_not_written", errno.EMFILE)]
     assert list(written(file).extractions) == ["a", "b"]
+
+
+def test_no_other_user_reads_the_journal_whatever_the_umask(tmp_path):
+    file = tmp_path / "openie.jsonl"
+    umask = os.umask(0)
+    try:
+        ExtractionJournal(file, NAME).found(extraction("a"))
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_commit_empties_the_journal_in_place_and_touches_none_without_answers(tmp_path, clock):
