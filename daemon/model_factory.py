@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import structlog
 
@@ -13,6 +12,7 @@ from daemon.config import Config, model_key
 from daemon.config.sections import Parsing
 from daemon.costs.daily_budget import Budget, DailyBudget
 from daemon.costs.estimate import CostEstimator
+from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger, Price, charged_to, source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
@@ -70,12 +70,16 @@ def count_dropped(reason: str, count: int) -> None:
 class Models:
     """The models of one process. Used on the event loop."""
 
-    def __init__(self, config: Config, costs: Path | None = None, present: Callable[[], Config] | None = None) -> None:
-        """`costs` is the file of the ledger; without one, costs and budgets are those of this process. `present` returns the
+    def __init__(self, config: Config, store: Store | None = None, present: Callable[[], Config] | None = None) -> None:
+        """The ledger is that of `store`; without one, costs and budgets are those of this process. `present` returns the
         configuration in force, from which prices and budgets are taken."""
         self._config = config
         present = present or (lambda: config)
-        self.ledger = CostLedger(costs, lambda: price(present()))
+        self.ledger = (
+            CostLedger(None, lambda: price(present()))
+            if store is None
+            else CostLedger(store.folder / COSTS, lambda: price(present()), check=store.check_folder)
+        )
         self.budget = DailyBudget(self.ledger, lambda: budget(present()))
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})

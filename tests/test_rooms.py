@@ -160,6 +160,7 @@ STORE_ROOMS = {
     "links": {"types"},
     "text": set(),
     "object_store": set(),
+    "append_file": {"durable_files"},
     "durable_files": set(),
     "private_files": set(),
     "untrusted_names": {"errors"},

@@ -6,16 +6,18 @@ import time
 from pathlib import Path
 
 from daemon.app.open_memory import Memory
+from daemon.costs.ledger import FILE as COSTS
+from daemon.model_factory import JOURNAL
 from daemon.observe import metrics
 from daemon.observe.resource_use import bytes_below
-from store.checkpoint.files import PREFIX, newest
+from store.checkpoint.files import PREFIX, UNFINISHED, newest
 from store.lance.layout import TABLE_SUFFIX
 from store.log.log_files import FOLDER as LOG
 
 SIZE_INTERVAL_S = 30.0
 """Seconds for which measured disk sizes are reused: a large store has thousands of files."""
 
-STORE_PARTS = {LOG: "log", "inbox": "inbox", "openie.jsonl": "paid answers", "costs.jsonl": "costs"}
+STORE_PARTS = {LOG: "log", "inbox": "inbox", JOURNAL: "paid answers", COSTS: "costs"}
 
 
 class Gauges:
@@ -98,7 +100,7 @@ class Gauges:
         for entry in entries:
             if entry.name.endswith(TABLE_SUFFIX):
                 part = f"table {entry.name.removesuffix(TABLE_SUFFIX)}"
-            elif entry.name.startswith("snapshot"):
+            elif entry.name.startswith((PREFIX, UNFINISHED)):
                 part = "checkpoint"
             else:
                 part = STORE_PARTS.get(entry.name, "other")

@@ -90,15 +90,11 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             notifier.status("starting: the first query")
             await first_query(early.send, memory.ports.queries.encoder.remote, stop)
             _begin_following(memory)
-            if memory.idle_reextraction is not None:
-                _run_in_background(stack, memory.idle_reextraction.run())
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
             early.status.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(Gauges(memory))
-            _run_in_background(stack, memory.memory_watch.run())
-            _run_in_background(stack, memory.scheduler.follow_clock())
             probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:
                 _run_in_background(stack, probe.run())
@@ -106,11 +102,20 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             notifier.ready(status())
             took_ms = round((time.monotonic() - began) * 1000)
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
-            _run_in_background(
-                stack, serve_reloads(requests.reload, active, memory.scheduler, early.api, notifier, status)
-            )
+            permanent = {
+                "memory watch": memory.memory_watch.run(),
+                "clock": memory.scheduler.follow_clock(),
+                "reloads": serve_reloads(requests.reload, active, memory.scheduler, early.api, notifier, status),
+            }
+            if memory.idle_reextraction is not None:
+                permanent["reextraction"] = memory.idle_reextraction.run()
+            tasks = [_run_in_background(stack, work, name) for name, work in permanent.items()]
+
+            def ended_tasks() -> list[asyncio.Task[None]]:
+                return [*memory.ended_tasks(), *(task for task in tasks if task.done())]
+
             commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer))
-            await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
+            await watch(stop, memory.pipeline, ended_tasks, [commits, *probes], notifier, status)
 
 
 # The part that listens before the memory is open.
@@ -198,9 +203,13 @@ def _begin_following(memory: Memory) -> None:
     memory.scheduler.start()
 
 
-def _run_in_background(stack: AsyncExitStack, work: Coroutine[object, object, None]) -> None:
+def _run_in_background(
+    stack: AsyncExitStack, work: Coroutine[object, object, None], name: str | None = None
+) -> asyncio.Task[None]:
     """Runs `work` until the daemon stops."""
-    stack.callback(asyncio.create_task(work).cancel)
+    task = asyncio.create_task(work, name=name)
+    stack.callback(task.cancel)
+    return task
 
 
 def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeCheck]:

@@ -18,7 +18,6 @@ from daemon.app.opened_encoder import keep_passage_prefix, load_opened_encoder, 
 from daemon.app.reparse import ProgramWatch, cut_files_anew
 from daemon.config import Config
 from daemon.config.store_settings import EncoderChoice, choose_encoder
-from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for, parser_pool
 from daemon.observe.resource_use import anonymous_bytes
@@ -146,7 +145,7 @@ async def open_memory(
     pool.start()
     clock = StopClock(active)
     encoder, choice, store, weak_below, before = await _open_store(stack, config, lock, opening, clock, reencode)
-    models = Models(config, store.folder / COSTS, lambda: active.config)
+    models = Models(config, store, lambda: active.config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
     queries = QueryService(
@@ -178,8 +177,6 @@ async def open_memory(
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
     await asyncio.to_thread(cut_files_anew, store, split)
-    programs = ProgramWatch(store, pool, config.parsing)
-    await asyncio.to_thread(programs.check_at_start)
     await asyncio.to_thread(keep_passage_prefix, store, encoder)
     reader = DocumentReader(pool, split)
     pipeline = Pipeline(
@@ -194,6 +191,8 @@ async def open_memory(
         queries.asked_recently,
         owners=owners(config.tables),
     )
+    programs = ProgramWatch(store, pipeline.content_counts.commit, pool, config.parsing)
+    await asyncio.to_thread(programs.check_at_start)
     memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
     await memory_watch.check()  # the store alone may exceed the limit from the start
     parts = SourceParts(store, pipeline, pool, split)
@@ -245,12 +244,11 @@ async def open_memory(
         store,
         config.store.keep_versions,
         rescans=[source.rescan for source in sources],
-        retry_due=documents.retry_due,
-        check_programs=lambda: programs.check(documents.read_again),
+        retries=[documents.retry_due, lambda: programs.check(documents.read_again)],
         expire_sessions=sessions.sweep,
     )
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
-    scheduler.add("backup", backups.run, backups.last_run())
+    scheduler.add("backup", backups.run, last_run=backups.last_run())
 
     # Registered in the opposite order of stopping: sources are closed when nothing is committed any more.
     stack.push_async_callback(lambda: asyncio.to_thread(scheduler.stop, active.stop_timeout_s * SCHEDULE_STOP_SHARE))

@@ -6,7 +6,7 @@ after its installation, and the memory equals a fresh build on the same machine.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from daemon.config.sections import Parsing
 from daemon.config.store_settings import passages_position, split_of_store
 from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.work_items import container_uri
-from store.store import Store
+from store.store import CommitResult, Store
 from store.types import Batch, Document, State
 
 log = structlog.get_logger()
@@ -42,26 +42,32 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
     """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
     if split == split_of_store(store.positions):
         return
-    files = mark_unread(store, store.positions, passages_position(split))
+    files = mark_unread(store, store.commit, store.positions, passages_position(split))
     log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
 
 
-def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
+def mark_unread(
+    store: Store, commit: Callable[[Batch], CommitResult], files: Iterable[str], settings: Mapping[str, Any]
+) -> int:
     """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of them are followed files."""
     found = {
         key: {**position, "reader": None}
         for key in files
         if isinstance(position := store.positions.get(key), Mapping) and "reader" in position
     }
-    store.commit(Batch(positions={**found, **settings}))
+    commit(Batch(positions={**found, **settings}))
     return len(found)
 
 
 class ProgramWatch:
     """Compares the installed programs with those that the store names. `check` may be called in any thread."""
 
-    def __init__(self, store: Store, pool: ParserPool, parsing: Parsing) -> None:
+    def __init__(
+        self, store: Store, commit: Callable[[Batch], CommitResult], pool: ParserPool, parsing: Parsing
+    ) -> None:
+        """`commit` commits a batch to `store`, also while the pipeline commits others."""
         self._store = store
+        self._commit = commit
         self._pool = pool
         self._parsing = parsing
 
@@ -69,15 +75,14 @@ class ProgramWatch:
         """Marks the affected files, so that the scan of their folders parses them again."""
         self._update()
 
-    async def check(self, read_again: Callable[[Callable[[Document], bool]], int]) -> None:
+    async def check(self, read_again: Callable[[Callable[[Document], bool]], Awaitable[object]]) -> None:
         """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
-        loop."""
+        loop. If it fails, the next call finds the same change, because the store still names the earlier programs."""
         programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
-        if identities(programs) == identities(self._pool.limits.programs):
-            return
-        self._pool.limits = replace(self._pool.limits, programs=programs)
-        affected = await asyncio.to_thread(self._update)
-        read_again(lambda document: document.uri in affected)
+        if identities(programs) != identities(self._pool.limits.programs):
+            self._pool.limits = replace(self._pool.limits, programs=programs)
+        if affected := await asyncio.to_thread(self._update):
+            await read_again(lambda document: document.uri in affected)
 
     def _update(self) -> frozenset[str]:
         """Returns the documents that the present programs may parse with another result, and marks their files."""
@@ -86,7 +91,8 @@ class ProgramWatch:
         if not changed:
             return frozenset()
         affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
-        files = mark_unread(self._store, {container_uri(uri) for uri in affected}, {PROGRAMS_KEY: now})
+        containers = {container_uri(uri) for uri in affected}
+        files = mark_unread(self._store, self._commit, containers, {PROGRAMS_KEY: now})
         if before or files:  # nothing has changed for a new store
             log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
         return affected

@@ -1,29 +1,23 @@
 """Records the answered calls of the model by UTC day, source and purpose, on disk.
 
 The file has one JSON line per entry. A call appends a line with its own counts; lines with equal keys add up. The file is
-rewritten with one line per key at the start and when it has grown. The lines survive the death of the process; a power failure
-may lose those of the last seconds.
+rewritten with one line per key at the start and when it has grown.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
+from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
-import structlog
-
+from store.append_file import AppendFile
 from store.store import Store
 
 FILE = "costs.jsonl"
-MAX_FILE_BYTES = 4 * 1024 * 1024
-"""Size at which the file is rewritten. If its entries need more, the limit doubles."""
-
-log = structlog.get_logger()
 
 _source: ContextVar[str | None] = ContextVar("cost_source", default=None)
 
@@ -76,24 +70,23 @@ class Spent:
 
 
 class CostLedger:
-    """The ledger of one store. Use on the event loop only. If the file cannot be written, counting continues in memory."""
+    """The ledger of one store. Use on the event loop only."""
 
     def __init__(
-        self, file: Path | None, price: Callable[[], Price | None], clock: Callable[[], float] = time.time
+        self,
+        file: Path | None,
+        price: Callable[[], Price | None],
+        clock: Callable[[], float] = time.time,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `file`, the ledger lasts as long as the process. `price` is asked at every call."""
-        self._file = file
+        """Without `file`, the ledger lasts as long as the process. `price` is asked at every call. `check` raises OSError if
+        the file must not be replaced at present."""
         self.price = price
         self._clock = clock
         self._entries: dict[CostKey, Spent] = {}
         self._today = ("", Spent())
         """The last UTC day with a call, and its sum."""
-        self._out: TextIO | None = None
-        self._rewrite_at = MAX_FILE_BYTES
-        self._is_written = True
-        for key, spent in _lines(file):
-            self._add(key, spent)
-        self._rewrite()
+        self._file = AppendFile(file, self._take, lambda: starmap(_entry, self.entries()), check)
 
     @property
     def day(self) -> date:
@@ -110,15 +103,7 @@ class CostLedger:
     def record(self, key: CostKey, spent: Spent) -> None:
         """Adds `spent` to an entry."""
         self._add(key, spent)
-        if self._out is not None:
-            try:
-                self._out.write(_line(key, spent))
-                self._out.flush()
-                if self._out.tell() <= self._rewrite_at:
-                    return
-            except OSError as error:
-                self._log_trouble(error)
-        self._rewrite()
+        self._file.append(_entry(key, spent))
 
     def entries(self, since: date | None = None) -> list[tuple[CostKey, Spent]]:
         """Returns the entries from the day `since` on, by day, source and purpose. May be called in any thread."""
@@ -132,10 +117,7 @@ class CostLedger:
         return spent if day == self.day.isoformat() else Spent()
 
     def close(self) -> None:
-        if self._out is not None:
-            with suppress(OSError):
-                self._out.close()
-            self._out = None
+        self._file.close()
 
     def _add(self, key: CostKey, spent: Spent) -> None:
         self._entries.setdefault(key, Spent()).add(spent)
@@ -144,54 +126,15 @@ class CostLedger:
         if key.day == self._today[0]:
             self._today[1].add(spent)
 
-    def _rewrite(self) -> None:
-        """Replaces the file atomically with one line per key. If that fails, the next call tries again."""
-        if self._file is None:
-            return
-        part = self._file.with_suffix(".part")
-        try:
-            out = part.open("w", encoding="utf-8")
-            out.writelines(_line(key, spent) for key, spent in self.entries())
-            out.flush()
-            part.rename(self._file)
-        except OSError as error:
-            self._log_trouble(error)
-            return
-        self.close()
-        self._out, self._is_written = out, True
-        self._rewrite_at = max(MAX_FILE_BYTES, 2 * out.tell())
-
-    def _log_trouble(self, error: OSError) -> None:
-        """Logs the first error after a success, because every later call tries again."""
-        if self._is_written:
-            log.warning("costs_not_written", file=str(self._file), error=error)
-        self._is_written = False
-        self.close()
+    def _take(self, line: Any) -> None:
+        source = line["source"]
+        day = date.fromisoformat(line["day"]).isoformat()
+        spent = Spent(int(line["calls"]), int(line["prompt"]), int(line["completion"]), float(line["money"]))
+        self._add(CostKey(day, None if source is None else str(source), str(line["purpose"])), spent)
 
 
-def _line(key: CostKey, spent: Spent) -> str:
-    entry = {**key._asdict(), "calls": spent.calls, "prompt": spent.prompt, "completion": spent.completion}
-    return json.dumps({**entry, "money": spent.money}) + "\n"
-
-
-def _lines(file: Path | None) -> Iterator[tuple[CostKey, Spent]]:
-    """Yields the file's entries. Skips lines that are not entries, such as an incomplete last line."""
-    if file is None or not file.exists():
-        return
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            try:
-                yield _entry(json.loads(line))
-            except (KeyError, TypeError, ValueError) as error:
-                log.warning("costs_line_skipped", file=str(file), error=error)
-
-
-def _entry(line: dict[str, Any]) -> tuple[CostKey, Spent]:
-    source = line["source"]
-    key = CostKey(
-        date.fromisoformat(line["day"]).isoformat(), None if source is None else str(source), str(line["purpose"])
-    )
-    return key, Spent(int(line["calls"]), int(line["prompt"]), int(line["completion"]), float(line["money"]))
+def _entry(key: CostKey, spent: Spent) -> dict[str, Any]:
+    return {**key._asdict(), **asdict(spent)}
 
 
 def source_of_passage(store: Store, passage: str) -> str | None:

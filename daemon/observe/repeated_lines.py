@@ -52,7 +52,7 @@ class RepeatedLines:
         kind = self._kinds.get(key)
         if kind is None:
             if len(self._kinds) >= MAX_KINDS:
-                self._kinds.pop(next(iter(self._kinds)), None)
+                self._kinds.pop(next(iter(tuple(self._kinds))), None)  # a copy, as other threads may add kinds
             kind = self._kinds[key] = _Kind(now, LINES)
         elif now - kind.since >= PERIOD_S:
             again = kind.left_out > 0 and now - kind.since < 2 * PERIOD_S

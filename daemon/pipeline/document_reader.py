@@ -23,7 +23,8 @@ from daemon.pipeline.work_items import (
     AddedDocument,
     DeliveredDocument,
     DocumentChange,
-    RemoveDocument,
+    Postponed,
+    RetryFile,
     Task,
     Urgency,
     Work,
@@ -33,9 +34,6 @@ from store.types import Document, PassageText
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
 """The position of a file that is refused without being opened. It differs from every real position, and marks the file as
 known after a restart."""
-
-NO_TASK = RemoveDocument("")
-"""Replaces a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -70,7 +68,7 @@ class DocumentReader:
         it `is_superseded`.
         """
         task = work.task
-        if isinstance(task, FileChanged):
+        if isinstance(task, FileChanged | RetryFile):
             source, folder = self._above(task.path)
             if folder is None:  # a retry of a file in a folder that is no longer followed
                 refused = failed_document(
@@ -80,7 +78,12 @@ class DocumentReader:
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
-            if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
+            fingerprint: Fingerprint | None = None
+            if isinstance(task, FileChanged):
+                fingerprint, inode = task.fingerprint, task.fingerprint.inode
+            elif await asyncio.to_thread(_lost, task.path, folder.root) is not Lost.GONE:
+                inode = task.checked_inode
+            else:
                 # The file was removed before this retry, and no further event will report that.
                 yield DocumentChange(work, positions={work.key: None})
                 return
@@ -91,11 +94,11 @@ class DocumentReader:
                 _turn(work, is_superseded),
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
-                checked_inode=task.fingerprint.inode,
+                checked_inode=inode,
                 max_bytes=folder.max_bytes,
             )
             async with aclosing(stream) as items:
-                async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
+                async for change in self._outcomes(work, items, fingerprint, None, folder=folder):
                     yield change
         elif isinstance(task, FileRefused):
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
@@ -121,7 +124,7 @@ class DocumentReader:
         return "", None
 
     async def _added(self, work: Work, task: AddedDocument, turn: Turn) -> AsyncIterator[DocumentChange]:
-        value = json.loads(task.text)
+        value = await asyncio.to_thread(json.loads, task.text)
         if task.whole:
             yield _outcome(work, [_whole(task.uri, value)], task.text)
         elif "content_base64" in value:
@@ -133,19 +136,17 @@ class DocumentReader:
     async def _uploaded(
         self, work: Work, task: AddedDocument, value: dict[str, Any], turn: Turn
     ) -> AsyncIterator[DocumentChange]:
-        try:
-            content = base64.b64decode(value["content_base64"], validate=True)
-        except (ValueError, TypeError) as error:
-            read = ParsedDocument(
-                task.uri,
-                error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
-                code=FailureCode.JSON,
-            )
-            yield _outcome(work, [read], None)
-            return
         with tempfile.NamedTemporaryFile(prefix="hippod-") as file:
-            file.write(content)
-            file.flush()
+            try:
+                await asyncio.to_thread(_write_decoded, file, value["content_base64"])
+            except (ValueError, TypeError) as error:
+                read = ParsedDocument(
+                    task.uri,
+                    error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
+                    code=FailureCode.JSON,
+                )
+                yield _outcome(work, [read], None)
+                return
             name = os.fsencode(str(value.get("filename", "")))
             stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, turn, name=name)
             async with aclosing(stream) as items:
@@ -159,13 +160,13 @@ class DocumentReader:
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
-        root: bytes | None = None,
+        folder: FolderAccess | None = None,
     ) -> AsyncIterator[DocumentChange]:
         """Yields changes of some dozens of passages each, so that a large file is never in memory as a whole.
 
-        The last change has the file's position: that of the parsed content, or else `position`. An error while the drive of
-        `root` is unmounted says nothing about the file: its documents stay, and as no position is committed, the folder's
-        source will emit the file again.
+        The last change has the position of a followed file: that of the parsed content, or else `position`. An error while the
+        drive of its `folder` is unmounted says nothing about the file: its documents stay, and as no position is committed,
+        the folder's source will emit the file again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
@@ -177,8 +178,13 @@ class DocumentReader:
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
-            if isinstance(work.task, FileChanged) and root is not None and item.error is not None and not item.skipped:
-                lost = await asyncio.to_thread(_lost, work.task.path, root)
+            if (
+                isinstance(work.task, FileChanged | RetryFile)
+                and folder
+                and item.error is not None
+                and not item.skipped
+            ):
+                lost = await asyncio.to_thread(_lost, work.task.path, folder.root)
                 away = away or lost is Lost.AWAY
                 if lost is Lost.AWAY:
                     continue
@@ -192,27 +198,21 @@ class DocumentReader:
         last = _outcome(work, gathered, payload)
         last.awaits_ocr = awaits_ocr
         if away:
-            work.task = NO_TASK
+            work.task = Postponed()
             last.positions = {work.key: None}
-        elif isinstance(work.task, FileChanged) and position is not None:
+        elif folder is not None and position is not None:
             # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
 
 
+def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) -> None:
+    file.write(base64.b64decode(content, validate=True))
+    file.flush()
+
+
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
     return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
-
-
-def _gone(path: bytes, root: bytes) -> bool:
-    """Returns whether the file was removed. False if `root` is empty: it may be the mount point of an unmounted drive."""
-    if os.path.lexists(path):
-        return False
-    try:
-        with os.scandir(root) as entries:
-            return next(entries, None) is not None
-    except OSError:
-        return False
 
 
 class Lost(Enum):

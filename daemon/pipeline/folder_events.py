@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from consumers.folder import path_of
@@ -61,11 +62,13 @@ class FileEvents:
 
     def emit(self, event: FileEvent) -> None:
         """Accepts an event from a folder's thread."""
-        self._loop.call_soon_threadsafe(self.take, event)
+        with suppress(RuntimeError):  # the loop has ended; the next start finds the difference
+            self._loop.call_soon_threadsafe(self.take, event)
 
     def touched(self, uri: str, fingerprint: Fingerprint) -> None:
         """Stores a file's new position with the next commit: its mtime changed, but not its content. From any thread."""
-        self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
 
     def touch(self, uri: str, fingerprint: Fingerprint) -> None:
         empty = {} if self._documents_by_file.count(uri) else {EMPTY: True}

@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 from consumers.folder.file_uri import path_of
-from consumers.types import READER_VERSION, FileChanged, Fingerprint
+from consumers.types import READER_VERSION, Fingerprint
 from daemon.parser_pool.pool import ParserFailed, SetAside
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.work_items import DocumentChange, Urgency, Work, container_uri
+from daemon.pipeline.work_items import DocumentChange, RetryFile, Urgency, Work, container_uri
 from store.store import Store
 from store.types import Document, ExtractionOutcome, PassageText, State
 
@@ -74,8 +74,7 @@ class FreshBuild:
                 report.problems.append(f"{stored.uri} differs from a fresh build: {'; '.join(differences)}")
 
     async def _parse(self, file: str, source: str, position: Fingerprint) -> list[DocumentChange]:
-        # A retry of the file: without its present size, only with the inode that the source has checked.
-        task = FileChanged(file, path_of(file), source, Fingerprint(-1, -1, position.inode))
+        task = RetryFile(file, path_of(file), source, position.inode)
         for slow in (False, True):
             work = Work(file, task, 0, source, urgency=Urgency.BULK, slow=slow, recognise=True)
             try:

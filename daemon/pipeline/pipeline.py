@@ -324,7 +324,7 @@ def _found(waiting: Work | None) -> Fingerprint | None:
         return None
     task = waiting.task
     if isinstance(task, FileChanged):
-        return task.fingerprint if task.fingerprint.size >= 0 else None
+        return task.fingerprint
     return task.found if isinstance(task, RemoveDocument) else None
 
 

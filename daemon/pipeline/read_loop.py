@@ -16,7 +16,7 @@ from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.document_reader import DocumentReader, failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.incoming.intake import Intake
-from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
+from daemon.pipeline.work_items import AddedDocument, DocumentChange, RetryFile, Work
 from store.store import Store
 from store.types import Batch, Extraction, State
 
@@ -173,7 +173,7 @@ class ReadingLoop:
 
     def _is_suspected(self, work: Work) -> bool:
         """Returns whether the document exceeded its time limit when it was last parsed."""
-        if not isinstance(work.task, FileChanged | AddedDocument):
+        if not isinstance(work.task, FileChanged | RetryFile | AddedDocument):
             return False
         document = self._store.document(work.key)
         return document is not None and document.state is State.FAILED and document.code == FailureCode.TIME.value

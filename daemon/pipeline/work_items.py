@@ -104,14 +104,30 @@ class FileTakenOver:
     source: str
 
 
-Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument
+@dataclass(frozen=True, slots=True)
+class RetryFile:
+    """A followed file that is parsed again, whatever its present size and modification time."""
+
+    uri: str
+    path: bytes
+    source: str
+    checked_inode: int = -1
+    """The inode whose names the file's folder has checked; -1 if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """Replaces the task of a file on an unmounted drive: its documents stay, and its folder will emit the file again."""
+
+
+Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument | RetryFile | Postponed
 
 
 def may_grow(task: Task) -> bool:
     """Returns whether the task can enlarge the memory. Removals, renames, source changes and refusals add no passage."""
     if isinstance(task, DeliveredDocument):
         return task.document is not None
-    return isinstance(task, FileChanged | AddedDocument)
+    return isinstance(task, FileChanged | RetryFile | AddedDocument)
 
 
 class Urgency(IntEnum):

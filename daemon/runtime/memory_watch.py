@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -90,7 +91,8 @@ class MemoryWatch:
     async def run(self) -> None:
         """Checks every second until cancelled."""
         while True:
-            await self.check()
+            with suppress(OSError):  # no file descriptor is free, so the machine's memory is unknown at present
+                await self.check()
             await asyncio.sleep(CHECK_INTERVAL_S)
 
     async def check(self) -> None:

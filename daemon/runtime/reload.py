@@ -24,6 +24,8 @@ from memory.retrieval.settings import RetrievalSettings
 log = structlog.get_logger()
 
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
+TOKEN_FILE_KEY = "api.token_file"  # noqa: S105 - the name of a setting
+"""The setting that a reload applies only if TCP stays on or stays off."""
 LIVE_KEYS = (
     "store.memory_limit",
     "daemon.log_level",
@@ -31,14 +33,11 @@ LIVE_KEYS = (
     "llm.price_per_million",
     "llm.budget_tokens_per_day",
     "llm.budget_money_per_day",
-    "api.token_file",
+    TOKEN_FILE_KEY,
 )
 
 LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
 """Keys of a source that a reload applies. Its other keys need a restart, and so does adding or removing a source."""
-
-TOKEN_FILE_KEY = LIVE_KEYS[-1]
-"""The setting that a reload applies only if TCP stays on or stays off."""
 
 
 class ActiveConfig:

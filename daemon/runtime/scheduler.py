@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 import structlog
@@ -65,7 +66,7 @@ class Scheduler:
 
     def __init__(self, times: ScheduleTimes) -> None:
         self._times = times
-        self._jobs: dict[str, Callable[[], object]] = {}
+        self._jobs: dict[str, tuple[Callable[[], object], ...]] = {}
         self._states: dict[str, JobStatus] = {}
         self._changed = threading.Condition()
         self._stopping = False
@@ -77,14 +78,15 @@ class Scheduler:
             timezone="UTC",
         )
 
-    def add(self, name: JobName, job: Callable[[], object], last_run: float | None = None) -> None:
-        """Schedules `job` at the interval in `[schedule]`. An exception is logged, and the job runs again at its next time.
+    def add(self, name: JobName, *steps: Callable[[], object], last_run: float | None = None) -> None:
+        """Schedules a job at the interval in `[schedule]`. An exception is logged; it stops neither the following `steps` nor
+        the job's next run.
 
         `last_run` is when an earlier process ran the job, in Unix seconds; for intervals that may exceed a process's lifetime.
         """
         if name in self._jobs:
             raise ValueError(f"the job {name} is scheduled already")
-        self._jobs[name] = job
+        self._jobs[name] = steps
         self._states[name] = JobStatus(name, getattr(self._times, name))
         self._plan(name, last_run)
 
@@ -155,17 +157,20 @@ class Scheduler:
             if self._stopping or self._states[name].running:
                 return
             self._states[name] = replace(self._states[name], running=True, last_start=time.time())
-        error = None
+        errors: list[str] = []
         began = time.perf_counter()
         try:
-            self._jobs[name]()
-        except Exception as raised:  # an error of a job must stop neither the other jobs nor its next run
-            error = f"{type(raised).__name__}: {raised}"
-            metrics.JOB_FAILED.labels(name).inc()
-            log.error("job_failed", task=name, error=raised, exc_info=True)
+            for step in self._jobs[name]:
+                try:
+                    step()
+                except Exception as raised:
+                    errors.append(f"{type(raised).__name__}: {raised}")
+                    log.error("job_failed", task=name, error=raised, exc_info=True)
         finally:
+            if errors:
+                metrics.JOB_FAILED.labels(name).inc()
             metrics.JOB.labels(name).observe(time.perf_counter() - began)
-            self._note(name, running=False, last_end=time.time(), last_error=error)
+            self._note(name, running=False, last_end=time.time(), last_error="; ".join(errors) or None)
 
     def _note(self, name: str, **changes: Any) -> None:
         with self._changed:
@@ -186,45 +191,38 @@ def add_maintenance_jobs(
     store: Store,
     keep_versions_s: float,
     rescans: Sequence[Callable[[], None]],
-    retry_due: Callable[[float], object],
-    check_programs: Callable[[], Coroutine[Any, Any, None]],
+    retries: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     expire_sessions: Callable[[], None],
 ) -> None:
-    """Adds the jobs of `[schedule]`. Call it on the event loop.
-
-    `retry_due` is called on the event loop with the present time (Unix seconds), and `check_programs` runs there; the other
-    jobs run in the scheduler's threads.
-    """
+    """Adds the jobs of `[schedule]`. Call it on the event loop, where `retries` run; all others run in the scheduler's
+    threads."""
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
 
-    def compact() -> None:
+    def purge() -> None:
         nonlocal purged_at
-        store.scopes.drop_idle()  # first, because it needs no disk space
-        remove_expired(store.folder)
-        store.compact_when_due()
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()
             if store.rebuild_index():
                 log.info("memory_renewed")
-        trim_heap()
-        expire_sessions()
 
     def write_checkpoint() -> None:
-        store.check_checkpoint()
         if store.write_checkpoint():
             store.measure_synonym_recall()
 
-    def rescan() -> None:
-        for rescan_folder in rescans:
-            rescan_folder()
+    def on_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        asyncio.run_coroutine_threadsafe(work(), loop).result()
 
-    def retry() -> None:
-        loop.call_soon_threadsafe(retry_due, time.time())
-        asyncio.run_coroutine_threadsafe(check_programs(), loop)
-
-    scheduler.add("compact", compact)
-    scheduler.add("snapshot", write_checkpoint)
-    scheduler.add("rescan", rescan)
-    scheduler.add("retry", retry)
+    scheduler.add(
+        "compact",
+        lambda: store.scopes.drop_idle(),  # first, because it needs no disk space
+        partial(remove_expired, store.folder),
+        store.compact_when_due,
+        purge,
+        trim_heap,
+        expire_sessions,
+    )
+    scheduler.add("snapshot", store.check_checkpoint, write_checkpoint)
+    scheduler.add("rescan", *rescans)
+    scheduler.add("retry", *(partial(on_loop, work) for work in retries))

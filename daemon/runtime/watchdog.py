@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class PipelineEnded(RuntimeError):
-    """A permanent task of the pipeline has ended, which is a bug. A supervisor restarts hippod."""
+    """A permanent task of the daemon has ended, which is a bug. A supervisor restarts hippod."""
 
 
 class ProgressCheck(Protocol):
@@ -194,7 +194,7 @@ async def watch(
                 hint="this is a bug; hippod stops so that its supervisor restarts it",
                 exc_info=reason,
             )
-            raise PipelineEnded(f"a part of the pipeline ended unexpectedly: {task.get_name()}") from reason
+            raise PipelineEnded(f"a part of hippod ended unexpectedly: {task.get_name()}") from reason
         for failure in (check.failure for check in checks):
             if failure is not None:
                 raise failure

@@ -1,5 +1,6 @@
 """Estimates the languages of the memory from a sample of passages, and logs that the encoder does not know them."""
 
+import threading
 from collections import Counter
 from collections.abc import Collection
 
@@ -24,25 +25,28 @@ log = structlog.get_logger()
 
 
 class PassageLanguages:
-    """Shares of languages among living passages, possibly somewhat outdated. Use from one thread at a time."""
+    """Shares of languages among living passages, possibly somewhat outdated. Thread-safe."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._counted = 0
         self._shares: dict[str, float] = {}
 
     def shares(self, snapshot: Snapshot) -> dict[str, float]:
         """Returns shares by ISO 639 code, largest first. Leaves out languages below `MIN_SHARE` of the sample."""
         living = snapshot.living_passages
-        if abs(living - self._counted) > STALE_SHARE * self._counted:
-            rows = np.flatnonzero(snapshot.passage_alive)
-            sample = (
-                rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE_PASSAGES)).astype(int)] if living else rows
-            )
-            counts = Counter(detect_language(snapshot.passage(row).text) for row in sample.tolist())
-            least = MIN_SHARE * len(sample)
-            shares = {code: round(n / len(sample), 2) for code, n in counts.most_common() if code and n >= least}
-            self._counted, self._shares = living, shares
-        return self._shares
+        with self._lock:
+            if abs(living - self._counted) > STALE_SHARE * self._counted:
+                self._counted, self._shares = living, _sampled_shares(snapshot)
+            return self._shares
+
+
+def _sampled_shares(snapshot: Snapshot) -> dict[str, float]:
+    rows = np.flatnonzero(snapshot.passage_alive)
+    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE_PASSAGES)).astype(int)] if len(rows) else rows
+    counts = Counter(detect_language(snapshot.passage(row).text) for row in sample.tolist())
+    least = MIN_SHARE * len(sample)
+    return {code: round(n / len(sample), 2) for code, n in counts.most_common() if code and n >= least}
 
 
 def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:

@@ -186,7 +186,7 @@ class StatusService:
                 llm=self._llm,
                 sources=[],
                 uptime_s=self._uptime(),
-                rss_bytes=self._rss(),
+                rss_bytes=self._rss() if scope is None else 0,
             )
         snapshot = memory.store.snapshot()
         trouble = await asyncio.to_thread(memory.trouble) or memory.store.flush_trouble

@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from errno import EACCES, EPERM, EROFS
 from functools import partial
 from hashlib import blake2b
@@ -30,7 +31,8 @@ from daemon.contract.transfer import (
     VerifyRequest,
     VerifyResponse,
 )
-from daemon.errors import Conflict, Invalid
+from daemon.errors import Conflict, Invalid, NotReady
+from daemon.observe.redaction import system_error
 from daemon.pipeline.fresh_build import FreshBuild, FreshBuildReport
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
@@ -114,11 +116,16 @@ class TransferService:
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
-        """Imports a file. If cancelled, documents that are already in the inbox are still indexed, and the rest is dropped."""
-        with tempfile.NamedTemporaryFile(prefix="hippod-import-") as file:
+        """Imports a file. If cancelled, documents that are already in the inbox are still indexed, and the rest is dropped.
+
+        Raises NotReady if the disk refuses the file.
+        """
+        with ExitStack() as stack:
+            with _storing():
+                file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="hippod-import-"))
             async for chunk in chunks:
-                await asyncio.to_thread(file.write, chunk)
-            file.flush()
+                with _storing():
+                    await asyncio.to_thread(_write, file, chunk)
             path = Path(file.name)
             try:
                 if await asyncio.to_thread(is_record_file, path):
@@ -236,6 +243,23 @@ def _count_passages(path: Path) -> int:
             count += found - len(_PASSAGE_KEY.findall(tail))
             tail = chunk[-32:]
     return count
+
+
+@contextmanager
+def _storing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotReady(
+            f"The disk of temporary files refused to store the import: {system_error(error)}; nothing was imported: send it "
+            "again once the disk has room.",
+            retry_after_s=10,
+        ) from error
+
+
+def _write(file: "tempfile._TemporaryFileWrapper[bytes]", chunk: bytes) -> None:
+    file.write(chunk)
+    file.flush()
 
 
 class _Import:

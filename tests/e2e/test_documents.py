@@ -160,6 +160,36 @@ def test_metadata_and_title_of_a_json_document_are_kept(live: Daemon) -> None:
         assert shown["metadata"][key] == document[key]
 
 
+def test_pages_of_a_list_join_to_the_whole_list(live: Daemon) -> None:
+    live.add(*({"id": f"page/{n:02}", "text": f"Page {n} of the station book." if n % 3 else " "} for n in range(30)))
+    live.wait()
+
+    def listed(**parameters: str | int) -> Json:
+        found: Json = live.http.get("/v1/documents", params=parameters).json()
+        return found
+
+    def paged(**parameters: str | int) -> list[str]:
+        found, page = [], listed(limit=7, **parameters)
+        while True:
+            found += [each["uri"] for each in page["documents"]]
+            if page.get("next") is None:
+                return found
+            assert len(page["documents"]) == 7 and page["next"] == found[-1]
+            page = listed(limit=7, **parameters | {"after": page["next"]})
+
+    everything = {each["uri"]: each["state"] for each in listed()["documents"]}
+    pages = [f"added:page/{n:02}" for n in range(30)]
+    assert list(everything) == sorted(everything) and set(pages) <= everything.keys()
+    assert paged() == list(everything)
+    assert paged(prefix="added:page/") == pages
+    assert paged(prefix="added:page/", after="added:page/20") == pages[21:]
+    assert paged(prefix="added:page/", after="added:z") == []
+    states = {everything[uri] for uri in pages}
+    assert len(states) == 2
+    for state in states:
+        assert paged(state=state) == [uri for uri, its in everything.items() if its == state]
+
+
 def test_a_hipporag_corpus_is_added_as_documents(live: Daemon) -> None:
     corpus = [{"idx": n, "title": f"Isle {n}", "text": f"Isle {n} was charted by Edda Lynn-{n}."} for n in range(5)]
     file = live.home / "corpus.json"

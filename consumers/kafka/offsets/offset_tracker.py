@@ -1,38 +1,28 @@
 """Tracks which messages of a partition are committed. The offset that may be stored is that of the first uncommitted
 message."""
 
+import threading
 from collections import Counter, deque
 from collections.abc import Collection
 
 
 class InFlight:
-    """Counts the messages that have arrived and are not committed yet, and their bytes.
-
-    The fetching thread calls `add`, the committing thread `remove`. Each thread writes its own counts, so no lock is
-    needed.
-    """
+    """Counts the messages that have arrived and are not committed yet, and their bytes. Thread-safe."""
 
     def __init__(self, max_messages: int = 4000, max_bytes: int = 64 * 1024 * 1024) -> None:
         self.limits = (max_messages, max_bytes)
-        self._added = [0, 0]
-        self._removed = [0, 0]
+        self.counts = (0, 0)
+        """Messages and bytes in flight."""
+        self._lock = threading.Lock()
         self._paused = False
 
-    def add(self, size: int) -> None:
-        self._added[0] += 1
-        self._added[1] += size
+    def add(self, size: int, messages: int = 1) -> None:
+        with self._lock:
+            count, total = self.counts
+            self.counts = count + messages, total + size
 
-    def remove(self, size: int) -> None:
-        self._removed[0] += 1
-        self._removed[1] += size
-
-    def remove_bytes(self, size: int) -> None:
-        self._removed[1] += size
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Messages and bytes in flight."""
-        return self._added[0] - self._removed[0], self._added[1] - self._removed[1]
+    def remove(self, size: int, messages: int = 1) -> None:
+        self.add(-size, -messages)
 
     def should_pause(self) -> bool:
         """Whether fetching must pause: from when either limit is exceeded until both counts are at most half of their
@@ -93,7 +83,7 @@ class OffsetTracker:
 
     def release_bytes(self, message: "MessageAcknowledgement") -> None:
         """Stops counting the message's bytes as in flight: its documents are held and limited elsewhere."""
-        self._in_flight.remove_bytes(message.size)
+        self._in_flight.remove(message.size, messages=0)
         message.size = 0
 
     def completed(self, message: "MessageAcknowledgement") -> None:

@@ -7,7 +7,15 @@ from typing import Any
 from consumers.types import EMPTY, FileMoved, FileRemoved
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.records import is_overtaken, record_of
-from daemon.pipeline.work_items import Change, ExtractionsFound, FileTakenOver, RemoveDocument, Task, container_uri
+from daemon.pipeline.work_items import (
+    Change,
+    ExtractionsFound,
+    FileTakenOver,
+    Postponed,
+    RemoveDocument,
+    Task,
+    container_uri,
+)
 from store.log.extraction_costs import add_costs
 from store.store import Store
 from store.types import Batch, Document, Extraction, ExtractionCosts, PassageText
@@ -126,7 +134,7 @@ def _empty_positions(
 
 def _removes_itself(task: Task) -> bool:
     """Whether the task leaves alone the documents of its file that it does not name."""
-    return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument) or record_of(task) is not None
+    return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument | Postponed) or record_of(task) is not None
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:

@@ -164,14 +164,14 @@ class Committer:
                 # A purge removed passages that the store had when the batch was made, so complete the batch again.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
-                    await self._isolate(changes, error)
+                    await self._isolate(changes, error, fresh)
                     return
             except (OSError, RuntimeError) as error:
                 # LanceDB raises RuntimeError or OSError for disk errors. The tables are still at the last commit, so keep
                 # the batch and retry. The same exceptions can come from a bug that one document triggers every time. If
                 # not even the document's failure can be committed, the document is not the cause.
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
-                    await self._isolate(changes, error)
+                    await self._isolate(changes, error, fresh)
                     return
                 if encoder_is_away(error):
                     made_by = self._encoder.identity
@@ -179,7 +179,7 @@ class Committer:
                 else:
                     await self._needed.wait("commit_failed", error, documents=len(changes))
             except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop the others
-                await self._isolate(changes, error)
+                await self._isolate(changes, error, fresh)
                 return
         self._needed.restored()
         COMMITS.inc()
@@ -264,27 +264,27 @@ class Committer:
 
     # Batches that cannot be committed.
 
-    async def _isolate(self, changes: list[Change], error: Exception) -> None:
-        """Commits the changes of a batch one by one, and the change that causes the error as failed."""
+    async def _isolate(self, changes: list[Change], error: Exception, fresh: bool) -> None:
+        """Commits the changes of a batch one by one, and the change that causes the error as failed. `fresh`: see `_commit`."""
         if len(changes) > 1:
             log.error("batch_split", documents=len(changes), error=error, exc_info=error)
             for change in changes:
-                await self._commit([change])
+                await self._commit([change], fresh)
             return
         [change] = changes
         if self._replacement is change:
             raise error  # not even the failure can be committed, so no document is the cause
         if isinstance(change, ExtractionsFound):
-            await self._isolate_extraction(change, error)
+            await self._isolate_extraction(change, error, fresh)
             return
         log.error("document_spoils_commit", uri=change.work.key, error=error, exc_info=error)
-        await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL))
+        await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL), fresh)
 
-    async def _isolate_extraction(self, found: ExtractionsFound, error: Exception) -> None:
+    async def _isolate_extraction(self, found: ExtractionsFound, error: Exception, fresh: bool) -> None:
         """Commits the extractions one by one, and the one that causes the error as a failure."""
         if len(found.extractions) > 1:
             for id, extraction in found.extractions.items():
-                await self._commit([ExtractionsFound({id: extraction})])
+                await self._commit([ExtractionsFound({id: extraction})], fresh)
             found.done()
             return
         log.error("passage_spoils_commit", passage=next(iter(found.extractions), None), error=error, exc_info=error)
@@ -295,11 +295,11 @@ class Committer:
             failure = failed_extraction(self._store, id, extraction.extractor, attempts, internal_reason(error))
             if failure is not None:
                 failures[id] = failure
-        await self._commit_instead(ExtractionsFound(failures, found.committed))
+        await self._commit_instead(ExtractionsFound(failures, found.committed), fresh)
 
-    async def _commit_instead(self, replacement: Change) -> None:
+    async def _commit_instead(self, replacement: Change, fresh: bool) -> None:
         self._replacement = replacement
-        await self._commit([replacement])
+        await self._commit([replacement], fresh)
         self._replacement = None
 
 

@@ -53,9 +53,9 @@ class AskService:
         return await self._answer(request, lambda _progress: None)
 
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        unread = await self._unread(request.scope)
+        of_present = request.mode != NO_RETRIEVAL and request.as_of is None
+        unread = await self._unread(request.scope) if of_present else None
         answer = await self._answerer(request).answer(request, report)
-        unread = None if request.mode == NO_RETRIEVAL or request.as_of is not None else unread
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:

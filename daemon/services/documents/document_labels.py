@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from urllib.parse import quote, unquote
 
+from daemon.pipeline.ownership import ADDED
 from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
-UNCONFIGURED = SourceLabels()
-"""Labels of a source without configuration, such as `added`: only those of each document."""
+UNCONFIGURED = SourceLabels(from_documents=False)
+"""Labels of a source without a section: none. A removed or renamed section may have had `labels_from_documents = false`."""
+_ADDED = SourceLabels()
+"""Labels of added documents: only those of each document."""
 
 _LABELLED = "added:["
 """Prefix of the URI of a document that a restricted client added. An id cannot produce it, because `[` is percent-encoded in
@@ -23,8 +26,12 @@ def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[
     """
     if document.uri.startswith(_LABELLED):
         return _labels_in(document.uri)
-    source = of_source.get(document.source, UNCONFIGURED)
+    source = _source_of(document, of_source)
     return {*source.labels, *_own_labels(document, source)}
+
+
+def _source_of(document: Document, of_source: Mapping[str, SourceLabels]) -> SourceLabels:
+    return of_source.get(document.source, _ADDED if document.source == ADDED else UNCONFIGURED)
 
 
 def _own_labels(document: Document, source: SourceLabels) -> list[str]:
@@ -42,7 +49,7 @@ def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Cal
             return not wanted.isdisjoint(_labels_in(document.uri))
         if document.source in whole_sources:
             return True
-        return not wanted.isdisjoint(_own_labels(document, of_source.get(document.source, UNCONFIGURED)))
+        return not wanted.isdisjoint(_own_labels(document, _source_of(document, of_source)))
 
     return holds
 

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nlargest
+from itertools import islice, takewhile
 from typing import Any
 
 from consumers.folder import path_of
-from consumers.types import FileChanged, Fingerprint
+from consumers.types import Fingerprint
 from daemon.contract.base import FieldError, utc_time
 from daemon.contract.documents import (
     AddResponse,
@@ -32,7 +34,7 @@ from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import AddedDocument, container_uri
+from daemon.pipeline.work_items import AddedDocument, RetryFile, container_uri
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_references import document_entry
@@ -86,9 +88,15 @@ class DocumentService:
         self._scopes = scopes
         self._positions = positions
         self._sources = sources
+        self._sorted_uris: tuple[int, list[str]] = (-1, [])
+        """The number of a commit, and the URIs of its documents in order."""
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
-        """Adds all documents or none; returns when a crash cannot lose them. Raises Invalid, naming the first wrong fields."""
+        """Adds all documents or none, then removes those marked as deleted; returns when a crash cannot lose the added ones.
+
+        Raises Invalid, naming the first wrong fields. If hippod stops before the removals, raises NotReady; the client repeats
+        the request, and adding a document again changes nothing.
+        """
         self._pipeline.inbox.refuse_too_many(len(documents))
         labels = frozenset(scope.visible) if isinstance(scope, ClientScope) else None
         sorted_documents = await asyncio.to_thread(_sort_documents, documents, labels)
@@ -219,7 +227,7 @@ class DocumentService:
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
-        documents = self.retry_failed(
+        documents = await self.retry_failed(
             lambda document: (
                 (holds is None or holds(document))
                 and (wanted is None or document.uri in wanted or container_uri(document.uri) in wanted)
@@ -244,23 +252,32 @@ class DocumentService:
             raise Conflict(f"The source {source[:500]!r} has no missing documents that wait for confirmation.")
         return ConfirmResponse(source=source, documents=documents)
 
-    def retry_due(self, now: float) -> None:
-        """Retries failed documents and passages whose next attempt is due. Call it on the event loop."""
-        self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
+    async def retry_due(self) -> None:
+        """Retries failed documents and passages whose next attempt is due."""
+        now = time.time()
+        await self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
     def _list(self, request: ListRequest, states: CurrentStates, holds: Holds | None) -> DocumentList:
-        entries = states.entries()
-        wanted = [
-            entries[uri]
-            for uri in sorted(entries)
-            if uri.startswith(request.prefix)
-            and (request.after is None or uri > request.after)
-            and (request.state is None or entries[uri].state == request.state)
-            and (holds is None or holds(self._store.document(uri) or states.coming(uri)))
-        ]
-        more = len(wanted) > request.limit
-        return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
+        first = request.prefix if request.after is None else max(request.prefix, request.after + "\0")
+        uris = takewhile(lambda uri: uri.startswith(request.prefix), states.uris(first, self._stored_uris()))
+        documents = (
+            document
+            for document in filter(None, map(states.document, uris))
+            if (request.state is None or states.state(document) == request.state) and (holds is None or holds(document))
+        )
+        page = list(islice(documents, request.limit + 1))
+        entries = [states.entry(document) for document in page[: request.limit]]
+        return DocumentList(documents=entries, next=entries[-1].uri if len(page) > request.limit else None)
+
+    def _stored_uris(self) -> list[str]:
+        """Returns the URIs of the store's documents in order. They are sorted once per commit, not for each page of a list."""
+        commit = self._store.snapshot().commit
+        known, uris = self._sorted_uris
+        if known != commit:
+            uris = [document.uri for document in self._store.documents()]
+            self._sorted_uris = commit, uris
+        return uris
 
     def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
         """Retries failed passages; returns the number of affected documents."""
@@ -274,28 +291,28 @@ class DocumentService:
         uris = {uri for id in retried for uri in self._store.documents_to_extract(id)}
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
-    def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents that are `wanted`; returns how many. Call it on the event loop."""
-        return self.read_again(lambda document: document.state is State.FAILED and wanted(document))
+    async def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
+        """Retries the failed documents that are `wanted`; returns how many."""
+        return await self.read_again(lambda document: document.state is State.FAILED and wanted(document))
 
-    def read_again(self, wanted: Callable[[Document], bool]) -> int:
+    async def read_again(self, wanted: Callable[[Document], bool]) -> int:
         """Has the documents that are `wanted` read again, if their content is available; returns how many. Call it on the
-        event loop.
+        event loop; `wanted` is called in a thread, too.
 
         Skips a document for which new work exists, since that is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
-        for document in self._store.documents():
-            key = container_uri(document.uri)
-            if key in seen or not wanted(document):
+        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if wanted(each)]):
+            document = self._store.document(found.uri)
+            key = container_uri(found.uri)
+            if key in seen or document is None or (document is not found and not wanted(document)):
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
-                # The reader determines the file's present fingerprint. The inode is that whose names the reconciler checked.
                 position = self._store.positions.get(key)
                 inode = Fingerprint.from_json(position).inode if position else -1
-                task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
+                task = RetryFile(key, path_of(key), document.source, inode)
                 requeued += self._pipeline.resubmit(key, task, document.attempts)
             elif document.source != ADDED:
                 requeued += document.payload is not None and self._pipeline.retry(document)

@@ -6,11 +6,14 @@ numbers agree.
 """
 
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from heapq import merge
+from itertools import groupby
 
 from consumers.failure_codes import FAILS_AGAIN, FailureCode
 from daemon.contract.base import utc_time
@@ -131,24 +134,32 @@ class CurrentStates:
         document = self._store.document(uri)
         return document is not None and document.state is State.FAILED
 
-    def entries(self) -> dict[str, DocumentEntry]:
-        """Returns the entries of all documents, including those not committed yet, by URI."""
-        entries = {document.uri: self.entry(document) for document in self._store.documents()}
-        for uri in self._pending - entries.keys():
-            entries[uri] = DocumentEntry(uri=uri, title="", state=DocumentState.PENDING, passages=0, attempts=0)
-        return entries
+    def uris(self, first: str, stored: Sequence[str]) -> Iterator[str]:
+        """Returns the URIs from `first` on, in order, with those of documents that are not committed yet. `stored` are those
+        in the store, in order."""
+        pending = sorted(uri for uri in self._pending if uri >= first)
+        from_first = (stored[at] for at in range(bisect_left(stored, first), len(stored)))
+        return (uri for uri, _ in groupby(merge(from_first, pending)))
+
+    def document(self, uri: str) -> Document | None:
+        """Returns a document of the store, or what is known of one that is being parsed for the first time; None if a commit
+        has just removed it."""
+        return self._store.document(uri) or (self.coming(uri) if uri in self._pending else None)
+
+    def state(self, document: Document) -> DocumentState:
+        if document.uri in self._pending:
+            return DocumentState.PENDING
+        return DocumentState.FAILED if document.uri in self._unread else DocumentState(document.state.value)
 
     def entry(self, document: Document) -> DocumentEntry:
         """Returns the document as an entry of `ls`."""
-        entry = document_entry(document)
-        if document.uri in self._pending:
-            return entry.model_copy(update={"state": DocumentState.PENDING})
-        if (reason := self._unread.get(document.uri)) is not None:
-            return entry.model_copy(update={"state": DocumentState.FAILED, "error": reason, "retryable": True})
-        if document.state is State.FAILED:
-            retryable = document.code not in FAILS_AGAIN and self._can_retry(document)
-            return entry.model_copy(update={"retryable": retryable})
-        return entry
+        found: dict[str, object] = {"state": self.state(document)}
+        if document.uri not in self._pending:
+            if (reason := self._unread.get(document.uri)) is not None:
+                found |= {"error": reason, "retryable": True}
+            elif document.state is State.FAILED:
+                found["retryable"] = document.code not in FAILS_AGAIN and self._can_retry(document)
+        return document_entry(document).model_copy(update=found)
 
     def retriable(self) -> set[str]:
         """Returns the URIs of documents that have failed or are being parsed again, and of files that contain one."""

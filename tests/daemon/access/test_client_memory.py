@@ -77,7 +77,7 @@ class ClientsMemory(RuleBasedStateMachine):
         super().__init__()
         self.home = Path(tempfile.mkdtemp(prefix="hippod-clients-"))
         self.store = Store(self.home / "whole", ENCODER.identity)
-        self.labels: dict[str, list[str]] = {}
+        self.labels: dict[str, list[str]] = {name: [] for name in SOURCES.values()}
         self.documents: dict[str, Made] = {}
         self.past: dict[int, dict[str, Made]] = {}
         self.scopes = ScopeService(

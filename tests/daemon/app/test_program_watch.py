@@ -12,6 +12,8 @@ from daemon.app import reparse
 from daemon.app.reparse import ProgramWatch
 from daemon.config.sections import Parsing
 from daemon.parser_pool.pool import ParserPool
+from daemon.pipeline.commit.batching import DocumentsByFile
+from daemon.pipeline.commit.content_counts import ContentCounts
 from memory.encoder.hashing import HashEncoder
 from store.store import Store
 from store.types import Batch, Document, Omission, State
@@ -54,13 +56,12 @@ def test_the_documents_of_changed_programs_are_read_again(
     monkeypatch.setattr(reparse, "find_programs", lambda *_: now)
     again: set[str] = set()
 
-    def read_again(wanted) -> int:
+    async def read_again(wanted) -> None:
         again.update(name for name, document in DOCUMENTS.items() if wanted(document))
-        return len(again)
 
     with Store(tmp_path, HashEncoder(8).identity) as store:
         pool = ParserPool(limits=Limits(programs=before))
-        watch = ProgramWatch(store, pool, Parsing())
+        watch = ProgramWatch(store, store.commit, pool, Parsing())
         watch.check_at_start()
         positions = {document.uri: READ for document in DOCUMENTS.values()}
         store.commit(Batch(tuple(DOCUMENTS.values()), positions=positions))
@@ -69,5 +70,31 @@ def test_the_documents_of_changed_programs_are_read_again(
         unread = {name for name, each in DOCUMENTS.items() if store.positions[each.uri]["reader"] is None}
         assert unread == affected, "a restart finds them too"
         commit = store.snapshot().commit
-        ProgramWatch(store, pool, Parsing()).check_at_start()
+        ProgramWatch(store, store.commit, pool, Parsing()).check_at_start()
         assert store.snapshot().commit == commit
+
+
+def test_a_change_of_programs_whose_commit_fails_is_found_again_and_counts_stay_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reparse, "find_programs", lambda *_: {OCR: program("Tesseract 5")})
+    again: list[str] = []
+
+    async def read_again(wanted) -> None:
+        again.extend(name for name, document in DOCUMENTS.items() if wanted(document))
+
+    with Store(tmp_path, HashEncoder(8).identity) as store:
+        documents = tuple(DOCUMENTS.values())
+        store.commit(Batch(documents, positions={each.uri: READ for each in documents}))
+        counts = ContentCounts(store, DocumentsByFile(documents))
+        read = counts.readers()
+        watch = ProgramWatch(store, counts.commit, ParserPool(), Parsing())
+        moved = tmp_path.rename(tmp_path.with_name("elsewhere"))
+        with pytest.raises(OSError):
+            asyncio.run(watch.check(read_again))
+        moved.rename(tmp_path)
+        assert not again
+        asyncio.run(watch.check(read_again))
+        assert set(again) == BY_OCR
+        indexed = {name for name in BY_OCR if DOCUMENTS[name].state is State.INDEXED}
+        assert counts.readers().total() == read.total() - len(indexed)

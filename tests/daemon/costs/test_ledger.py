@@ -1,16 +1,20 @@
 """The ledger adds up calls by day, source and purpose, and survives restarts, crashes and a disk that takes no more."""
 
 import asyncio
-import io
 import json
+import os
 from datetime import date
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
-from daemon.costs import ledger as ledger_file
 from daemon.costs.ledger import CostKey, CostLedger, Price, charged_to
+from memory.encoder.hashing import HashEncoder
+from store import append_file
+from store.durable_files import PART
+from store.store import Store
 
 DAY_S = 86400.0
 PRICE = Price(2.0, 8.0)
@@ -102,30 +106,65 @@ def test_the_price_is_that_of_the_call() -> None:
     assert ledger.today().money == 4.0
 
 
-def test_a_disk_that_takes_no_more_loses_no_count(tmp_path: Path, monkeypatch) -> None:
+def test_a_disk_that_takes_no_more_loses_no_count_and_leaves_no_other_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(append_file, "RETRY_S", 0.0)
     file = tmp_path / "costs.jsonl"
     ledger = CostLedger(file, lambda: None, Clock())
     ledger.count("filter", 1, 0)
-
-    class Full(io.StringIO):
-        def write(self, _line: str) -> int:
-            raise OSError(28, "No space left on device")
-
-    ledger._out = Full()
-    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    ledger.count("filter", 2, 0)
-    monkeypatch.undo()
+    out = ledger._file._out
+    assert out is not None
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, out.fileno())
+    os.close(full)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        ledger.count("filter", 2, 0)
+        assert os.listdir(tmp_path) == ["costs.jsonl"]
     assert ledger.today().prompt == 3
     ledger.count("filter", 4, 0)
     assert totals(CostLedger(file, lambda: None, Clock())) == totals(ledger)
 
 
+def test_a_call_while_the_disk_is_full_does_not_write_the_file_at_every_call(tmp_path: Path) -> None:
+    blocked = tmp_path / f"costs.jsonl{PART}"
+    blocked.mkdir()
+    ledger = CostLedger(tmp_path / "costs.jsonl", lambda: None, Clock())
+    with capture_logs() as logged:
+        ledger.count("filter", 1, 0)
+        blocked.rmdir()
+        ledger.count("filter", 1, 0)
+    assert not (tmp_path / "costs.jsonl").exists(), "the next try comes after a pause"
+    assert [line["event"] for line in logged] == ["lines_not_written"]
+    ledger.close()
+    assert totals(CostLedger(tmp_path / "costs.jsonl", lambda: None, Clock())) == totals(ledger)
+
+
+def test_a_store_folder_that_was_replaced_gets_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with Store(folder, HashEncoder(8).identity) as store:
+        ledger = CostLedger(folder / "costs.jsonl", lambda: None, Clock(), store.check_folder)
+        folder.rename(tmp_path / "elsewhere")
+        folder.mkdir()
+        ledger.count("filter", 1, 0)
+        ledger.close()
+        assert list(folder.iterdir()) == []
+
+
 def test_a_large_file_is_rewritten_with_one_line_per_entry(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(ledger_file, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(append_file, "REWRITE_BYTES", 1000)
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noted(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
     file = tmp_path / "costs.jsonl"
     ledger = CostLedger(file, lambda: None, Clock())
     for _ in range(200):
         ledger.count("filter", 1, 0)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(lines) < 15
+    assert len(synced) > 2 and set(synced) == {f"{file}{PART}", str(tmp_path)}, "a power failure loses no whole file"
     assert sum(line["calls"] for line in lines) == 200

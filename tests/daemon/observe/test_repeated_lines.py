@@ -4,6 +4,8 @@ import contextlib
 import io
 import json
 import logging
+import sys
+import threading
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -96,3 +98,26 @@ def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
         "uncaught_error",
         "socket.send() raised exception.",
     }
+
+
+def test_threads_that_log_new_kinds_at_once_raise_nothing(log):
+    errors = []
+
+    def write(name):
+        try:
+            for number in range(3 * MAX_KINDS):
+                log(source=f"{name} {number}")
+        except RuntimeError as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors

@@ -14,11 +14,11 @@ from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.parser_pool.pool import Turn
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
-from daemon.pipeline.work_items import DocumentChange, Work
+from daemon.pipeline.work_items import DocumentChange, RetryFile, Work
 from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")
-UNKNOWN = Fingerprint(-1, -1, -1)
+RETRY = None
 """A retry does not know the file's present fingerprint."""
 
 
@@ -37,7 +37,7 @@ class Pool:
 
 def outcome(
     folder: Path,
-    fingerprint: Fingerprint,
+    fingerprint: Fingerprint | None,
     *items: ParsedDocument | ParseSummary,
     name: str = "gone.md",
     source: str | None = None,
@@ -49,7 +49,8 @@ def outcome(
         reader.follow_folder(FolderAccess(bytes(folder), False))
         file = folder / name
         came_from = str(folder) if source is None else source
-        work = Work(file.as_uri(), FileChanged(file.as_uri(), bytes(file), came_from, fingerprint), 1, came_from)
+        named = file.as_uri(), bytes(file), came_from
+        work = Work(named[0], FileChanged(*named, fingerprint) if fingerprint else RetryFile(*named), 1, came_from)
         return [each async for each in reader.read(work)]
 
     [found] = asyncio.run(read())
@@ -58,14 +59,14 @@ def outcome(
 
 def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
     (tmp_path / "other.md").touch()
-    found = outcome(tmp_path, UNKNOWN)
+    found = outcome(tmp_path, RETRY)
     assert not found.documents
     assert list(found.positions.values()) == [None]
 
 
-@pytest.mark.parametrize("fingerprint", [TOLD, UNKNOWN])
+@pytest.mark.parametrize("fingerprint", [TOLD, RETRY])
 @pytest.mark.parametrize("there", [True, False])
-def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint) -> None:
+def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint | None) -> None:
     """The drive's mount point is empty or missing."""
     folder = tmp_path / "mounted"
     if there:
@@ -112,7 +113,7 @@ def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, sour
     below.mkdir()
     (below / "report.pdf").touch()
     broken = ParsedDocument((below / "report.pdf").as_uri(), error="damaged")
-    found = outcome(tmp_path, UNKNOWN, broken, name="below/report.pdf", source=str(tmp_path / source))
+    found = outcome(tmp_path, RETRY, broken, name="below/report.pdf", source=str(tmp_path / source))
     assert [(each.error, each.source, each.state) for each in found.documents] == [
         ("damaged", str(tmp_path), State.FAILED)
     ]
@@ -120,6 +121,6 @@ def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, sour
 
 
 def test_what_no_folder_follows_is_skipped_and_read_once_one_does(tmp_path: Path) -> None:
-    found = outcome(tmp_path, UNKNOWN, name=str(tmp_path.parent / "elsewhere.md"), source="earlier")
+    found = outcome(tmp_path, RETRY, name=str(tmp_path.parent / "elsewhere.md"), source="earlier")
     assert [(each.source, each.state) for each in found.documents] == [("earlier", State.SKIPPED)]
     assert list(found.positions.values()) == [None]

@@ -14,6 +14,7 @@ from daemon.services.documents.document_labels import has_any
 from daemon.services.progress import ProgressBoard
 from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
+from daemon.sources.base import SourceLabels
 from memory.encoder import make_encoder
 from store.store import Store
 from store.types import Document, Extraction, PassageRef, PassageText, passage_id
@@ -121,7 +122,7 @@ def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
 
 
 def sees_public(document: Document) -> bool:
-    return has_any(["public"], {})(document)
+    return has_any(["public"], {SOURCE: SourceLabels(), "kafka": SourceLabels()})(document)
 
 
 def labelled(uri: str, label: str) -> DeliveredDocument:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from consumers.records.record import Record
 from consumers.records.writer import write_file
 from consumers.splitting import SplitSettings
-from consumers.types import FileChanged, FileMoved, FileRemoved, Fingerprint, ParsedDocument, Passage
+from consumers.types import FileMoved, FileRemoved, Fingerprint, ParsedDocument, Passage
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.ownership import ADDED, Claim, NotOwner, Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, record_delivery
-from daemon.pipeline.work_items import DeliveredDocument, DocumentChange
+from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, RetryFile
 from daemon.sources.folder import FOLDER, FolderSection
 from daemon.sources.kafka.declaration import KAFKA, KafkaSection
 from daemon.sources.registry import SOURCE_KINDS, owners
@@ -320,7 +320,7 @@ def test_a_retry_is_made_for_the_owner(tmp_path: Path) -> None:
     """A failed document of a folder that is no longer followed: its source's name differs from the owner's."""
 
     async def scenario(pipeline: Pipeline) -> None:
-        task = FileChanged("file:///old/a.md", b"/old/a.md", "/old", Fingerprint(-1, -1, -1))
+        task = RetryFile("file:///old/a.md", b"/old/a.md", "/old")
         pipeline.intake.pause("for this test")
         assert pipeline.resubmit("file:///old/a.md", task, 1)
         assert pipeline.resubmit("file:///drive/b.md", replace(task, uri="file:///drive/b.md"), 1)

@@ -1,6 +1,7 @@
 """The resolved `[store] memory_limit`, and when the intake pauses and continues."""
 
 import asyncio
+import resource
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -70,6 +71,30 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
     added = intake.take()
     assert added is not None
     assert added.key == "file:///a"
+
+
+@in_event_loop
+async def test_the_watch_continues_after_a_moment_without_file_descriptors() -> None:
+    checks = 0
+
+    def held() -> int:
+        nonlocal checks
+        checks += 1
+        return 0
+
+    watch = MemoryWatch(lambda: "auto", 0, lambda: 0, Intake(), held)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        running = asyncio.create_task(watch.run())
+        await asyncio.sleep(0.1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    async with asyncio.timeout(20):
+        while not checks and not running.done():
+            await asyncio.sleep(0.05)
+    assert checks and not running.done()
+    running.cancel()
 
 
 @in_event_loop

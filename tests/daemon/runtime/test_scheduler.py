@@ -1,5 +1,6 @@
 """Maintenance jobs run at their interval, one at a time, change on reload, and stop cleanly."""
 
+import asyncio
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -7,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from daemon.config.sections import ScheduleTimes
-from daemon.runtime.scheduler import JITTER_SHARE, Scheduler
+from daemon.runtime.scheduler import JITTER_SHARE, Scheduler, add_maintenance_jobs
+from memory.encoder.hashing import HashEncoder
+from store.store import Store
 
 OFF = ScheduleTimes(compact=0.0, snapshot=0.0, rescan=0.0, retry=0.0)
 WAIT_S = 20.0
@@ -118,6 +121,39 @@ def test_a_job_that_fails_says_why_and_runs_again(make):
     run_soon(scheduler, "snapshot")
     eventually(lambda: state(scheduler, "snapshot").last_error is None)
     assert not outcomes
+
+
+def test_a_step_that_fails_stops_no_other_step(make):
+    scheduler = make(OFF)
+    ran = threading.Semaphore(0)
+
+    def fail():
+        raise ValueError("disk full")
+
+    scheduler.add("compact", fail, ran.release, fail, ran.release)
+    scheduler.start()
+    run_soon(scheduler, "compact")
+    assert ran.acquire(timeout=WAIT_S) and ran.acquire(timeout=WAIT_S)
+    eventually(lambda: state(scheduler, "compact").last_error == "ValueError: disk full; ValueError: disk full")
+
+
+@pytest.mark.anyio
+async def test_an_error_of_a_retry_on_the_event_loop_is_the_jobs_error(make, tmp_path):
+    async def fail():
+        raise ValueError("no commit")
+
+    retried = asyncio.Event()
+
+    async def retry():
+        retried.set()
+
+    scheduler = make(OFF)
+    with Store(tmp_path, HashEncoder(8).identity) as store:
+        add_maintenance_jobs(scheduler, store, 0.0, [], [fail, retry], lambda: None)
+        scheduler.start()
+        run_soon(scheduler, "retry")
+        await asyncio.wait_for(retried.wait(), WAIT_S)
+        await asyncio.to_thread(eventually, lambda: state(scheduler, "retry").last_error == "ValueError: no commit")
 
 
 def test_a_reload_changes_intervals_and_leaves_the_others_alone(make):

@@ -51,7 +51,7 @@ def test_a_job_that_an_earlier_process_ran_comes_an_interval_after_that_run(ago_
     scheduler = Scheduler(times_of("1d", "s3://bucket/prefix"))
     try:
         scheduler.start()
-        scheduler.add("backup", lambda: None, time() - ago_s)
+        scheduler.add("backup", lambda: None, last_run=time() - ago_s)
         next_run = scheduler.next_run("backup")
         assert next_run is not None
         assert abs(next_run - time() - in_s) < 90  # the jitter is a minute

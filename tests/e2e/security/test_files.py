@@ -62,7 +62,6 @@ def test_whatever_the_umask_no_other_user_reads_the_store_or_a_backup(live: Daem
     with live.reading_paused():
         live.add({"id": "waits", "text": "This document waits in the inbox."})
         assert list((live.store / "inbox").glob("*.jsonl"))
-        assert (live.store / "openie.jsonl").exists()
         assert open_to_others(live.store) == {}
     live.wait()
     folder, objects = live.home / "backup", live.home / "objects"

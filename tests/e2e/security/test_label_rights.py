@@ -98,3 +98,17 @@ def test_doctor_warns_of_sources_whose_documents_state_labels(ternby: Ternby) ->
     assert found["status"] == "warn"
     assert str(ternby.daemon.folders[1]) in found["detail"]
     assert "labels_from_documents = false" in found["hint"]
+
+
+def test_labels_in_documents_do_not_count_after_the_folder_left_the_configuration(ternby: Ternby) -> None:
+    daemon = ternby.daemon
+    daemon.write("left.md", "---\nlabels: [board]\n---\n# Mill\n\nA stranger sold the mill of Ternby.\n")
+    daemon.wait()
+    seen = ternby.seen()
+    removed = daemon.sections["folder"].pop(0)
+    try:
+        ternby.reload()
+        assert ternby.seen() == seen
+    finally:
+        daemon.sections["folder"].insert(0, removed)
+        ternby.reload()

@@ -349,6 +349,46 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
     assert committed == [["added:1"], [key]]
 
 
+def test_a_split_batch_of_fresh_changes_lets_no_later_part_of_the_interrupted_document_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_encoding, "ENCODE_SLICE_CHARS", (1_000, 1_000))
+
+    def long_change(work, first, count):
+        texts = [f"{work.key} {n} " * 20 for n in range(first, first + count)]
+        passages = {(id := passage_id("T", text)): PassageText(id, "T", text) for text in texts}
+        document = Document(f"{work.key}#{first}", "added", passages=tuple(map(PassageRef, passages)))
+        return DocumentChange(work, [document], passages, final=first > 0)
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        committed: list[str] = []
+        outer, fresh = (Work(key, AddedDocument(key, "{}"), 1, "added") for key in ("added:outer", "added:fresh"))
+        outer.urgency = Urgency.BULK
+
+        def arrive():
+            outer.urgency = Urgency.FRESH  # fresh work for the same document waits
+            for change in (outcome(7, broken=True), long_change(fresh, 1, 12), long_change(outer, 40, 2)):
+                loop.call_soon_threadsafe(committer.queue.put_now, change)
+
+        encoder = Announcing(make_encoder("hash", "", 64, "cpu"), arrive)
+        with Store(tmp_path, encoder.identity) as store:
+            committer = make_committer(
+                store, encoder, lambda found: committed.extend(uri for each in found for uri in uris(each))
+            )
+            committer.queue.put_now(long_change(outer, 0, 40))
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while len(committed) < 4:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.01)
+            running.cancel()
+        return committed
+
+    def uris(change):
+        return [document.uri for document in change.documents]
+
+    assert asyncio.run(scenario()) == ["added:7", "added:fresh#1", "added:outer#0", "added:outer#40"]
+
+
 def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tmp_path):
     """Other work on the processors may have changed since."""
     slices: dict[str, list[int]] = {"first": [], "second": []}

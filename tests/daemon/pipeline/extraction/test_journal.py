@@ -5,6 +5,7 @@ import errno
 import os
 import resource
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.pipeline.extraction.journal import REWRITE_MAX_PAUSE_S, ExtractionJournal
+from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.openie.llm.extractor import NamedEntities
+from store.append_file import RETRY_S
+from store.durable_files import PART
 from store.store import Store
 from store.types import Batch, Document, Extraction, PassageRef, PassageText, passage_id
 
@@ -49,9 +52,10 @@ def no_file_can_be_opened() -> Iterator[None]:
 
 def fill_the_disk(journal: ExtractionJournal) -> None:
     """Makes all further writes fail with ENOSPC."""
-    assert journal._out is not None
+    out = journal._file._out
+    assert out is not None
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, journal._out.fileno())
+    os.dup2(full, out.fileno())
     os.close(full)
 
 
@@ -73,10 +77,10 @@ def test_an_answer_that_cannot_be_written_down_is_kept_and_written_when_there_is
         journal.found(extraction("b"))
         journal.found_entities("c", NamedEntities(("Ada",)))
         journal.found(extraction("d"))
-    assert [(line["event"], line["error"].errno) for line in logged] == [("journal_not_written", errno.ENOSPC)]
+    assert [(line["event"], line["error"].errno) for line in logged] == [("lines_not_written", errno.ENOSPC)]
     assert list(journal.extractions) == ["a", "b", "d"]
     assert list(written(file).extractions) == ["a"]
-    clock.now += REWRITE_MAX_PAUSE_S
+    clock.now += RETRY_S
     journal.found(extraction("e"))
     again = written(file)
     assert list(again.extractions) == ["a", "b", "d", "e"]
@@ -89,21 +93,50 @@ def test_an_answer_that_cannot_be_written_down_is_kept_and_written_when_there_is
 def test_what_could_not_be_written_is_written_at_the_end(tmp_path, clock):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
-    fill_the_disk(journal)
     journal.found(extraction("a"))
+    fill_the_disk(journal)
+    journal.found(extraction("b"))
     journal.close()
-    assert list(written(file).extractions) == ["a"]
+    assert list(written(file).extractions) == ["a", "b"]
 
 
-def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock):
+def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock, monkeypatch):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
     journal.found(extraction("a"))
+    monkeypatch.setattr(journal._file, "_rewrite_at", 1)
     with capture_logs() as logged, no_file_can_be_opened():
         journal.committed(["a"])
         journal.found(extraction("b"))
-    assert [(line["event"], line["error"].errno) for line in logged] == [("journal_not_written", errno.EMFILE)]
+    assert [(line["event"], line["error"].errno) for line in logged] == [("lines_not_written", errno.EMFILE)]
     assert list(written(file).extractions) == ["a", "b"]
+
+
+def test_no_other_user_reads_the_journal_whatever_the_umask(tmp_path):
+    file = tmp_path / "openie.jsonl"
+    umask = os.umask(0)
+    try:
+        ExtractionJournal(file, NAME).found(extraction("a"))
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_commit_empties_the_journal_in_place_and_touches_none_without_answers(tmp_path, clock):
+    file = tmp_path / "openie.jsonl"
+    journal = ExtractionJournal(file, NAME, clock)
+    journal.committed(["a"])
+    assert not file.exists()
+    journal.found(extraction("a"))
+    made = file.stat().st_ino
+    with no_file_can_be_opened():
+        journal.committed(["a"])
+    assert (file.stat().st_size, file.stat().st_ino) == (0, made)
+    written_at = file.stat().st_mtime_ns
+    journal.committed(["a"])
+    assert file.stat().st_mtime_ns == written_at
+    journal.found(extraction("b"))
+    assert list(written(file).extractions) == ["b"]
 
 
 def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_holds_and_leaves_it_as_it_is(
@@ -115,14 +148,14 @@ def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_hol
     journal.close()
     with file.open("a") as out:
         out.write('{"half a li')
-    blocked = file.with_suffix(".part")
+    blocked = file.with_name(file.name + PART)
     blocked.mkdir()
     journal = ExtractionJournal(file, NAME, clock)
     journal.found(extraction("b"))
     blocked.rmdir()
     assert list(journal.extractions) == ["a", "b"]
     assert file.read_text().endswith('{"half a li')
-    clock.now += REWRITE_MAX_PAUSE_S
+    clock.now += RETRY_S
     journal.found(extraction("c"))
     assert list(written(file).extractions) == ["a", "b", "c"]
 
