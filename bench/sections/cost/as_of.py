@@ -81,9 +81,7 @@ def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], 
 
 
 @contextmanager
-def _readers(
-    daemon: Daemon, first: int, last: int, texts: list[str], took: list[float], turn: int
-) -> Iterator[None]:
+def _readers(daemon: Daemon, first: int, last: int, texts: list[str], took: list[float], turn: int) -> Iterator[None]:
     """Runs the readers inside the `with` block, from when all of them wait for a commit."""
     over = threading.Event()
 
