@@ -4,13 +4,14 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from store.change.rewind import Pause, no_pause, rewind
+from store.change.rewind import rewind
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.live_memory import LiveMemory
 from store.scope.changes import index_bytes
 from store.scope.scopes import DocumentFilter, Scopes, fold_changes
 from store.snapshot import DocumentSnapshot, Snapshot
+from store.types import Pause, no_pause
 
 MAX_CACHED_COMMITS = 4
 """Maximum number of earlier commits in memory; the least recently used one is freed first."""

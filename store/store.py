@@ -14,7 +14,6 @@ import structlog
 from store.as_of import PastCommits
 from store.change.load import load_index
 from store.change.plan import plan
-from store.change.rewind import Pause, no_pause
 from store.change.synonym_change import settle_synonyms
 from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard
@@ -41,7 +40,7 @@ from store.reader import StoreReader
 from store.reencode.switch import NewEncoder, switched_index
 from store.scope.scopes import Scopes
 from store.snapshot import DocumentSnapshot, Snapshot
-from store.types import Batch, Calibration, Document, EncoderIdentity, SynonymRule
+from store.types import Batch, Calibration, Document, EncoderIdentity, Pause, SynonymRule, no_pause
 from store.upgrade_backup import make_upgrade_backup
 
 log = structlog.get_logger(__name__)

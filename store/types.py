@@ -4,7 +4,7 @@ A passage's identity is its content (`passage_id`), a phrase's its normalised te
 arrive normalised; the store never changes a text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,6 +20,13 @@ Triple = tuple[str, str, str]
 
 MENTION = ""
 """The predicate of a mention edge: a triple whose passage only names its two ends together. It has no vector."""
+
+Pause = Callable[[], None]
+"""Called every few milliseconds during long work to let other threads run."""
+
+
+def no_pause() -> None:
+    """The `Pause` of work that delays nothing else."""
 
 
 def is_statement(triple: Triple) -> bool:

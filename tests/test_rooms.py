@@ -113,7 +113,7 @@ STORE_ROOMS = {
     "upgrade_backup": {"backup_layout", "durable_files", "errors", "lance", "log", "sessions", "untrusted_names"},
     "backup_layout": {"durable_files", "untrusted_names"},
     "sessions": {"durable_files", "errors", "untrusted_names"},
-    "as_of": {"change", "errors", "index", "lance", "live_memory", "log", "scope", "snapshot"},
+    "as_of": {"change", "errors", "index", "lance", "live_memory", "log", "scope", "snapshot", "types"},
     "scope": {"change", "errors", "fixed_point", "index", "links", "snapshot", "types"},
     "reader": {
         "change",

@@ -38,6 +38,7 @@ class GraphService:
                 request.k,
                 resolved.entities,
                 documents=resolved.documents,
+                pause=resolved.pause,
             )
         if context is not None and request.phrase is None and request.passage is None:
             return self._graph_response(request, resolved, query_neighbourhood(context, resolved.mode, request.nodes))

@@ -40,6 +40,7 @@ from memory.types import Encoder, Hit, Retrieved
 from store.errors import StoreError
 from store.snapshot import DocumentLookup, DocumentSnapshot, Snapshot
 from store.store import Store
+from store.types import Pause, no_pause
 
 MODEL_FILTER_THREADS = 64
 """Maximum queries that wait for the model's filter at the same time."""
@@ -49,6 +50,7 @@ RETRIES_AFTER_REMOVAL = 3
 
 
 AnyRequest = TypeVar("AnyRequest", QueryRequest, GraphRequest)
+AskedRequest = QueryRequest | GraphRequest | AskRequest
 Answer = TypeVar("Answer")
 
 
@@ -73,6 +75,7 @@ class ResolvedQuery:
     settings: RetrievalSettings
     recognition: QueryFilter | None
     entities: QueryEntities | None
+    pause: Pause
 
     @property
     def encoder(self) -> Encoder:
@@ -102,6 +105,7 @@ class ResolvedQuery:
             explained=explained,
             entity_reader=self.entities,
             documents=self.documents,
+            pause=self.pause,
         )
         return replace(found, note=self.noted(found.note))
 
@@ -132,8 +136,7 @@ class QueryService:
         `weak_below` is the cosine below which the encoder's matches are weak.
         """
         self._store = store
-        self._encoders: tuple[EncoderInUse, ...] = (EncoderInUse(0, encoder, weak_below),)
-        """The latest first."""
+        self._encoders: tuple[EncoderInUse, ...] = (EncoderInUse(0, encoder, weak_below),)  # the latest first
         self._settings = settings
         self._mode = mode
         self._filter = filter_
@@ -141,12 +144,14 @@ class QueryService:
         self._filtering = filtering
         self._unread = unread
         self._scopes = scopes or ScopeService(store, tuple)
+
         # A query that waits for the model keeps its thread, but releases its share of the processors.
-        self._threads = ThreadPoolExecutor(
-            threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
-        )
+        waiting = 0 if filter_ is None else MODEL_FILTER_THREADS
+        self._threads = ThreadPoolExecutor(waiting or threads, thread_name_prefix="query")
         self._shares = QueryShares(threads)
-        self._past_thread = ThreadPoolExecutor(1, thread_name_prefix="as-of")
+        # Queries at earlier moments have their own share, and pause while others run.
+        self._past_threads = ThreadPoolExecutor(waiting or 1, thread_name_prefix="as-of")
+        self._past_share = QueryShares(1)
 
     def asked_recently(self) -> bool:
         """Returns whether a query is running, or has just ended."""
@@ -161,27 +166,21 @@ class QueryService:
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
         """Runs `work` in a query thread, on the snapshot and with the settings that `request` names."""
         self._require_filter(request)
-        past = None if request.as_of is None else await self.pinned(request.scope, request.as_of)
-        return await run_to_end(self._threads, partial(self._resolve_and_run, request, work, past))
+        return await self.in_thread(partial(self._resolve_and_run, request, work), request.as_of)
 
-    def _require_filter(self, request: "QueryRequest | GraphRequest | AskRequest") -> None:
+    def _require_filter(self, request: AskedRequest) -> None:
         if request.filter == "llm" and self._filter is None:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
 
-    def _resolve_and_run(
-        self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer], past: DocumentSnapshot | None
-    ) -> Answer:
+    def _resolve_and_run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
+        past = None if request.as_of is None else self._past(request.scope, request.as_of)
         began = time.perf_counter()
-
-        def on_snapshot() -> Answer:
-            snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
-            return work(request, self._resolved(request, began, snapshot, documents))
-
-        return self._shared(on_snapshot)
+        snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
+        return work(request, self._resolved(request, began, snapshot, documents))
 
     def _resolved(
         self,
-        request: "QueryRequest | GraphRequest | AskRequest",
+        request: AskedRequest,
         began: float,
         snapshot: Snapshot,
         documents: DocumentLookup,
@@ -190,9 +189,10 @@ class QueryService:
         """Returns the request with the configured mode and settings. If not `filtered`, no model is called."""
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
-        entities = self._entity_reader(request.scope) if filtered else None
+        entities = self._entity_reader(request) if filtered else None
         in_use = self.encoder_of(snapshot)
-        return ResolvedQuery(began, snapshot, documents, in_use, mode, settings, recognition, entities)
+        pause = no_pause if request.as_of is None else self._shares.make_pause()
+        return ResolvedQuery(began, snapshot, documents, in_use, mode, settings, recognition, entities, pause)
 
     def _answer(self, request: QueryRequest, resolved: "ResolvedQuery") -> QueryResponse:
         answer = self._once(request, resolved)
@@ -235,7 +235,7 @@ class QueryService:
         If not `filtered`, no model is called. Raises NotConfigured if the filter needs a model and none is configured.
         """
         self._require_filter(request)
-        return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
+        return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered), request.as_of)
 
     def _retrieve(self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool) -> RetrievalResult:
         resolved = self._resolved(request, time.perf_counter(), pinned.snapshot, pinned, filtered)
@@ -251,18 +251,23 @@ class QueryService:
             tuple(each.remembered_tokens for each in asked if each.remembered_tokens is not None),
         )
 
-    async def in_thread(self, work: Callable[[], Answer]) -> Answer:
+    async def in_thread(self, work: Callable[[], Answer], as_of: datetime | int | None = None) -> Answer:
         """Runs `work` in a query thread while holding a share of the processors."""
-        return await run_to_end(self._threads, partial(self._shared, work))
+        threads = self._threads if as_of is None else self._past_threads
+        return await run_to_end(threads, partial(self._shared, self._shares_of(as_of), work))
 
-    def _shared(self, work: Callable[[], Answer]) -> Answer:
-        with self._shares:
+    def _shares_of(self, as_of: datetime | int | None) -> QueryShares:
+        return self._shares if as_of is None else self._past_share
+
+    @staticmethod
+    def _shared(shares: QueryShares, work: Callable[[], Answer]) -> Answer:
+        with shares:
             try:
                 return work()
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _mode_and_settings(self, request: "QueryRequest | GraphRequest | AskRequest") -> tuple[str, RetrievalSettings]:
+    def _mode_and_settings(self, request: AskedRequest) -> tuple[str, RetrievalSettings]:
         """Returns the request's mode and settings, completed by the configured ones."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
@@ -283,35 +288,34 @@ class QueryService:
     async def pinned(self, scope: Scope | None, as_of: datetime | int | None) -> DocumentSnapshot:
         """Returns the memory at present or at an earlier moment, or a scope of it; for work that outlasts a commit.
 
-        Raises Conflict if that moment is no longer stored. An earlier moment is loaded from the store in a separate thread with
-        pauses, and uses no query share.
+        Raises Conflict if that moment is no longer stored.
         """
-        if as_of is None:
-            return await self.in_thread(partial(self._present, scope))
-        moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
-        return await run_to_end(self._past_thread, partial(self._past, scope, moment))
+        work = partial(self._present, scope) if as_of is None else partial(self._past, scope, as_of)
+        return await self.in_thread(work, as_of)
 
-    def _past(self, scope: Scope | None, moment: float | int) -> DocumentSnapshot:
+    def _past(self, scope: Scope | None, as_of: datetime | int) -> DocumentSnapshot:
+        moment = as_of.timestamp() if isinstance(as_of, datetime) else as_of
         pause = self._shares.make_pause()
         with _not_kept_is_conflict():
             if scope is not None:
                 return self._scopes.memory(scope, moment, pause)
             return self._store.document_snapshot_at(moment, pause)
 
-    def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
+    def _recognition(self, request: AskedRequest) -> QueryFilter | None:
         """Returns recognition memory for one query, None if it is off. Its remembered answers are separate for each scope."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
         within = _within(request.scope)
-        return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire, within)
+        shares = self._shares_of(request.as_of)
+        return QueryFilter(self._filter, limit_s, shares.release, shares.acquire, within)
 
-    def _entity_reader(self, scope: Scope | None) -> QueryEntities | None:
+    def _entity_reader(self, request: AskedRequest) -> QueryEntities | None:
         """Returns the reader of a query's entities, None without a model. It has recognition memory's time limit."""
         if self._entities is None:
             return None
-        limit_s = self._filtering()[1]
-        return QueryEntities(self._entities, limit_s, self._shares.release, self._shares.acquire, _within(scope))
+        limit_s, shares = self._filtering()[1], self._shares_of(request.as_of)
+        return QueryEntities(self._entities, limit_s, shares.release, shares.acquire, _within(request.scope))
 
     async def moves(self) -> None:
         """Returns when a query thread has run; lets the watchdog check that queries make progress."""
@@ -323,7 +327,7 @@ class QueryService:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._past_thread.shutdown(wait=False, cancel_futures=True)
+        self._past_threads.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

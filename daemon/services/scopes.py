@@ -10,10 +10,9 @@ from urllib.parse import quote, unquote
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
 from daemon.services.documents.document_labels import UNCONFIGURED, has_any, labels_of
 from daemon.sources.base import LabelsBySource
-from store.change.rewind import Pause, no_pause
 from store.snapshot import DocumentSnapshot
 from store.store import Store
-from store.types import Document, document_time
+from store.types import Document, Pause, document_time, no_pause
 
 FOLDERS_MAX = 1_000
 """Maximum folders that `scopes` lists: those with the most documents."""

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -15,12 +14,13 @@ from memory.retrieval.passage_weights import Floats
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, best_first, cosines, order_by_name
+from memory.retrieval.unlocked_property import unlocked_property
 from memory.types import Encoder
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.index.words.postings import ComparedWords
 from store.snapshot import DocumentLookup, Snapshot
-from store.types import Triple
+from store.types import Pause, Triple, no_pause
 
 WORD_CANDIDATES = 100
 """Number of best passages by BM25 that are examined further: whether their titles occur in the query, and which parts of its
@@ -46,7 +46,7 @@ ALL_PASSAGES = 1_000_000_000
 T = TypeVar("T")
 
 
-class query_property(cached_property[T]):
+class query_property(unlocked_property[T]):
     """A cached value that does not depend on which passages are left out: `QueryContext.leaving_out` keeps it."""
 
 
@@ -80,11 +80,12 @@ class QueryContext:
         entity_reader: EntityReader | None = None,
         left_out: Sequence[int] = (),
         documents: DocumentLookup | None = None,
+        pause: Pause = no_pause,
     ) -> None:
         """`left_out` are rows of living passages that do not take part in linking.
 
         `documents` are those of the snapshot, for following their links and counting their passages; None if they are not
-        available.
+        available. `pause` is called after each stage.
         """
         self.snapshot = snapshot
         self.encoder = encoder
@@ -95,6 +96,7 @@ class QueryContext:
         self.k = k
         """Number of passages that the client requests."""
         self.documents = documents
+        self._pause = pause
         self.left_out = np.array(sorted(left_out), np.int64)
         self.stages_ms: dict[str, float] = {}
         self._graphs: dict[EdgeWeights, Adjacency] = {}
@@ -111,6 +113,7 @@ class QueryContext:
             self.entity_reader,
             [*self.left_out.tolist(), *rows],
             self.documents,
+            self._pause,
         )
         other.stages_ms = self.stages_ms
         kept = (name for name in vars(self) if isinstance(getattr(QueryContext, name, None), query_property))
@@ -122,7 +125,7 @@ class QueryContext:
         """Number of passages that need an exact order: those for the client, and the `BEST_PASSAGES`."""
         return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
-    @cached_property
+    @unlocked_property
     def taking_part(self) -> NDArray[np.bool_]:
         """Mask of the living passages that are not left out, shape (n_passages,)."""
         alive = self.snapshot.passage_alive
@@ -131,7 +134,7 @@ class QueryContext:
             alive[self.left_out] = False
         return alive
 
-    @cached_property
+    @unlocked_property
     def _left_out_phrases(self) -> Mapping[int, int]:
         """For each phrase in the passages left out, the number of these passages that contain it."""
         if not len(self.left_out):
@@ -189,7 +192,7 @@ class QueryContext:
         """Whether triples are compared by BM25, because the encoder does not know the query or any triple."""
         return not self.is_known or not _any_in_both(self.snapshot.statement_alive, self.snapshot.triple_vectors.known)
 
-    @cached_property
+    @unlocked_property
     def passage_mask(self) -> NDArray[np.bool_]:
         """Mask of the passages that are compared, shape (n_passages,): those that take part, by cosine only those the encoder
         knows."""
@@ -197,7 +200,7 @@ class QueryContext:
         known = snapshot.passage_vectors.known
         return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
 
-    @cached_property
+    @unlocked_property
     def triple_mask(self) -> NDArray[np.bool_]:
         """Mask of the statements that are compared, shape (n_triples,); mention edges are not.
 
@@ -211,7 +214,7 @@ class QueryContext:
             alive[triples[counts >= snapshot.statement_counts(triples)]] = False
         return alive if self.triples_by_words or known.all() else alive & known
 
-    @cached_property
+    @unlocked_property
     def compared_passages(self) -> ComparedRows:
         """The passages that the encoder knows, compared with the query."""
         snapshot, exact = self.snapshot, self.settings.exact
@@ -222,7 +225,7 @@ class QueryContext:
         """Cosine of every passage with the query, or BM25 if passages are compared by words; shape (n_passages,)."""
         return self.passage_scores.values
 
-    @cached_property
+    @unlocked_property
     def passage_scores(self) -> RowScores:
         """The values of `similarities`, with their maximum error."""
         if not self.passages_by_words:
@@ -232,7 +235,7 @@ class QueryContext:
         with self.stage("passages"):
             return RowScores(self.snapshot.bm25(self.query))
 
-    @cached_property
+    @unlocked_property
     def nearest_cosines(self) -> tuple[NDArray[np.int64], Floats]:
         """Rows that include the `START_PASSAGES` nearest passages, in order, and their exact cosines."""
         compared = self.compared_passages
@@ -240,14 +243,14 @@ class QueryContext:
             rows = compared.may_be_nearest(START_PASSAGES)
             return rows, cosines(self.snapshot.passage_vectors, self.vector, rows)
 
-    @cached_property
+    @unlocked_property
     def cosine_scale(self) -> StandardScore:
         """Scale that makes passages' cosines with the query comparable with other scores."""
         compared = self.compared_passages
         with self.stage("passages"):
             return compared.standard_score()
 
-    @cached_property
+    @unlocked_property
     def exact_similarities(self) -> NDArray[np.float32]:
         """`similarities` computed from the vectors themselves, for callers that weight every passage by them."""
         similarities, vector = self.similarities, self.vector
@@ -256,17 +259,17 @@ class QueryContext:
         with self.stage("passages"):
             return self.snapshot.passage_vectors.scores(vector)
 
-    @cached_property
+    @unlocked_property
     def best_cosine(self) -> float:
         """The cosine of the query with the nearest passage; 0 if no passage is compared or none has a positive cosine."""
         return float(self.nearest_cosines[1].max(initial=0.0))
 
-    @cached_property
+    @unlocked_property
     def words(self) -> ComparedWords:
         """The passages with most of the query's words. The rarity of words is computed from the passages that are compared."""
         return self._compare_words(WORD_CANDIDATES)
 
-    @cached_property
+    @unlocked_property
     def names(self) -> NameWords:
         """The query compared with the names of documents."""
         compared = self.passage_mask
@@ -279,7 +282,7 @@ class QueryContext:
             words = self.snapshot.compare_words(self.query, self.taking_part, compared, best, names.scores.rows)
             return with_names(words, names, best)
 
-    @cached_property
+    @unlocked_property
     def word_candidates(self) -> list[int]:
         """Rows of the `WORD_CANDIDATES` best passages by BM25, best first; each shares a word with the query."""
         return self._first_by_words(self.words, WORD_CANDIDATES)
@@ -312,6 +315,7 @@ class QueryContext:
             yield
         finally:
             self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (time.perf_counter() - began) * 1000
+        self._pause()
 
 
 def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:

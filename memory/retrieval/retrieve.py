@@ -17,6 +17,7 @@ from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import DocumentLookup, Snapshot
+from store.types import Pause, no_pause
 
 NO_PASSAGES = "The memory, or the scope of the question, has no passage"
 """Note for an empty memory or scope; it replaces the mode's note."""
@@ -34,17 +35,20 @@ def retrieve(
     explained: bool = False,
     entity_reader: EntityReader | None = None,
     documents: DocumentLookup | None = None,
+    pause: Pause = no_pause,
 ) -> Retrieved:
     """Returns the `k` best passages for `query` in `mode`, the name of one of `MODES`.
 
     Every mode supports every query; an empty memory has no passages to return. `explained` adds an explanation of each passage,
     at the cost of one more walk per passage. `entity_reader` is the model that extracts the query's entities, if there is one.
     `documents` are those of the snapshot; without them, no link is followed and the passages of one document are not limited.
-    Raises `ValueError` for an unknown mode.
+    `pause` is called after each stage. Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
-    context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents)
+    context = QueryContext(
+        snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents, pause=pause
+    )
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
         hits = top_hits(context, ranking, k)

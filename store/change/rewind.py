@@ -4,8 +4,6 @@ The state depends on the documents alone, so all commits are undone as one chang
 remain. The tables hold the earlier state of the others, and of extractions and synonym edges.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,14 +14,7 @@ from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.lance.schema import extractions, synonyms
 from store.lance.tables import TableView, until_commit
-from store.types import Batch
-
-Pause = Callable[[], None]
-"""Called every few milliseconds during long work to let other threads run."""
-
-
-def no_pause() -> None:
-    """The `Pause` of work that delays nothing else."""
+from store.types import Batch, Pause, no_pause
 
 
 def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_pause) -> None:
@@ -41,12 +32,15 @@ def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_p
         pause()
 
     changed = rows_after(tables, "documents", commit, ("uri",))["uri"].unique()
+    pause()
     if len(changed):
         uris = frozenset(changed.to_pylist())
         apply(plan_removal(index, {uri: each for uri, each in index.documents.items() if uri not in uris}))
         for part in tables.rows_until("documents", commit, "uri", changed):
+            pause()
             apply(plan_again(index, documents_of(part)))
     ids = rows_after(tables, "extractions", commit, ("passage",))["passage"].unique()
+    pause()
     rows = {id: row for id in ids.to_pylist() if (row := index.passage_rows.get(id)) is not None}
     # Only documents that contain a passage read its extraction.
     unread = {id: row for id, row in rows.items() if index.holders[row]}
@@ -57,7 +51,7 @@ def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_p
             for extraction in batch.extractions:
                 del unread[extraction.passage]
         apply(_without_extractions(index, list(unread.values())))
-    _rewind_synonyms(index, tables, commit)
+    _rewind_synonyms(index, tables, commit, pause)
     pause()
 
 
@@ -69,16 +63,18 @@ def _without_extractions(index: LiveIndex, passages: list[int]) -> IndexDelta:
     return plan_passages(index, {row: index.holders[row] for row in passages})
 
 
-def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int) -> None:
+def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int, pause: Pause) -> None:
     """Gives the synonym edges that changed since `commit` their earlier weights. The phrases are alive as of that commit."""
     phrases = index.ids["phrases"].view()
     a, b, _ = synonyms.from_table(rows_after(tables, "synonyms", commit), phrases)
     changed = np.unique(a * len(phrases) + b)
     a, b = np.divmod(changed, len(phrases))
+    pause()
     alive = index.counts["phrases"].view().positive()
     edges = [(a, b, np.zeros(len(a)))]
     if (alive[a] & alive[b]).any():
         there = tables.read_where("synonyms", None, until_commit(commit)).sort_by("commit")
+        pause()
         a, b, scores = synonyms.from_table(there, phrases)
         among = np.isin(a * len(phrases) + b, changed)
         edges.append((a[among], b[among], scores[among]))

@@ -14,7 +14,6 @@ and the query, and not on the row's position.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.score_scaling import MinMax, StandardScore
 from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines, order_by_name
+from memory.retrieval.unlocked_property import unlocked_property
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, search_group
 from store.index.vectors.codes import CODED_MIN_ROWS, GROUPED_MIN_ROWS, CodedBlock
@@ -97,7 +97,7 @@ class ComparedRows:
         self._exact = exact
         self._is_grouped = living >= GROUPED_MIN_ROWS and not exact
 
-    @cached_property
+    @unlocked_property
     def scores(self) -> RowScores:
         """Cosines, or their estimates with a bounded error, of all rows."""
         return row_scores(self._vectors, self._query, self._living, self._exact)

@@ -1,7 +1,6 @@
 """Links a query to its nearest triples, which recognition memory filters."""
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import MinMax, Scale, StandardScore
 from memory.retrieval.top_k import cosines, top_k
+from memory.retrieval.unlocked_property import unlocked_property
 from memory.types import LinkedTriple
 
 BM25_PASSAGES = 50
@@ -27,7 +27,7 @@ class ComparedTriples:
     def __init__(self, context: QueryContext) -> None:
         self._context = context
 
-    @cached_property
+    @unlocked_property
     def _rows(self) -> ComparedRows:
         context, snapshot = self._context, self._context.snapshot
         exact = context.settings.exact
@@ -35,7 +35,7 @@ class ComparedTriples:
             snapshot.triple_vectors, context.triple_vector, context.triple_mask, snapshot.living_statements, exact
         )
 
-    @cached_property
+    @unlocked_property
     def _by_words(self) -> NDArray[np.float32]:
         return _triple_bm25(self._context)
 

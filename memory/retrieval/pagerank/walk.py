@@ -13,7 +13,6 @@ A near-duplicate that is left out of the walk (`memory.retrieval.near_duplicates
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from memory.retrieval.pagerank.push import ForwardPush, PushEstimate
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
+from memory.retrieval.unlocked_property import unlocked_property
 from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
@@ -98,7 +98,7 @@ class Walk:
     correction: ScoreCorrection | None = None
     """Converts passages' ranks to scores; None if the ranks are the scores."""
 
-    @cached_property
+    @unlocked_property
     def reset(self) -> Floats:
         """Reset weights of all nodes, shape (nodes,), not normalised."""
         reset: Floats = np.zeros(self.graph.nodes)
@@ -114,7 +114,7 @@ class PageRankResult:
     found: Floats | PushEstimate
     """The ranks of all nodes, shape (nodes,), or the estimates of a push for the nodes that it reached."""
 
-    @cached_property
+    @unlocked_property
     def ranks(self) -> Floats:
         """PageRank of all nodes, or its estimate, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):
@@ -128,7 +128,7 @@ class PageRankResult:
         """Whether the ranks are estimates of `memory.retrieval.pagerank.push`."""
         return isinstance(self.found, PushEstimate)
 
-    @cached_property
+    @unlocked_property
     def rank_bounds(self) -> Floats:
         """Upper bound of every node's PageRank, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):

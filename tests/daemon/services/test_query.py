@@ -2,17 +2,22 @@
 
 import asyncio
 import threading
+import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from daemon.contract.query import Mode, QueryRequest
+from daemon.services import query_shares
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
-from store.change.rewind import Pause, no_pause
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
-from store.types import Batch, Document, PassageRef, PassageText, passage_id
+from store.types import Batch, Document, PassageRef, PassageText, Pause, no_pause, passage_id
 
 TEXTS = {"a": "The lamp of the attic was made by Orla Quill.", "b": "The harbour freezes in winter."}
 
@@ -86,6 +91,53 @@ def test_questions_about_earlier_commits_take_no_share_of_the_queries(tmp_path: 
         store.commit(Batch(removed=("added:a",)))
         service = QueryService(store, encoder, RetrievalSettings, lambda: "dense")
         asyncio.run(scenario(store, service))
+        service.close()
+
+
+class Blocking(HashEncoder):
+    """Encodes no query about the past before it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.encoding, self.encode_past = threading.Event(), threading.Event()
+
+    def encode_query(self, text: str) -> Any:
+        if text == "past":
+            self.encoding.set()
+            assert self.encode_past.wait(60)
+        return super().encode_query(text)
+
+
+def test_answers_about_earlier_commits_take_no_share_and_pause_while_others_are_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = Blocking()
+    slept: list[float] = []
+    monkeypatch.setattr(query_shares, "PAUSE_AFTER_S", -1.0)
+    clock = SimpleNamespace(thread_time=time.thread_time, monotonic=time.monotonic, sleep=slept.append)
+    monkeypatch.setattr(query_shares, "time", clock)
+
+    async def scenario(service: QueryService) -> None:
+        earlier = [
+            asyncio.create_task(service.query(QueryRequest(query="past", mode=Mode("dense"), as_of=2)))
+            for _ in range(8)
+        ]
+        await asyncio.to_thread(encoder.encoding.wait)
+        assert (await service.query(QueryRequest(query="lamp", mode=Mode("dense")))).commit == 3
+        slept.clear()
+        holding = threading.Event()
+        present = asyncio.create_task(service.in_thread(partial(holding.wait, 60)))
+        encoder.encode_past.set()
+        answers = await asyncio.gather(*earlier)
+        assert len(slept) >= sum(len(answer.stages_ms) for answer in answers)
+        holding.set()
+        await present
+
+    with Store(tmp_path, encoder.identity) as store:
+        store.commit(batch(encoder))
+        store.commit(Batch(removed=("added:a",)))
+        service = QueryService(store, encoder, RetrievalSettings, lambda: "dense")
+        asyncio.run(scenario(service))
         service.close()
 
 

@@ -120,6 +120,16 @@ def test_a_renamed_store_takes_nothing_and_makes_nothing_at_its_old_place(live: 
     assert_goes_on(live, "renamed.txt")
 
 
+def test_a_backup_that_fails_leaves_nothing_behind(live: Daemon, tmp_path: Path) -> None:
+    targets = tmp_path / "backup", (tmp_path / "objects").as_uri()
+    with moved(live.store):
+        for target in targets:
+            assert live.ctl("backup", target).code == 1
+            assert [path.name for path in tmp_path.iterdir()] == []
+    for target in targets:
+        live.ctl_json("backup", target)
+
+
 def test_another_folder_at_the_stores_place_is_left_as_it_is(live: Daemon) -> None:
     with moved(live.store) as away:
         shutil.copytree(away, live.store)

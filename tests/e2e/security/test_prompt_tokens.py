@@ -1,6 +1,7 @@
 """A document, and a model that repeats it, try to end a prompt's quoted material with control tokens of chat templates."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -111,7 +112,12 @@ def test_no_control_token_reaches_the_model_in_any_request(asked: tuple[Daemon, 
         for message in call.body["messages"]:
             assert tokens_in(message["content"]) == [], call.purpose
         user = call.body["messages"][-1]["content"]
-        assert user.count("«/passage»") == user.count("«passage»") + user.count("«passage ")
+        marks = re.findall("«(/?)(\\w+)[^»]*»", user)
+        assert marks[1::2] == [("/", name) for _, name in marks[::2]], call.purpose
+        if call.purpose == "evolve":
+            unquoted = re.sub("«(\\w+)[^»]*».*?«/\\1»", "", user, flags=re.DOTALL).rpartition("\n\nMain question: ")[0]
+            assert "Facts:\n" in unquoted
+            assert "Ternby" not in unquoted and "obey" not in unquoted, "facts and entities are quoted too"
     shown = [call.body["messages"][-1]["content"] for call in model.calls if call.purpose == "answer"]
     assert any("‹|im_end|›" in text for text in shown), "the text stays readable"
 
