@@ -8,13 +8,14 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import SortedHashes, TextRows, map_hashes, save_hashes
-from store.index.columns.row_lists import ListArrays, RowNumbers
+from store.index.columns.row_lists import NO_ROWS, ListArrays, RowNumbers
 from store.index.columns.texts import Texts, map_texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import PartFiles, PartWriter
@@ -25,8 +26,6 @@ from store.index.words.bm25 import (
     QueryWord,
     added_scores,
     best_by_words,
-    best_of,
-    counts_in,
     idf_of,
     most_of,
 )
@@ -204,7 +203,7 @@ class Postings:
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
         for word in words:
             for rows, counts in word.lists:
-                sums[rows] += added_scores(word, counts, lengths[rows], mean)
+                sums[rows] += added_scores(word.weight, counts, lengths[rows], mean)
         return sums.astype(np.float32)
 
     def compare(
@@ -214,7 +213,7 @@ class Postings:
         counted: NDArray[np.bool_],
         total_length: int | None = None,
         best: int | None = None,
-        also: NDArray[np.int64] | None = None,
+        also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
         """Returns the `best` living passages by BM25 score, and all that tie with the last of them.
 
@@ -224,15 +223,9 @@ class Postings:
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         lengths = self._lengths.view()[: len(alive)]
-        rows, scores = best_by_words(words, lengths, mean, best)
-        if also is not None and len(more := np.setdiff1d(also, rows)):
-            _, added = best_of(words, more, np.zeros(len(lengths)), lengths, mean, None)
-            rows, scores = np.concatenate([rows, more]), np.concatenate([scores, added])
-            order = np.argsort(rows)
-            rows, scores = rows[order], scores[order]
-        squares = sum(((counts_in(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
+        found = best_by_words(words, lengths, mean, best, also)
         whole = sum(idf * idf for idf in rarities.values())
-        return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
+        return ComparedWords(found.rows, found.scores, np.sqrt(found.squares / (whole or 1.0)), rarities)
 
     def _weighed(
         self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
@@ -311,12 +304,14 @@ class Postings:
 
     def _parts(self, term: str) -> list[Entries]:
         """Returns the entries of a term: the saved part, then the later part. Empty parts are left out."""
+        place, entries = self._place(term), self._later.get(term)
+        if place is None and entries is None:
+            return []  # most terms of a query: a word has one in each language
         parts: list[Entries] = []
-        place = self._place(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
             parts.append((self._saved.rows[part], self._saved.counts[part]))
-        if (entries := self._later.get(term)) is not None:
+        if entries is not None:
             # The writer may append meanwhile. `tobytes` copies without releasing the GIL. numpy could release it while reading
             # the array, and an array with an exported buffer cannot grow.
             pairs = np.frombuffer(entries.tobytes(), np.int32)
