@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
-from memory.retrieval.top_k import best_first, cosines
+from memory.retrieval.top_k import best_first
 from store.snapshot import DocumentLookup, Snapshot
 from store.text.words import split_words
 from store.types import document_time
@@ -160,7 +160,7 @@ def _candidates(context: QueryContext, factor: int) -> list[int]:
     if context.passages_by_words:
         return by_words
     rows = np.union1d(by_words, context.nearest_passages(factor * START_PASSAGES)).astype(np.int64)
-    near = cosines(snapshot.passage_vectors, context.vector, rows)
+    near = context.exact_cosines(rows)
     ordered: list[int] = rows[best_first(near, rows, len(rows), snapshot.passage_id)].tolist()
     return ordered
 

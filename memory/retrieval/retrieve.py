@@ -14,7 +14,7 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.near_duplicates import MAX_WIDENING, WIDENING_FACTOR, Versions, group_versions
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
+from memory.retrieval.top_k import RANKING_DECIMALS, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import DocumentLookup, Snapshot
 
@@ -73,7 +73,7 @@ def retrieve(
 
 def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     rows = np.array([hit.row for hit in hits], np.int64)
-    near = cosines(context.snapshot.passage_vectors, context.vector, rows).tolist()
+    near = context.exact_cosines(rows).tolist()
     return tuple(replace(hit, cosine=cosine) for hit, cosine in zip(hits, near, strict=True))
 
 

@@ -50,12 +50,13 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     without capitals, a title counts if it has several words.
     """
     snapshot = context.snapshot
+    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
     passages_of: dict[str, set[int]] = {}
     # A passage whose title occurs in the query shares the title's words.
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
-            passages_of.setdefault(phrase, set()).add(row)
-    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
+            if phrase in words.text:
+                passages_of.setdefault(phrase, set()).add(row)
     documents = _documents_named(context, words)
     passages_of |= documents
     found = [
