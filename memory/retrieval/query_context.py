@@ -196,7 +196,8 @@ class QueryContext:
         knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
-        return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
+        # Without the vector if possible: words are compared while the query is encoded.
+        return self.taking_part if known.all() or self.passages_by_words else self.taking_part & known
 
     @cached_property
     def triple_mask(self) -> NDArray[np.bool_]:

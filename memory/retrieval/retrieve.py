@@ -44,6 +44,8 @@ def retrieve(
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
+    if MODES[mode].needs_encoder:
+        encoder.begin_query(query)
     context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents)
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
