@@ -89,12 +89,10 @@ class _Words:
     def __init__(self, snapshot: Snapshot, rows: Sequence[int], is_compared: NDArray[np.bool_]) -> None:
         """`is_compared` says which of `rows` will be compared; the others are not split into words."""
         number_of: dict[str, int] = {}
-        numbers = [
-            [number_of.setdefault(word, len(number_of)) for word in _distinct_words(snapshot.passage(row).full)]
-            if compared
-            else []
-            for row, compared in zip(rows, is_compared.tolist(), strict=True)
-        ]
+        numbers: list[list[int]] = [[]] * len(rows)
+        for place in np.flatnonzero(is_compared).tolist():
+            words = _distinct_words(snapshot.passage(rows[place]).full)
+            numbers[place] = [number_of.setdefault(word, len(number_of)) for word in words]
         self._counts = np.array([len(each) for each in numbers], np.int64)
         self._ends = np.cumsum(self._counts)
         self._numbers = np.fromiter(chain.from_iterable(numbers), np.int64, int(self._counts.sum()))

@@ -84,7 +84,8 @@ class Postings:
         self._storage = storage
         self._saved: PostingsArrays | None = None
         self._places = TextRows([], storage)
-        self._place: Callable[[str], int | None] = self._places.get
+        self._place: Callable[[str], int | None] = {}.get
+        """Returns the place of a term in the saved postings."""
         self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
         so they change no score."""
@@ -276,7 +277,7 @@ class Postings:
         The frequency is that of the word's most frequent term. The lists share no passage; the longest comes first.
         """
         by_language: dict[str, list[list[Entries]]] = {}
-        for term in terms:
+        for term in self._among(terms):
             if parts := self._parts(term):
                 by_language.setdefault(language_of(term), []).append(parts)
         lists = []
@@ -293,6 +294,11 @@ class Postings:
                     lists.append((rows, counts))
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
+    def _among(self, terms: Sequence[str]) -> Sequence[str]:
+        """Returns the terms that are indexed. Most are not: a query word has a term in each language."""
+        later, place = self._later, self._place
+        return [term for term in terms if term in later or place(term) is not None]
+
     def _of(self, term: str) -> Entries:
         """Returns the rows that contain a term, ascending, and its frequency in each."""
         parts = self._parts(term)
@@ -304,14 +310,12 @@ class Postings:
 
     def _parts(self, term: str) -> list[Entries]:
         """Returns the entries of a term: the saved part, then the later part. Empty parts are left out."""
-        place, entries = self._place(term), self._later.get(term)
-        if place is None and entries is None:
-            return []  # most terms of a query: a word has one in each language
         parts: list[Entries] = []
+        place = self._place(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
             parts.append((self._saved.rows[part], self._saved.counts[part]))
-        if entries is not None:
+        if (entries := self._later.get(term)) is not None:
             # The writer may append meanwhile. `tobytes` copies without releasing the GIL. numpy could release it while reading
             # the array, and an array with an exported buffer cannot grow.
             pairs = np.frombuffer(entries.tobytes(), np.int32)
