@@ -84,7 +84,7 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
     runs = [units[at : len(units) - length + 1 + at] for at in range(length)]
     may_be = np.zeros(1 << 16, np.bool_)
     may_be[_packed(parts, np.uint16(257))] = True
-    places = np.flatnonzero(may_be[_packed(runs, np.uint16(257))])
+    places = np.flatnonzero(may_be.take(_packed(runs, np.uint16(257)), mode="clip"))  # `clip` is the fastest mode
     keys, exact = _packed(parts, np.uint64(1 << 16)), _packed([run[places] for run in runs], np.uint64(1 << 16))
     order = np.argsort(keys)
     nearest = order[np.minimum(np.searchsorted(keys, exact, sorter=order), len(keys) - 1)]
