@@ -65,13 +65,15 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     """
     vectors = snapshot.passage_vectors.rows(rows)
     known = snapshot.passage_vectors.known[np.asarray(rows, np.int64)]
-    near = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
-    may_be = np.where(known[:, None], near, ~known)
-    later = np.triu(may_be, 1)
-    words = _Words(snapshot, rows, np.logical_or(later.any(axis=1), later.any(axis=0)))
+    later = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
+    if not known.all():
+        later = np.where(known[:, None], later, ~known)
+    later &= ~np.tri(len(rows), dtype=np.bool_)
+    may_lead = later.any(axis=1)
+    words = _Words(snapshot, rows, may_lead | later.any(axis=0))
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
-    for place in np.flatnonzero(later.any(axis=1)).tolist():
+    for place in np.flatnonzero(may_lead).tolist():
         others = np.flatnonzero(later[place] & is_free)
         if is_free[place] and len(others):
             # A fixed order of summation gives equal sums for every pair, unlike a product of matrices.

@@ -97,7 +97,7 @@ def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float
     if not titles:
         return 0.0
     rarities = context.words.rarities
-    within = set[tuple[str, ...]]().union(*(context.snapshot.words(title.phrase) for title in titles))
+    within: set[tuple[str, ...]] = set().union(*(context.snapshot.words(title.phrase) for title in titles))
     whole = sum(rarity**2 for rarity in rarities.values())
     return sqrt(sum(rarity**2 for word, rarity in rarities.items() if word in within) / whole) if whole else 0.0
 
