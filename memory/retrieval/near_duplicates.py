@@ -70,6 +70,8 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
         later = np.where(known[:, None], later, ~known)
     later &= ~np.tri(len(rows), dtype=np.bool_)
     may_lead = later.any(axis=1)
+    if not may_lead.any():
+        return {}
     words = _Words(snapshot, rows, may_lead | later.any(axis=0))
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
