@@ -94,7 +94,7 @@ class BertEncoder(Encoder):
         bfloat16 = partial(Bert, graph, self._workers, bfloat16=True)
         self._rough = self._pool.submit(bfloat16).result() if has_bfloat16() else self._exact
         self._query_pool = ThreadPoolExecutor(self._workers, "query encoder")
-        self._begun = lru_cache(CACHED_QUERIES)(partial(self._query_pool.submit, self._encode_query))
+        self._begun = lru_cache(CACHED_QUERIES)(self._begin)
         self._known = lru_cache(CACHED_QUERIES)(self._whole_words)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -129,6 +129,9 @@ class BertEncoder(Encoder):
             found = self._run_all(bert, [tokens for each in windows for tokens in each])
             vectors[start : start + len(part)] = self._vectors_of_texts(found, windows)
         return vectors
+
+    def _begin(self, text: str) -> Future[NDArray[np.float32]]:
+        return self._query_pool.submit(self._encode_query, text)
 
     def _encode_query(self, text: str) -> NDArray[np.float32]:
         windows = list(self._windows(text, self._reader.query_prefix))

@@ -69,10 +69,10 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     if not known.all():
         later = np.where(known[:, None], later, ~known)
     later &= ~np.tri(len(rows), dtype=np.bool_)
-    may_lead = later.any(axis=1)
+    may_lead = np.asarray(later.any(axis=1))
     if not may_lead.any():
         return {}
-    words = _Words(snapshot, rows, may_lead | later.any(axis=0))
+    words = _Words(snapshot, rows, np.logical_or(may_lead, later.any(axis=0)))
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
     for place in np.flatnonzero(may_lead).tolist():

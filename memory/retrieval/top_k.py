@@ -57,7 +57,8 @@ def best_first(scores: NDArray[Any], rows: NDArray[Any], k: int, name: Callable[
     A name is only read to break a tie, because names are decoded from bytes.
     """
     order = np.argsort(-scores, kind="stable")
-    ordered, places = scores[order], order.tolist()
+    ordered = scores[order]
+    places: list[int] = order.tolist()
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     if len(starts) + 1 >= len(places):
         return places[:k]

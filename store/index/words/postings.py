@@ -84,7 +84,7 @@ class Postings:
         self._storage = storage
         self._saved: PostingsArrays | None = None
         self._places = TextRows([], storage)
-        self._place: Callable[[str], int | None] = {}.get
+        self._place: Callable[[str], int | None] = lambda _term: None
         """Returns the place of a term in the saved postings."""
         self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
