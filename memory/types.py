@@ -44,6 +44,9 @@ class Encoder(ABC):
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Returns the vector of one query, shape (dim,), with priority over running indexing."""
 
+    def begin_query(self, text: str) -> None:  # noqa: B027
+        """Starts encoding a query, if the encoder can do so in the background; `encode_query` then waits for the vector."""
+
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
         """Returns the vector of one query for comparison with triples, shape (dim,)."""
         return self.encode_query(text)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.columns.row_lists import NO_ROWS
 from store.index.delta_csr import MatrixView
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights, Graph
@@ -172,7 +173,7 @@ class Snapshot:
         compared: NDArray[np.bool_],
         counted: NDArray[np.bool_],
         best: int,
-        also: NDArray[np.int64] | None = None,
+        also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
         """Compares a query by words with the `compared` living passages; returns the `best`, all that tie with the last, and
         `also`.

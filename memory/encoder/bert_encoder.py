@@ -93,7 +93,8 @@ class BertEncoder(Encoder):
         self._exact = self._pool.submit(Bert, graph, self._workers).result()
         bfloat16 = partial(Bert, graph, self._workers, bfloat16=True)
         self._rough = self._pool.submit(bfloat16).result() if has_bfloat16() else self._exact
-        self._remembered = lru_cache(CACHED_QUERIES)(self._encode_query)
+        self._query_pool = ThreadPoolExecutor(self._workers, "query encoder")
+        self._begun = lru_cache(CACHED_QUERIES)(self._begin)
         self._known = lru_cache(CACHED_QUERIES)(self._whole_words)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -102,8 +103,15 @@ class BertEncoder(Encoder):
     def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._rough)
 
+    def begin_query(self, text: str) -> None:
+        self._begun(tokenizable(text, MAX_QUERY_CHARS))
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self._remembered(tokenizable(text, MAX_QUERY_CHARS))
+        try:
+            return self._begun(tokenizable(text, MAX_QUERY_CHARS)).result()
+        except Exception:
+            self._begun.cache_clear()  # so that the next query tries again
+            raise
 
     def known_words(self, text: str) -> float:
         """Returns the share of the text's words that the model knows; 1 for multilingual models, which know words in pieces."""
@@ -121,6 +129,9 @@ class BertEncoder(Encoder):
             found = self._run_all(bert, [tokens for each in windows for tokens in each])
             vectors[start : start + len(part)] = self._vectors_of_texts(found, windows)
         return vectors
+
+    def _begin(self, text: str) -> Future[NDArray[np.float32]]:
+        return self._query_pool.submit(self._encode_query, text)
 
     def _encode_query(self, text: str) -> NDArray[np.float32]:
         windows = list(self._windows(text, self._reader.query_prefix))

@@ -8,8 +8,7 @@ computed among these passages.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ PART_LENGTH = 4
 PARTS_WEIGHT = 0.6
 """Weight of BM25 of the parts, relative to BM25 of the words. Less than 1, because a word has several parts."""
 CACHED_TEXTS = 4_096
-"""Number of texts whose units are cached, with the texts: 10 MB for passages of 100 words, 30 MB for the longest ones."""
+"""Number of texts whose units are cached: 5 MB for passages of 100 words, 15 MB for the longest ones."""
 
 _END = "\0"
 
@@ -44,18 +43,21 @@ def char_ngrams(query: str) -> Counter[str]:
     return parts
 
 
-def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Returns BM25 of `texts` for the parts of the query's words, shape (len(texts),). There must be at least one text.
+def compare_parts(
+    query: str, ids: Sequence[str], text: Callable[[int], str], lengths: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Returns BM25 of texts for the parts of the query's words, shape (len(ids),). There must be at least one text.
 
-    `lengths` are the texts' numbers of words. The rarity of parts and the mean length are computed from these texts.
+    `ids` identify the texts by their content; `text` returns the text in a place. `lengths` are the texts' numbers of words.
+    The rarity of parts and the mean length are computed from these texts.
     """
     parts = char_ngrams(query)
     if not parts:
-        return np.zeros(len(texts))
-    counts = _occurrences([_text_units(text) for text in texts], list(parts))
+        return np.zeros(len(ids))
+    counts = _occurrences([_text_units(id, place, text) for place, id in enumerate(ids)], list(parts))
     norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
     texts_with_part = (counts > 0).sum(axis=0)
-    rarity = np.log1p((len(texts) - texts_with_part + 0.5) / (texts_with_part + 0.5))
+    rarity = np.log1p((len(ids) - texts_with_part + 0.5) / (texts_with_part + 0.5))
     weights = np.array(list(parts.values()), np.float64) * rarity
     scores: NDArray[np.float64] = (counts * (K1 + 1) / (counts + norms[:, None])) @ weights
     return scores
@@ -63,14 +65,14 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
 
 def _occurrences(texts: Sequence[NDArray[np.uint16]], parts: Sequence[str]) -> NDArray[np.float64]:
     """Returns how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
-    counts = np.zeros((len(texts), len(parts)))
+    counts = np.zeros(len(texts) * len(parts))
     ends = np.cumsum([len(units) for units in texts])
     units, part_units = np.concatenate(texts), [_units(part) for part in parts]
     for length in {len(part) for part in part_units if len(part) <= PART_LENGTH}:
         columns = np.array([at for at, part in enumerate(part_units) if len(part) == length])
         places, which = _places(units, np.stack([part_units[at] for at in columns], axis=1))
-        np.add.at(counts, (np.searchsorted(ends, places, "right"), columns[which]), 1.0)
-    return counts
+        np.add.at(counts, np.searchsorted(ends, places, "right") * len(parts) + columns[which], 1.0)
+    return counts.reshape(len(texts), len(parts))
 
 
 def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -82,7 +84,7 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
     runs = [units[at : len(units) - length + 1 + at] for at in range(length)]
     may_be = np.zeros(1 << 16, np.bool_)
     may_be[_packed(parts, np.uint16(257))] = True
-    places = np.flatnonzero(may_be[_packed(runs, np.uint16(257))])
+    places = np.flatnonzero(may_be.take(_packed(runs, np.uint16(257)), mode="clip"))  # `clip` is the fastest mode
     keys, exact = _packed(parts, np.uint64(1 << 16)), _packed([run[places] for run in runs], np.uint64(1 << 16))
     order = np.argsort(keys)
     nearest = order[np.minimum(np.searchsorted(keys, exact, sorter=order), len(keys) - 1)]
@@ -92,16 +94,26 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
 
 def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]) -> NDArray[Any]:
     """Packs each row of units into one number of the base's type, which wraps around; four 16-bit units fit into 64 bits."""
-    total: NDArray[Any] = np.zeros(1, type(base))
-    for column in columns:
-        total = total * base + column.astype(type(base))
+    first, *others = columns
+    total: NDArray[Any] = first.astype(type(base))
+    for column in others:
+        total *= base
+        total += column
     return total
 
 
-@lru_cache(CACHED_TEXTS)
-def _text_units(text: str) -> NDArray[np.uint16]:
+_units_of: dict[str, NDArray[np.uint16]] = {}
+"""The last texts' units, by id."""
+
+
+def _text_units(id: str, place: int, text: Callable[[int], str]) -> NDArray[np.uint16]:
     """Returns the units of a folded text, followed by a unit that no part contains."""
-    return _units(folded(text) + _END)
+    units = _units_of.get(id)
+    if units is None:
+        if len(_units_of) >= CACHED_TEXTS:
+            _units_of.clear()
+        units = _units_of[id] = _units(folded(text(place)) + _END)
+    return units
 
 
 def _units(text: str) -> NDArray[np.uint16]:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
-from memory.retrieval.top_k import best_first, cosines
+from memory.retrieval.top_k import best_first
 from store.snapshot import DocumentLookup, Snapshot
 from store.text.words import split_words
 from store.types import document_time
@@ -65,13 +65,17 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     """
     vectors = snapshot.passage_vectors.rows(rows)
     known = snapshot.passage_vectors.known[np.asarray(rows, np.int64)]
-    near = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
-    may_be = np.where(known[:, None], near, ~known)
-    later = np.triu(may_be, 1)
-    words = _Words(snapshot, rows, np.logical_or(later.any(axis=1), later.any(axis=0)))
+    later = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
+    if not known.all():
+        later = np.where(known[:, None], later, ~known)
+    later &= ~np.tri(len(rows), dtype=np.bool_)
+    may_lead = np.asarray(later.any(axis=1))
+    if not may_lead.any():
+        return {}
+    words = _Words(snapshot, rows, np.logical_or(may_lead, later.any(axis=0)))
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
-    for place in np.flatnonzero(later.any(axis=1)).tolist():
+    for place in np.flatnonzero(may_lead).tolist():
         others = np.flatnonzero(later[place] & is_free)
         if is_free[place] and len(others):
             # A fixed order of summation gives equal sums for every pair, unlike a product of matrices.
@@ -89,12 +93,10 @@ class _Words:
     def __init__(self, snapshot: Snapshot, rows: Sequence[int], is_compared: NDArray[np.bool_]) -> None:
         """`is_compared` says which of `rows` will be compared; the others are not split into words."""
         number_of: dict[str, int] = {}
-        numbers = [
-            [number_of.setdefault(word, len(number_of)) for word in _distinct_words(snapshot.passage(row).full)]
-            if compared
-            else []
-            for row, compared in zip(rows, is_compared.tolist(), strict=True)
-        ]
+        numbers: list[list[int]] = [[]] * len(rows)
+        for place in np.flatnonzero(is_compared).tolist():
+            words = _distinct_words(snapshot.passage(rows[place]).full)
+            numbers[place] = [number_of.setdefault(word, len(number_of)) for word in words]
         self._counts = np.array([len(each) for each in numbers], np.int64)
         self._ends = np.cumsum(self._counts)
         self._numbers = np.fromiter(chain.from_iterable(numbers), np.int64, int(self._counts.sum()))
@@ -160,7 +162,7 @@ def _candidates(context: QueryContext, factor: int) -> list[int]:
     if context.passages_by_words:
         return by_words
     rows = np.union1d(by_words, context.nearest_passages(factor * START_PASSAGES)).astype(np.int64)
-    near = cosines(snapshot.passage_vectors, context.vector, rows)
+    near = context.exact_cosines(rows)
     ordered: list[int] = rows[best_first(near, rows, len(rows), snapshot.passage_id)].tolist()
     return ordered
 

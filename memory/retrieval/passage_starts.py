@@ -28,7 +28,7 @@ from memory.retrieval.linking.triples import ComparedTriples
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import START_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
-from memory.retrieval.top_k import cosines, top_k
+from memory.retrieval.top_k import best_first, top_k
 from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
@@ -109,10 +109,12 @@ def word_scores(context: QueryContext) -> PassageWeights:
     rows = np.sort(np.array(context.word_candidates, np.int64))
     if not len(rows):
         return NOTHING
+    snapshot, numbers = context.snapshot, rows.tolist()
     with context.stage("words"):
-        texts = [context.snapshot.passage(row).full for row in rows.tolist()]
-        parts = compare_parts(context.query, texts, context.snapshot.passage_lengths(rows.tolist()))
-    scores = context.words.scores_of(rows.tolist()) + PARTS_WEIGHT * parts
+        ids = [snapshot.passage_id(row) for row in numbers]
+        lengths = snapshot.passage_lengths(numbers)
+        parts = compare_parts(context.query, ids, lambda place: snapshot.passage(numbers[place]).full, lengths)
+    scores = context.words.scores_of(numbers) + PARTS_WEIGHT * parts
     return PassageWeights(rows, scores / scores.max())
 
 
@@ -138,7 +140,7 @@ def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: Pas
 
 def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
     """Returns the exact cosines of passages in standard deviations above the mean of all, shape (len(rows),)."""
-    return context.cosine_scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
+    return context.cosine_scale(context.exact_cosines(rows))
 
 
 def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: PassageWeights) -> PassageWeights:
@@ -207,35 +209,21 @@ def _ends(
     ends: dict[int, float] = {}
     for source, weight in starts.items():
         here = passages == source
-        own = title_phrases(snapshot.passage_title(source))
-        for triple, chance in _best_triples(snapshot, triples[here], scaled[here]).items():
-            for phrase, share in _other_ends(context, triple, own).items():
-                ends[phrase] = ends.get(phrase, 0.0) + weight / total * chance * share
+        titles = {snapshot.phrase_row(phrase) for phrase in title_phrases(snapshot.passage_title(source))}
+        best, chances = _best_triples(snapshot, triples[here], scaled[here])
+        for (subject, object_), chance in zip(snapshot.triple_ends[best].tolist(), chances.tolist(), strict=True):
+            # The ends share the triple's weight by node specificity.
+            specific = {end: specificity(context, end) for end in (subject, object_) if end not in titles}
+            whole = sum(specific.values())
+            for phrase, each in specific.items():
+                ends[phrase] = ends.get(phrase, 0.0) + weight / total * chance * (each / whole)
     return ends
 
 
-def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArray[np.float64]) -> Mapping[int, float]:
-    """Returns the rows of the best of a passage's triples with the softmax of their scores; ties are ordered by text."""
-
-    def text(at: int) -> str:
-        return "\0".join(snapshot.triple(int(triples[at])))
-
-    best = top_k(scores, HOP_TRIPLES, np.ones(len(scores), np.bool_), text)
-    if not best:
-        return {}
-    return dict(zip(triples[best].tolist(), softmax(scores[best], HOP_TEMPERATURE).tolist(), strict=True))
-
-
-def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
-    """Returns the ends of a triple that are not a title of the passage, with shares by node specificity that sum to 1.
-
-    The result is empty if both ends are titles.
-    """
-    snapshot = context.snapshot
-    ends = dict.fromkeys(int(end) for end in snapshot.triple_ends[triple])
-    specific = {end: specificity(context, end) for end in ends if snapshot.phrase(end) not in titles}
-    total = sum(specific.values())
-    return {end: each / total for end, each in specific.items()}
+def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Returns the rows of the best of a passage's triples and the softmax of their scores; ties are ordered by text."""
+    best = best_first(scores, triples, HOP_TRIPLES, lambda row: "\0".join(snapshot.triple(row)))
+    return triples[best], softmax(scores[best], HOP_TEMPERATURE) if best else scores
 
 
 def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
@@ -247,16 +235,16 @@ def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]
     to_passages[to_passages] = context.taking_part[others[to_passages] - first]
     nodes, rows, weights = nodes[to_passages], others[to_passages] - first, weights[to_passages]
     titled: dict[int, list[int]] = {}
-    for phrase in phrases:
-        here = nodes == phrase
-        passages, counts = rows[here], weights[here]
+    begins, ends = (np.searchsorted(nodes, phrases, side).tolist() for side in ("left", "right"))
+    for phrase, begin, end in zip(phrases, begins, ends, strict=True):
+        passages, counts = rows[begin:end], weights[begin:end]
         if len(passages) > TITLED_PASSAGES:
             # Passages with equal weights all count or none does, so that the order of arrival does not matter.
             threshold = np.partition(counts, -TITLED_PASSAGES)[-TITLED_PASSAGES]
             enough = counts >= threshold
             passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else counts > threshold]
         name = snapshot.phrase(phrase)
-        found = [int(row) for row in passages if name in title_phrases(snapshot.passage_title(int(row)))]
+        found = [row for row in passages.tolist() if name in title_phrases(snapshot.passage_title(row))]
         if found:
             titled[phrase] = found
     return titled

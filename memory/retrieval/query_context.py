@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class QueryContext:
         self._pause = pause
         self.left_out = np.array(sorted(left_out), np.int64)
         self.stages_ms: dict[str, float] = {}
+        self._exact_cosines: dict[int, float] = {}
         self._graphs: dict[EdgeWeights, Adjacency] = {}
 
     def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
@@ -115,7 +116,7 @@ class QueryContext:
             self.documents,
             self._pause,
         )
-        other.stages_ms = self.stages_ms
+        other.stages_ms, other._exact_cosines = self.stages_ms, self._exact_cosines
         kept = (name for name in vars(self) if isinstance(getattr(QueryContext, name, None), query_property))
         vars(other).update({name: vars(self)[name] for name in kept})
         return other
@@ -198,7 +199,8 @@ class QueryContext:
         knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
-        return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
+        # Without the vector if possible: words are compared while the query is encoded.
+        return self.taking_part if known.all() or self.passages_by_words else self.taking_part & known
 
     @unlocked_property
     def triple_mask(self) -> NDArray[np.bool_]:
@@ -241,7 +243,15 @@ class QueryContext:
         compared = self.compared_passages
         with self.stage("passages"):
             rows = compared.may_be_nearest(START_PASSAGES)
-            return rows, cosines(self.snapshot.passage_vectors, self.vector, rows)
+            return rows, self.exact_cosines(rows)
+
+    def exact_cosines(self, rows: NDArray[Any]) -> Floats:
+        """Returns the cosines of passages in float64, shape (len(rows),). Each is computed once for all steps of the query."""
+        known, wanted = self._exact_cosines, rows.tolist()
+        if missing := [row for row in wanted if row not in known]:
+            found = cosines(self.snapshot.passage_vectors, self.vector, np.array(missing))
+            known.update(zip(missing, found.tolist(), strict=True))
+        return np.array([known[row] for row in wanted], np.float64)
 
     @unlocked_property
     def cosine_scale(self) -> StandardScore:

@@ -14,7 +14,7 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.near_duplicates import MAX_WIDENING, WIDENING_FACTOR, Versions, group_versions
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
+from memory.retrieval.top_k import RANKING_DECIMALS, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import DocumentLookup, Snapshot
 from store.types import Pause, no_pause
@@ -46,6 +46,8 @@ def retrieve(
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
+    if MODES[mode].needs_encoder:
+        encoder.begin_query(query)
     context = QueryContext(
         snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents, pause=pause
     )
@@ -77,7 +79,7 @@ def retrieve(
 
 def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     rows = np.array([hit.row for hit in hits], np.int64)
-    near = cosines(context.snapshot.passage_vectors, context.vector, rows).tolist()
+    near = context.exact_cosines(rows).tolist()
     return tuple(replace(hit, cosine=cosine) for hit, cosine in zip(hits, near, strict=True))
 
 

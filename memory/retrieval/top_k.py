@@ -57,12 +57,13 @@ def best_first(scores: NDArray[Any], rows: NDArray[Any], k: int, name: Callable[
     A name is only read to break a tie, because names are decoded from bytes.
     """
     order = np.argsort(-scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
+    ordered = scores[order]
     places: list[int] = order.tolist()
-    if len(starts) == len(places):
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    if len(starts) + 1 >= len(places):
         return places[:k]
     found: list[int] = []
-    for start, end in pairwise([*starts.tolist(), len(places)]):
+    for start, end in pairwise([0, *starts.tolist(), len(places)]):
         if start >= k:
             break
         tied = places[start:end]

@@ -126,11 +126,13 @@ class MatrixView:
         first, end = self.base.indptr[inside].astype(np.int64), self.base.indptr[inside + 1].astype(np.int64)
         counts = end - first
         places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-        behind = np.flatnonzero(np.isin(changed_rows[self._order.n :], wanted)) + self._order.n
-        here = np.concatenate([self._order.places(wanted), behind])
-        found_rows = np.concatenate([np.repeat(inside, counts), changed_rows[here]])
-        found_cols = np.concatenate([self.base.indices[places], changed_cols[here]])
-        found_values = np.concatenate([self.base.data[places], added[here]])
+        found_rows, found_cols = np.repeat(inside, counts).astype(np.int32), self.base.indices[places]
+        found_values, here = self.base.data[places], self._changes_of(wanted)
+        if not len(here) and found_values.all():
+            return found_rows, found_cols, found_values  # the base is in order and has each entry once
+        found_rows = np.concatenate([found_rows, changed_rows[here]])
+        found_cols = np.concatenate([found_cols, changed_cols[here]])
+        found_values = np.concatenate([found_values, added[here]])
         keys = found_rows.astype(np.int64) * max(self.shape[1], 1) + found_cols
         unique, inverse = np.unique(keys, return_inverse=True)
         sums = np.bincount(inverse, weights=found_values, minlength=len(unique))
@@ -138,6 +140,13 @@ class MatrixView:
         unique = unique[nonzero]
         width = max(self.shape[1], 1)
         return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[nonzero]
+
+    def _changes_of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the numbers of the changes in the rows `wanted`."""
+        if not self.change_count:
+            return wanted[:0]
+        behind = np.flatnonzero(np.isin(self._changes[0][self._order.n :], wanted)) + self._order.n
+        return np.concatenate([self._order.places(wanted), behind])
 
     def merged(self) -> Any:
         """Returns the whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything), for folding and

@@ -78,23 +78,26 @@ MIN_VOTES = 2
 related language."""
 SEGMENTED_CHARS = 4_000
 """Number of characters of a Chinese query that are segmented into words. The rest is split into pairs."""
+CACHED_QUERIES = 64
+"""Number of queries whose words are cached: several steps of a query need them."""
 _ENGLISH = "en"
 
 
-def content_words(query: str) -> list[str]:
+@lru_cache(CACHED_QUERIES)
+def content_words(query: str) -> tuple[str, ...]:
     """Returns the query's words in order, as `split_words` yields them, without function words. Returns all words if all
     are function words."""
-    everything = list(split_words(query))
+    everything = tuple(split_words(query))
     code = query_language(query)
     if code == "zh":
-        kept = list(_chinese_content(query))
+        kept = tuple(_chinese_content(query))
     else:
         idle = IDLE_WORDS.get(code, frozenset())
-        kept = [word for word in everything if word not in idle]
+        kept = tuple(word for word in everything if word not in idle)
     return kept or everything
 
 
-@lru_cache(64)
+@lru_cache(CACHED_QUERIES)
 def query_language(query: str) -> str:
     """Returns the code of the query's language: the detector's, unless the function words show another one; "" if unknown."""
     code = detect_language(query)

@@ -76,16 +76,19 @@ def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], i
 
     Function words of queries in languages other than English are left out if other words remain (`store.text.query_words`).
     """
-    codes = sorted({ENGLISH, *languages})
-    found: Counter[tuple[str, ...]] = Counter()
-    for word in content_words(query):
-        found[tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))] += 1
-    return found
+    codes = tuple(sorted({ENGLISH, *languages}))
+    return Counter(_terms_in(word, codes) for word in content_words(query))
 
 
 def language_of(term: str) -> str:
     """Returns the language whose stemmer made a term."""
     return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
+
+
+@lru_cache(1 << 12)
+def _terms_in(word: str, codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the terms of a word in several languages, each once."""
+    return tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))
 
 
 @lru_cache(1 << 16)

@@ -51,12 +51,13 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     without capitals, a title counts if it has several words.
     """
     snapshot = context.snapshot
+    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
     passages_of: dict[str, set[int]] = {}
     # A passage whose title occurs in the query shares the title's words.
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
-            passages_of.setdefault(phrase, set()).add(row)
-    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
+            if phrase in words.text:
+                passages_of.setdefault(phrase, set()).add(row)
     documents = _documents_named(context, words)
     passages_of |= documents
     found = [
@@ -97,7 +98,7 @@ def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float
     if not titles:
         return 0.0
     rarities = context.words.rarities
-    within = set[tuple[str, ...]]().union(*(context.snapshot.words(title.phrase) for title in titles))
+    within: set[tuple[str, ...]] = set().union(*(context.snapshot.words(title.phrase) for title in titles))
     whole = sum(rarity**2 for rarity in rarities.values())
     return sqrt(sum(rarity**2 for word, rarity in rarities.items() if word in within) / whole) if whole else 0.0
 

@@ -101,7 +101,7 @@ def pagerank(
     exact = base, inverse
     base, inverse = base.astype(np.float32), inverse.astype(np.float32)
     before, now, omega, last = base, base, 1.0, np.inf
-    for _ in range(_max_iterations(degrees[linked], damping, tolerance)):
+    for _ in range(_max_iterations(degrees, linked, damping, tolerance)):
         in_float32 = now.dtype == np.float32
         image = adjacency.matvec(now * inverse).astype(now.dtype, copy=False)
         image += base
@@ -161,13 +161,13 @@ def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -
     return scaled
 
 
-def _max_iterations(degrees: Floats, damping: float, tolerance: float) -> int:
+def _max_iterations(degrees: Floats, linked: NDArray[np.bool_], damping: float, tolerance: float) -> int:
     """Returns an upper bound on the number of steps that the iteration needs.
 
     In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the initial error.
     Converting to the L1 norm and back costs a factor of at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 +
     d times the error.
     """
-    spread = sqrt(float(degrees.sum()) / float(degrees.min()))
+    spread = sqrt(float(degrees.sum()) / float(degrees.min(initial=np.inf, where=linked)))
     rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _MIN_RATE)
     return ceil(log(4.0 * spread / (tolerance * (1.0 - damping) ** 2)) / -log(rate)) + _SPARE_ITERATIONS

@@ -97,13 +97,10 @@ def _score_correction(
     snapshot, damping = context.snapshot, context.settings.damping
     restart = weights / weights.sum()
     whole = unscaled_sum(restart, graph.inside.degrees_of(graph.inside.inner(starts)), damping)
-    passages = np.flatnonzero(starts >= snapshot.n_phrases)
-    passages = passages[np.argsort(starts[passages])]
-    return ScoreCorrection(
-        HUB_DEGREE * graph.inside.passage_degrees / max(snapshot.living_passages - len(leaders), 1),
-        PassageWeights(starts[passages] - snapshot.n_phrases, (1.0 - damping) * restart[passages] / whole),
-        leaders,
-    )
+    own, is_passage = np.zeros(snapshot.n_passages), starts >= snapshot.n_phrases
+    own[starts[is_passage] - snapshot.n_phrases] = (1.0 - damping) * restart[is_passage] / whole
+    mean_degree = graph.inside.passage_degrees / max(snapshot.living_passages - len(leaders), 1)
+    return ScoreCorrection(HUB_DEGREE * mean_degree, own, leaders)
 
 
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:

@@ -50,8 +50,8 @@ class ScoreCorrection:
 
     hub_degree: float
     """Largest degree of a passage that is not a hub."""
-    own: PassageWeights
-    """Rank that passages have as starts, before any step of the walk."""
+    own: Floats
+    """Rank that each passage has as a start, before any step of the walk, shape (n_passages,)."""
     leaders: Mapping[int, int]
     """Leader of each near-duplicate that does not take part in the walk, by row."""
 
@@ -60,14 +60,15 @@ class ScoreCorrection:
 
         `ranks` and weighted `degrees` are those of `rows`, which include the leaders. No score exceeds its rank.
         """
-        own = np.minimum(self.own.of(rows), ranks)
+        own = np.minimum(self.own[rows], ranks)
         scores: Floats = own + self.hub_factors(degrees) * (ranks - own)
         return scores, self._duplicates(rows, scores)
 
     def hub_factors(self, degrees: Floats) -> Floats:
         """Returns the share of the rank received from other nodes that passages with these degrees keep."""
-        above = degrees > self.hub_degree
-        return np.power(np.divide(self.hub_degree, degrees, out=np.ones(len(degrees)), where=above), HUB_POWER)
+        factors, hubs = np.ones(len(degrees)), np.flatnonzero(degrees > self.hub_degree)
+        factors[hubs] = np.power(self.hub_degree / degrees[hubs], HUB_POWER)
+        return factors
 
     def group_size(self, leader: int) -> int:
         """Returns the number of passages in the leader's group, including the leader."""

@@ -20,6 +20,9 @@ LOOK_AGAIN = 0.9
 """The pruning test runs again once the remaining words' maximal contribution fell to this share of its value at the last test.
 """
 
+JOINED_ENTRIES = 8_192
+"""Maximum number of passages of the words that are added in one step. Adding the words one by one costs more than the sums."""
+
 Entries = tuple[NDArray[Any], NDArray[Any]]
 """Rows in ascending order, and the frequency of a term or word in each."""
 
@@ -36,64 +39,105 @@ class QueryWord:
     lists: Sequence[Entries]
 
     @property
+    def weight(self) -> float:
+        return self.repeats * self.idf
+
+    @property
     def max_score(self) -> float:
         """Upper bound of what the word adds to a passage's score."""
-        return self.repeats * self.idf * (K1 + 1)
+        return self.weight * (K1 + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class WordScores:
+    """BM25 `scores` of the passages `rows`, ascending, and the sum of idf² of the words that each contains."""
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    squares: NDArray[np.float64]
 
 
 def best_by_words(
-    words: Sequence[QueryWord], lengths: NDArray[np.int32], mean: float, best: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the rows with the `best` scores and all that tie with the last of them, ascending, and their scores.
-
-    A passage without any of the words added so far scores at most what the remaining words can add. Once this bound is below
-    the `best`-th score, only passages found so far count, and the remaining words, the commonest, are looked up in these
-    passages alone (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
-    """
-    words = [word for word in words if word.lists]
-    to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1]
-    looked_at = to_come[0] / 2 if len(words) else 0.0
-    sums = np.zeros(len(lengths))  # untouched pages take no memory
-    reached: list[NDArray[Any]] = []
-    for at, (word, others) in enumerate(zip(words, to_come.tolist(), strict=True)):
-        # The test costs as much as adding a word, so a long query runs it only now and then.
-        if best is not None and others <= looked_at and sum(map(len, reached)) > best:
-            looked_at = LOOK_AGAIN * others
-            seen = np.concatenate(reached)
-            least = _kth_best(sums[seen], best) * (1 - ROUNDING)
-            if others < least:
-                return best_of(words[at:], np.sort(seen[sums[seen] + others >= least]), sums, lengths, mean, best)
-        for rows, counts in word.lists:
-            reached.append(rows[sums[rows] == 0])
-            sums[rows] += added_scores(word, counts, lengths[rows], mean)
-    found = np.sort(np.concatenate(reached)) if reached else np.empty(0, np.int64)
-    return best_of((), found, sums, lengths, mean, best)
-
-
-def best_of(
     words: Sequence[QueryWord],
-    rows: NDArray[Any],
-    sums: NDArray[np.float64],
     lengths: NDArray[np.int32],
     mean: float,
     best: int | None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the best of `rows` after adding the contributions of `words` to `sums`."""
-    found = sums[rows]
-    for word in words:
-        counts = counts_in(word, rows)
+    also: NDArray[Any],
+) -> WordScores:
+    """Returns the passages with the `best` scores, all that tie with the last of them, and the rows `also`.
+
+    The rarest words, which are in few passages, are added in one step, the others one by one. A passage without any of the
+    words added so far scores at most what the remaining words can add. Once this bound is below the `best`-th score, only
+    passages found so far count, and the remaining words, the commonest, are looked up in these passages alone (Turtle and
+    Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
+    """
+    words = [word for word in words if word.lists]
+    to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1].tolist()
+    looked_at = to_come[0] / 2 if words else 0.0
+    # Untouched pages take no memory.
+    sums, squares, reached = np.zeros(len(lengths)), np.zeros(len(lengths)), np.zeros(len(lengths), np.bool_)
+    joined = _add_joined(words, lengths, mean, sums, squares, reached)
+    left: Sequence[QueryWord] = ()
+    for at in range(joined, len(words)):
+        # The test costs as much as adding a word, so a long query runs it only now and then.
+        if best is not None and to_come[at] <= looked_at and np.count_nonzero(reached) > best:
+            looked_at = LOOK_AGAIN * to_come[at]
+            seen = np.flatnonzero(reached)
+            least = _kth_best(sums[seen], best) * (1 - ROUNDING)
+            if to_come[at] < least:
+                reached[seen] = sums[seen] + to_come[at] >= least
+                left = words[at:]
+                break
+        for rows, counts in words[at].lists:
+            reached[rows] = True
+            sums[rows] += added_scores(words[at].weight, counts, lengths[rows], mean)
+    reached[also] = True
+    found = np.flatnonzero(reached)
+    totals = sums[found]
+    for word in left:
+        counts = counts_in(word, found)
         has = counts > 0
-        found[has] += added_scores(word, counts[has], lengths[rows[has]], mean)
-    scores = found.astype(np.float32)
-    if best is not None and best < len(rows):
+        totals[has] += added_scores(word.weight, counts[has], lengths[found[has]], mean)
+    scores = totals.astype(np.float32)
+    if best is not None and best < len(found):
         enough = scores >= _kth_best(scores, best)
-        rows, scores = rows[enough], scores[enough]
-    return rows.astype(np.int64), scores
+        enough[np.searchsorted(found, also)] = True
+        found, scores = found[enough], scores[enough]
+    covered = squares[found]
+    for word in words[joined:]:
+        covered += (counts_in(word, found) > 0) * word.idf**2
+    return WordScores(found, scores, covered)
 
 
-def added_scores(word: QueryWord, counts: NDArray[Any], lengths: NDArray[np.int32], mean: float) -> NDArray[np.float64]:
+def _add_joined(
+    words: Sequence[QueryWord],
+    lengths: NDArray[np.int32],
+    mean: float,
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    reached: NDArray[np.bool_],
+) -> int:
+    """Adds the first of `words` to the arrays in one step; returns the number of these words."""
+    sizes = [sum(len(rows) for rows, _ in word.lists) for word in words]
+    joined = int(np.searchsorted(np.cumsum(sizes), JOINED_ENTRIES, "right"))
+    lists = [entries for word in words[:joined] for entries in word.lists]
+    if lists:
+        rows, counts = (np.concatenate(each) for each in zip(*lists, strict=True))
+        factors = np.array([(word.weight, word.idf**2) for word in words[:joined]])
+        weights, idf_squares = factors.repeat(sizes[:joined], axis=0).T
+        reached[rows] = True
+        places = rows.astype(np.intp)  # the index type, without which `add.at` is slow
+        np.add.at(sums, places, added_scores(weights, counts, lengths[rows], mean))
+        np.add.at(squares, places, idf_squares)
+    return joined
+
+
+def added_scores(
+    weight: float | NDArray[np.float64], counts: NDArray[Any], lengths: NDArray[np.int32], mean: float
+) -> NDArray[np.float64]:
+    """Returns what words add to the scores of passages with these `counts` of the word and these `lengths`."""
     norms = K1 * (1 - B + B * lengths / mean)
-    added: NDArray[np.float64] = word.repeats * word.idf * counts * (K1 + 1) / (counts + norms)
+    added: NDArray[np.float64] = weight * counts * (K1 + 1) / (counts + norms)
     return added
 
 

@@ -8,13 +8,14 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import SortedHashes, TextRows, map_hashes, save_hashes
-from store.index.columns.row_lists import ListArrays, RowNumbers
+from store.index.columns.row_lists import NO_ROWS, ListArrays, RowNumbers
 from store.index.columns.texts import Texts, map_texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import PartFiles, PartWriter
@@ -25,8 +26,6 @@ from store.index.words.bm25 import (
     QueryWord,
     added_scores,
     best_by_words,
-    best_of,
-    counts_in,
     idf_of,
     most_of,
 )
@@ -85,7 +84,8 @@ class Postings:
         self._storage = storage
         self._saved: PostingsArrays | None = None
         self._places = TextRows([], storage)
-        self._place: Callable[[str], int | None] = self._places.get
+        self._place: Callable[[str], int | None] = lambda _term: None
+        """Returns the place of a term in the saved postings."""
         self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
         so they change no score."""
@@ -204,7 +204,7 @@ class Postings:
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
         for word in words:
             for rows, counts in word.lists:
-                sums[rows] += added_scores(word, counts, lengths[rows], mean)
+                sums[rows] += added_scores(word.weight, counts, lengths[rows], mean)
         return sums.astype(np.float32)
 
     def compare(
@@ -214,7 +214,7 @@ class Postings:
         counted: NDArray[np.bool_],
         total_length: int | None = None,
         best: int | None = None,
-        also: NDArray[np.int64] | None = None,
+        also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
         """Returns the `best` living passages by BM25 score, and all that tie with the last of them.
 
@@ -224,15 +224,9 @@ class Postings:
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         lengths = self._lengths.view()[: len(alive)]
-        rows, scores = best_by_words(words, lengths, mean, best)
-        if also is not None and len(more := np.setdiff1d(also, rows)):
-            _, added = best_of(words, more, np.zeros(len(lengths)), lengths, mean, None)
-            rows, scores = np.concatenate([rows, more]), np.concatenate([scores, added])
-            order = np.argsort(rows)
-            rows, scores = rows[order], scores[order]
-        squares = sum(((counts_in(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
+        found = best_by_words(words, lengths, mean, best, also)
         whole = sum(idf * idf for idf in rarities.values())
-        return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
+        return ComparedWords(found.rows, found.scores, np.sqrt(found.squares / (whole or 1.0)), rarities)
 
     def _weighed(
         self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
@@ -283,7 +277,7 @@ class Postings:
         The frequency is that of the word's most frequent term. The lists share no passage; the longest comes first.
         """
         by_language: dict[str, list[list[Entries]]] = {}
-        for term in terms:
+        for term in self._among(terms):
             if parts := self._parts(term):
                 by_language.setdefault(language_of(term), []).append(parts)
         lists = []
@@ -299,6 +293,11 @@ class Postings:
                 if len(rows):
                     lists.append((rows, counts))
         return sorted(lists, key=lambda entries: -len(entries[0]))
+
+    def _among(self, terms: Sequence[str]) -> Sequence[str]:
+        """Returns the terms that are indexed. Most are not: a query word has a term in each language."""
+        later, place = self._later, self._place
+        return [term for term in terms if term in later or place(term) is not None]
 
     def _of(self, term: str) -> Entries:
         """Returns the rows that contain a term, ascending, and its frequency in each."""

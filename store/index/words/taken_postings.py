@@ -1,5 +1,6 @@
 """A selection of another index's BM25 postings, followed by own postings of later passages."""
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -27,6 +28,9 @@ class TakenPostings(Postings):
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys([*self._whole._names(), *super()._names()]))
+
+    def _among(self, terms: Sequence[str]) -> Sequence[str]:
+        return terms
 
     def _parts(self, term: str) -> list[Entries]:
         taken = self._taken(term)

@@ -48,7 +48,7 @@ def loaded() -> BertEncoder:
 @pytest.fixture
 def encoder(loaded: BertEncoder) -> BertEncoder:
     """A test may read texts otherwise, so no query's vector is kept."""
-    loaded._remembered.cache_clear()
+    loaded._begun.cache_clear()
     return loaded
 
 

@@ -122,6 +122,13 @@ def test_vectors_are_those_of_the_models_authors(encoder: BertEncoder) -> None:
         np.testing.assert_allclose(vector[: len(GOLDEN)], GOLDEN, atol=2e-6)
 
 
+def test_a_query_that_was_begun_has_the_same_vector(encoder: BertEncoder) -> None:
+    encoder.begin_query(GOLDEN_TEXT + " begun")
+    begun = encoder.encode_query(GOLDEN_TEXT + " begun")
+    encoder._begun.cache_clear()
+    assert np.array_equal(begun, encoder.encode_query(GOLDEN_TEXT + " begun"))
+
+
 @pytest.mark.slow
 def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: BertEncoder) -> None:
     among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]

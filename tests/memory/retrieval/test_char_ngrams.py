@@ -2,12 +2,18 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory.retrieval.char_ngrams import char_ngrams, compare_parts
 
 
+def compare(query: str, *texts: str) -> NDArray[np.float64]:
+    lengths = np.array([len(text.split()) for text in texts], np.int32)
+    return compare_parts(query, texts, texts.__getitem__, lengths)
+
+
 def best(query: str, *texts: str) -> str:
-    scores = compare_parts(query, texts, np.array([len(text.split()) for text in texts], np.int32))
+    scores = compare(query, *texts)
     return texts[int(scores.argmax())]
 
 
@@ -31,15 +37,15 @@ def test_compounds_derivations_and_identifiers_are_found(query: str, wanted: str
 
 def test_a_short_word_has_no_parts() -> None:
     assert not char_ngrams("a is the 12, or so")
-    assert compare_parts("a is the", ["this is the theatre"], np.array([4], np.int32)).tolist() == [0.0]
+    assert compare("a is the", "this is the theatre").tolist() == [0.0]
 
 
 def test_no_part_lies_across_words_or_texts() -> None:
     texts = ["abc", "defg", "ab cdef", "xabcdex", "𝒳abcd\0abcd"]
-    scores = compare_parts("abcde", texts, np.array([1, 1, 2, 1, 2], np.int32))
+    scores = compare("abcde", *texts)
     assert [bool(score) for score in scores] == [False, False, False, True, True]
 
 
 def test_parts_are_counted_wherever_they_begin() -> None:
-    once, more = compare_parts("aaaa", ["aaaa b", "aaaaaa b"], np.array([2, 2], np.int32))
+    once, more = compare("aaaa", "aaaa b", "aaaaaa b")
     assert 0 < once < more

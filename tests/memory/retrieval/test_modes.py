@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory.encoder import make_encoder
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.linking.query_entities import MAX_NAMES, query_entities
 from memory.retrieval.modes import MODES
+from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
@@ -62,6 +64,30 @@ def ask(memory: Store, query: str, mode: str, k: int = 100, **settings) -> Retri
 
 class LessSure(HashEncoder):
     temperature_factor = 2.0
+
+
+class RecordsCalls(HashEncoder):
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.calls: list[str] = []
+
+    def begin_query(self, text: str) -> None:
+        self.calls.append(f"begin {text}")
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        self.calls.append(f"wait for {text}")
+        return super().encode_query(text)
+
+
+def test_words_are_compared_while_the_query_is_encoded(several: Store) -> None:
+    encoder = RecordsCalls()
+    context = QueryContext(several.snapshot(), encoder, "tea leaves", RetrievalSettings())
+    assert context.word_candidates
+    assert not encoder.calls
+    for mode, each in MODES.items():
+        encoder.calls.clear()
+        assert retrieve(several.snapshot(), encoder, "tea leaves", mode, 5, RetrievalSettings()).hits
+        assert encoder.calls[:1] == (["begin tea leaves"] if each.needs_encoder else [])
 
 
 def test_an_encoder_scales_the_temperature(tmp_path: Path) -> None:
