@@ -12,6 +12,7 @@ from memory.openie.rules.titles import LISTS, plain_title
 from memory.phrase_normalisation import normalise_phrase
 
 _PRONOUNS = word_set("he she it they him her them his hers its their theirs this these that")
+_DEMONSTRATIVES = word_set("this these that")
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})
 _GENERIC_HEADINGS = NON_TERMS | word_set(
     "introduction overview summary notes note background contents content details description abstract conclusion "
@@ -26,9 +27,7 @@ _NUMBERS = frozenset({"one", "two", "three", "four", "five", "six", "seven", "ei
 _NAME_JOINTS = word_set(
     "of the and in on for to a an at by with from de la le du von van der den des di del della do da dos y el los las d l s"
 )
-_THIS_ITSELF = word_set(
-    "module package program library page document manual book guide utility tool article report note paper"
-)
+_THIS_ITSELF = word_set("module package program library manual book guide utility tool article report note paper")
 _TEXTS = word_set("overview introduction summary description guide")
 _FILE_KINDS = word_set("readme changelog news announcement faq todo roadmap")
 _DESCRIBING = word_set("for with and")
@@ -148,6 +147,7 @@ class Coreference:
         self.title = normalise_phrase(self.name)
         self.is_common = bool(self.title) and bool(re.search(rf"\b{re.escape(self.title)}s?\b", text))
         """Whether the text writes the title in small letters: "Column Break" is no name whose parts "the" would mean."""
+        self.is_in_text = bool(self.name) and self.name in text
         self.is_generic = bool(title.strip()) and not self.title
         """Whether the title is a heading without a name, such as "Example"."""
         document, kind = plain_title(title.split(_JOIN)[0])
@@ -203,7 +203,7 @@ class Coreference:
         "she" means no meter or mountain: unless the title can be a person's name, it is the last named subject. If the title
         names no topic, a pronoun mostly means neither: "".
         """
-        if self.strict:
+        if self.strict or (self.document_title and pronoun in _DEMONSTRATIVES):
             return self.last_named_subject if pronoun in _PERSONAL else ""
         if pronoun in _PERSONAL and not self._personal and self.last_named_subject:
             return self.last_named_subject

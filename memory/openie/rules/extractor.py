@@ -21,7 +21,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 12
+VERSION = 13
 MAX_CHARS = 40_000
 """Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
@@ -54,7 +54,7 @@ class RulesExtractor:
         for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
-                read_record(block.fields, found, of_first, is_row, about_document=place == 0)
+                read_record(block.fields, found, of_first, is_row, about_document=place == 0 and _opens(text, block))
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
                 read_as.add(_read_prose(block.text, language, found, f"{title}\n{text}"))
@@ -66,6 +66,11 @@ class RulesExtractor:
             triples=tuple(found.triples)[:MAX_TRIPLES],
             took_ms=(time.perf_counter() - started) * 1000,
         )
+
+
+def _opens(text: str, record: Block) -> bool:
+    """Returns whether a record of several fields begins on the first line, as the header of a mail or note does."""
+    return len(record.fields) > 1 and record.fields[0][0] in text.lstrip().partition("\n")[0]
 
 
 def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -26,6 +26,7 @@ _UNNAMED_KEY = re.compile(r"\s\+\s*[^\w\s+]*$|(?<!\+)\+[^\w\s+]+$")
 _PUNCTUATION = frozenset("'\"‘’“”,;.:/()-–、，（）「」")
 _SHORT_VALUE_MAX = 4
 """Maximum number of characters of a value whose symbols belong to it: "C#", "R$"."""
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[\W\d]+")
 _MAX_VALUE = 10
 """Maximum number of words of a value; a longer value is read as prose."""
@@ -33,7 +34,9 @@ _MAX_VALUE = 10
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
     """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
-    the first column repeats itself. A lone row that names no subject is left out."""
+    the first column repeats itself. A lone row that names no subject is left out, as are rows whose header is a row too."""
+    if _is_headerless(rows):
+        return []
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
         return []  # "type: integer; default: 0" is about what a heading names
     columns = min(map(len, rows), default=0)
@@ -42,6 +45,14 @@ def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str
         if len(values) == len(rows) and all(len(value.split()) < _MAX_VALUE for value in values):
             return [(row[column], *row[:column], *row[column + 1 :]) for row in rows]
     return [tuple(row) for row in rows]
+
+
+def _is_headerless(rows: Sequence[Sequence[tuple[str, str]]]) -> bool:
+    """Whether a column's name with a number begins like a value: "Model 10: Model 20; Model 30: Model 40"."""
+    # A name with a comma stays in the value: "Number 0, Green: Number 3, Green".
+    fields = [field if field[0] else field[1].partition(": ")[::2] for row in rows for field in row]
+    series = {name.split()[0] for name, _ in fields if _DIGIT.search(name) and " " in name}
+    return any(value.split()[0] in series for _, value in fields if value.strip())
 
 
 def read_record(
@@ -54,8 +65,9 @@ def read_record(
     """Adds (subject, column, value) for each field; a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
-    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. A title that names no
-    topic is the subject of a record only if the record opens the document (`about_document`), as the header of a mail does.
+    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. In documentation, the
+    title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or the
+    text of a page that has no sections names the title.
     """
     if _only_counts(fields):
         return
@@ -67,7 +79,8 @@ def read_record(
         rest.sort(key=lambda field: normalise_phrase(field[0]) not in _IDENTIFYING)
     first_key, first_value = rest[0]
     keys = set(normalise_phrase(first_key).split())
-    if len(fields) > 1 and (of_first or keys & _NAMING or not first_key):
+    is_name = bool(keys & _NAMING) and not first_value.startswith(_ARTICLES)  # "title: the song's title"
+    if len(fields) > 1 and (of_first or is_name or not first_key):
         named = normalise_phrase(first_value)
         if is_row and not named:
             return  # about a symbol: "+"
@@ -81,8 +94,10 @@ def read_record(
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
         return
-    if coref.strict and subject == coref.title and (coref.document_title or not about_document):
-        return
+    if subject == coref.title and found.direct_only:
+        is_topic = coref.is_in_text and not coref.strict and not coref.document_title
+        if not (is_topic or about_document) or (coref.strict and coref.document_title):
+            return
     for key, value in rest:
         if key.startswith(_ARTICLES) or (len(key) == 1 and key.isascii()):
             continue  # a table without a header, whose first row is none, or a column that a letter stands for

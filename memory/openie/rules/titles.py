@@ -49,9 +49,11 @@ def plain_title(title: str) -> tuple[str, str]:
 
 
 def is_contents(title: str) -> bool:
-    """Returns whether a passage's last heading announces a list of items described elsewhere, whose phrases would connect
-    everything with everything."""
-    name = re.sub(r"^appendix [a-z\d]+ ", "", plain_title(title.rpartition(" › ")[2])[0].lower())
+    """Returns whether a passage's last heading, or the one before a letter ("Index › A"), announces a list of items described
+    elsewhere, whose phrases would connect everything with everything."""
+    parts = title.split(" › ")
+    heading = parts[-2] if len(parts) > 1 and len(parts[-1]) == 1 else parts[-1]
+    name = plain_title(heading)[0].lower().strip("- ")
     return name in LISTS or bool(_INDEX.fullmatch(name))
 
 

@@ -95,7 +95,11 @@ class TripleCollector:
                 self.add_mention(title, coref.document_name)
             return
         if not coref.strict:
-            is_ending = coref.qualifier.startswith(".") or names_manual(coref.qualifier)  # "Import notes (.zip)"
+            is_ending = coref.qualifier != "" and (
+                coref.qualifier.startswith(".")  # "Import notes (.zip)"
+                or names_manual(coref.qualifier)
+                or is_tautology(title, normalise_phrase(coref.qualifier))  # "Redbird format (redbird)"
+            )
             if coref.qualifier and not is_ending:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
             if not is_ending:

@@ -134,6 +134,8 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False
+    if words[-1] == "also" or tagger().lexicon.get(words[-1]) == "MD":
+        return False  # "will also · mark connections": the verb is missing
     if words[0] in _BE and next((word for word in words[1:] if word not in _MARKS), "") == "to":
         return False  # "It is up to them to choose", "the rule is never to choose"
     return of_names or not any(word in _JOINS for word in words[1:])

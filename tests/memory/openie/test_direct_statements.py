@@ -124,8 +124,9 @@ def test_a_title_that_names_a_kind_of_text_names_no_topic() -> None:
     assert not _statements("Overview of Debian Tools", text)
 
 
-def test_a_file_s_ending_says_nothing_about_the_title() -> None:
-    assert not _statements("Redbird Notes Import (.zip)", "")
+@pytest.mark.parametrize("title", ["Redbird Notes Import (.zip)", "Redbird Notes Format (redbird)"])
+def test_a_file_s_ending_or_a_repeated_word_says_nothing_about_the_title(title: str) -> None:
+    assert not _statements(title, "")
 
 
 def test_what_is_quoted_in_english_is_not_about_a_title_in_another_language() -> None:
@@ -150,6 +151,20 @@ def test_a_quantity_or_an_infinitive_is_not_the_title() -> None:
     assert not _statements("Redbird Statements", "It is easiest to see in an enlarged screenshot of Oslo.")
 
 
+def test_in_a_section_this_is_not_its_title() -> None:
+    text = "Redbird Sync stores the files in Oslo. This can be overridden with the Lantern option."
+    assert _statements("Lantern › Redbird Sync", text) == {STATED}
+
+
+def test_an_abbreviation_is_read_from_a_sentence_that_states_nothing() -> None:
+    text = "What happens to the Performance Review Board (PRB) if you leave?"
+    assert _statements("Settings › Leave", text) == {("performance review board", "also known as", "prb")}
+
+
+def test_a_modal_without_its_verb_relates_nothing() -> None:
+    assert not _statements("Redbird", "The remaining warnings can either be bugs or correct code.")
+
+
 def test_it_s_is_a_verb() -> None:
     assert ("redbird", "is represented by", "menu button") in _statements(
         "Redbird", "It's represented by a menu button."
@@ -166,7 +181,15 @@ def test_the_manual_in_a_title_says_nothing_about_its_topic(title: str) -> None:
     assert not _statements(title, "")
 
 
-@pytest.mark.parametrize("title", ["Concept Index", "Appendix D Function and variable index"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Concept Index",
+        "Appendix D Function and variable index",
+        "Redbird › Chapter 63 - Concept Index › R",
+        "Index › A",
+    ],
+)
 def test_an_index_states_nothing(title: str) -> None:
     assert not _statements(title, "Index Entry: dotchart; Section: Display graphics\n\nRedbird repeated an expansion")
 
@@ -195,3 +218,31 @@ def test_other_rows_with_types_years_and_symbols_are_read() -> None:
     found = _statements("Ann Lee", text)
     assert {("ann lee", "film", "redbird song"), ("formula", "method", "getformula")} <= found
     assert ("lantern", "code") in {(subject, predicate) for subject, predicate, _ in found}
+
+
+SAMPLE = "Device ID: 34\nFirmware: Lantern release\nMaker: Bo Ek"
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Using Redbird", f"$ redbird-info --all\n\n{SAMPLE}"),
+        ("Lantern › Redbird", f"Redbird prints what it knows.\n\n{SAMPLE}"),
+        ("Bugs of Lantern", f"You may see this output.\n\n{SAMPLE}"),
+        ("Redbird Bugs, Issues and Workarounds", "Seen on: Redbird Tower, Lantern Tower"),
+        ("Lantern › Tags", "The tags are:\n\ntitle: the title of the song.\nartist: the artist of the song."),
+    ],
+)
+def test_lines_of_names_and_values_in_documentation_are_not_about_the_title(title: str, text: str) -> None:
+    assert not _statements(title, text)
+
+
+def test_a_record_that_opens_a_note_or_follows_its_name_is_about_the_note() -> None:
+    assert ("weekly meeting", "maker", "bo ek") in _statements("Weekly meeting", SAMPLE)
+    cave = "Hollin Cave ends at a pool. You can visit it.\n\n- Length: 4.4 km\n- Access: by permit"
+    assert ("hollin cave", "length", "4 4 km") in _statements("Hollin Cave", cave)
+
+
+def test_a_header_that_continues_in_the_rows_is_none() -> None:
+    rows = "Astro: Lantern One; Tower 205: Tower 301; Bird 60: Bird 76\nAstro: Lantern Two; Tower 205: Oslo; Bird 60: Bird 78"
+    assert not _statements("Redbird Devices", rows)

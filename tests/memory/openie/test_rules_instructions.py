@@ -25,6 +25,7 @@ def _extract(title: str, text: str) -> Extraction:
         "If you use Safari, open Redbird again.",
         "## Install Redbird in Safari",
         "On a phone: Go to Redbird in Safari.",
+        "redblur — Average the amp/freq time functions of each Redbird channel for a specified time.",
         "Sync your notes from Safari.",
         "Select More options in the Safari toolbar.",
         "Under Format choose Redbird.",

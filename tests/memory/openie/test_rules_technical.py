@@ -168,6 +168,8 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "A node size is the number of bytes of the structure that defines an inode table.",
         "Design Documentation How Inode Corruption Can Occur.",
         ":syntax region xList start=/[/ end=/]/ contains=ALLBUT,xString",
+        "LIMIT If it is set, Redbird Sync stores the files in Oslo.",
+        "Otherwise, Redbird Sync stores the files in Oslo.",
     ],
 )
 def test_what_is_left_open_is_not_read(text: str) -> None:

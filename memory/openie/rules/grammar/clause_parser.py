@@ -9,7 +9,7 @@ from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, 
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
 from memory.openie.rules.grammar.direct_speech import DirectSpeech, without_dateline
-from memory.openie.rules.grammar.direct_statements import read_direct
+from memory.openie.rules.grammar.direct_statements import note_names, read_direct
 from memory.openie.rules.grammar.embedded_clauses import (
     begin_free_clause,
     begin_relative_clause,
@@ -41,13 +41,13 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
     speech = DirectSpeech()
     for place, sentence in enumerate(sentences):
         if sentence[0] == CONTINUED:
-            _mention_names(ClauseState(found, chunk_sentence(sentence, tag(sentence), found.coref.title_words)))
+            note_names(ClauseState(found, chunk_sentence(sentence, tag(sentence), found.coref.title_words)))
             continue
         words: Sequence[str] = sentence
         if not found.technical:
             words, quoted = speech.take_out(sentence if place else without_dateline(sentence))
             for said in quoted:
-                _mention_names(ClauseState(found, chunk_sentence(said, tag(said), found.coref.title_words)))
+                note_names(ClauseState(found, chunk_sentence(said, tag(said), found.coref.title_words)))
             words = without_time_phrases(words) if words else []
         if not words:
             continue
@@ -59,11 +59,11 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
         states_nothing = asks(words) or supposed(words) or is_impersonal(words, tags)
         if words[-1] == "?" or states_nothing or (found.direct_only and _is_loose(chunks, words)):
-            _mention_names(clause)
+            note_names(clause)
         elif found.technical or not found.direct_only:
             _read(clause)
         elif sentence[0].islower() and tagger().is_common(sentence[0]):
-            _mention_names(clause)  # the end of a sentence that began in an earlier block
+            note_names(clause)  # the end of a sentence that began in an earlier block
         else:
             read_direct(clause)
         found.drop_vague_triples(before)
@@ -79,13 +79,6 @@ def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
     if verbs and all(c.start and words[c.start].istitle() for c in verbs):
         return True
     return "only" in (word.lower() for word in words[:2]) or any(words[c.end : c.end + 1] == ["="] for c in verbs)
-
-
-def _mention_names(clause: ClauseState) -> None:
-    """Notes what is named in words that state nothing."""
-    for c in clause.chunks:
-        if c.kind == NOUN and c.name:
-            clause.mention(c)
 
 
 def _read(clause: ClauseState) -> None:

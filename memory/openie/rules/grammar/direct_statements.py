@@ -30,8 +30,8 @@ _CLAUSE_OPENERS = word_set("because than if since that so though although")
 _NO_COMPLEMENT = _CLAUSE_OPENERS | word_set("between among without per via")
 
 
-def read_direct(clause: ClauseState) -> None:
-    """Adds the direct statements of a sentence to the triples of its passage, and notes its names and subjects."""
+def note_names(clause: ClauseState) -> None:
+    """Notes the names in a sentence, and the abbreviations in brackets behind their words, whatever the sentence states."""
     for c, mark, inner in zip_longest(clause.chunks, clause.chunks[1:], clause.chunks[2:]):
         if c.kind == NOUN and c.name:
             clause.mention(c)
@@ -39,6 +39,11 @@ def read_direct(clause: ClauseState) -> None:
             phrase, short_form = clause.mention(c), clause.mention(inner)
             if phrase and short_form and is_short_for(short_form, phrase):
                 clause.found.add_triple(phrase, "also known as", short_form)
+
+
+def read_direct(clause: ClauseState) -> None:
+    """Adds the direct statements of a sentence to the triples of its passage, and notes its names and subjects."""
+    note_names(clause)
     for i, (name, comma, who) in enumerate(zip(clause.chunks, clause.chunks[1:], clause.chunks[2:-1], strict=False), 3):
         is_relative = name.name and (name.kind, comma.kind, who.kind) == (NOUN, COMMA, WHICH) and who.tag == "WP"
         if is_relative and _is_finite(clause.chunks, i):

@@ -17,14 +17,15 @@ _ARTICLES = word_set("a an the your its this")
 _SUBJECTS = frozenset({"DT", "PRP", "PRP$", "WDT", "WP", "EX", "TO", "CC", ",", "NNS", "NNPS"})
 _PLACES = word_set("under in on at from within inside above below for with")
 _DAYS = word_set("today yesterday tomorrow tonight once twice")
+_AFTER_LABEL = word_set(": – — --")
 _LABEL_WORDS = 8
-"""Of what stands before the colon of an instruction."""
+"""Of what stands before the colon or dash of an instruction."""
 
 
 def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Whether a sentence is an instruction: "Select the card", "To open a page, press Ctrl", "Under Help, select it", "On a
     phone: Go to Help"."""
-    colon = next((i for i, word in enumerate(words[:_LABEL_WORDS]) if word == ":"), -1)
+    colon = next((i for i, word in enumerate(words[:_LABEL_WORDS]) if word in _AFTER_LABEL), -1)
     if 0 <= colon < len(words) - 1 and _is_order(words, tags, colon + 1, opens=True):
         return True
     if words[0] == "[" and "]" in words[2:_LABEL_WORDS]:

@@ -50,11 +50,12 @@ def supposed(words: Sequence[str]) -> bool:
     if not words:
         return False
     first = words[0].lower()
-    if first in ("had", "should", "were") and words[0][0].isupper() and "," in words:
+    if first == "otherwise" or (words[0] in ("Had", "Should", "Were") and "," in words):
         return True
     for i, word in enumerate(words):
         lower = word.lower()
-        if lower in _SUPPOSES and (i == 0 or word.islower()):
+        # "LIMIT If it is set, Redbird waits": a capital may follow a label.
+        if lower in _SUPPOSES and (i == 0 or any(other.islower() for other in words[i : i + 2])):
             if lower in ("if", "unless", "lest", "supposing", "assuming") or i == 0:
                 return True
             if lower == "provided" and i + 1 < len(words) and words[i + 1].lower() == "that":
