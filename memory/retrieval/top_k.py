@@ -112,7 +112,7 @@ def top_k_by_cosine(
     """Returns the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
     `scores`: cosines of all rows, each with an error of at most `error`. They select candidates that include the `k` nearest
-    rows. Equal vectors get equal cosines, whatever their rows; ties are ordered by `name`.
+    rows. The `k` best rows by exact score have scores of at least this bound.
     """
     rows = candidates(scores, k, alive, error)
     return order_by_name(rows, cosines(vectors, query, rows), k, name)

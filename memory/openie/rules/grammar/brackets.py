@@ -1,4 +1,4 @@
-"""What stands in brackets after a name: dates of birth and death, other names, facts without a subject."""
+"""Reads the text in brackets after a name: dates of birth and death, other names, facts without a subject."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -14,15 +14,16 @@ _OTHER_NAME = word_set(
     "also formerly originally previously or aka a.k.a née nee alias later now sometimes called known abbreviated"
 )
 _SHORTENED = 6
-"""Letters of an abbreviation at most."""
+"""Maximum number of letters of an abbreviation."""
 _ALIKE = 0.6
-"""Of letters that two spellings of a name share at least ("Western Park" of "Westerpark"); other names share fewer."""
+"""Minimum share of letters that two spellings of a name have in common ("Western Park" and "Westerpark"); other names share
+fewer."""
 _COMPARED_CHARS = 60
-"""Of names whose letters are compared: that takes the product of their lengths, or more."""
+"""Maximum number of characters of names whose letters are compared; the time is at least the product of the two lengths."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
-    """Add what is said between brackets of the name before them."""
+    """Adds what the text in brackets states about the name before it."""
     subject = clause.subjects[0] if clause.subjects and not clause.verb and not clause.lead else clause.left_phrase
     # "(English: The Quiet Sea)", "(formerly Bluebird)"
     told = any(c.words == [":"] or _OTHER_NAME.intersection(word.lower() for word in c.words) for c in inner)
@@ -51,7 +52,8 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
 
 
 def _is_alike(name: str, other: str) -> bool:
-    """Whether one may be another form of the other: its initials, its letters in order, or much the same letters."""
+    """Whether one name may be another form of the other: its initials, some of its letters in order, or mostly equal
+    letters."""
     if is_short_for(other, name) or is_short_for(name, other):
         return True
     short, long = sorted((name.replace(" ", ""), other.replace(" ", "")), key=len)
