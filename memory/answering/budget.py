@@ -24,7 +24,7 @@ class Budget:
     reserved."""
 
     calls: int = 12
-    """Maximum number of requests to the model, including retries."""
+    """Maximum number of requests to the model, including retries except those after a 429."""
     tokens: int = 100_000
     """Maximum number of prompt and completion tokens. If the server does not count them, hippod assumes three characters per
     token."""

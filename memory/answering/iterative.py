@@ -120,7 +120,8 @@ class IterativeResult:
 
 
 def scale_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Divides the scores by the best score. If no score is above 0, all become 1."""
+    """Divides the scores by the best score. Returns the `k` best hits, each passage once with its best score; among equal
+    scores, hits of `before` come first."""
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(replace(hit, score=max(hit.score, 0.0) / best if best > 0 else 1.0) for hit in hits)
 

@@ -207,7 +207,8 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """Records an accepted call. `limit`: the rate limit in the answer's headers."""
+        """The span includes the pause, during which some servers refill their quota. `limit`: the rate limit in the answer's
+        headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:

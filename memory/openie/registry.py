@@ -74,7 +74,7 @@ class OpenIEBackend:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
-    """Called once in each worker process."""
+    """It tells whether the extra is installed."""
     extra_name: Callable[[], str]
     """Name of extractions that depend on an extra. It contains whether the extra is installed."""
     untagged_languages: Callable[[], frozenset[str]]

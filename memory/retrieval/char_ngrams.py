@@ -91,7 +91,7 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
 
 
 def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]) -> NDArray[Any]:
-    """Packs each row of units into one number in `base`, of the type of `base`, modulo its size; four 16-bit units fit into 64
+    """Packs each row of units into one number with base `base`, modulo the size of its type; four 16-bit units fit into 64
     bits."""
     total: NDArray[Any] = np.zeros(1, type(base))
     for column in columns:

@@ -308,7 +308,7 @@ def _contains(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
-    """ "psychologist Carl Rogers": the name's own chunk follows and takes its place in the sentence."""
+    """Adds the description in "psychologist Carl Rogers"; the next chunk is the name, which gets a role in the sentence."""
     phrase = clause.coref.resolve(name)
     owner = clause.owner(description)
     if owner:
@@ -318,7 +318,7 @@ def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
 
 
 def _object_relative(clause: ClauseState, phrase: str, verb: Chunk) -> None:
-    """ "the book that Ann wrote": the noun before the pronoun is the object."""
+    """Adds the statement in "the book that Ann wrote", where the noun before the pronoun is the object."""
     clause.found.add_triple(phrase, " ".join([*verb.words, clause.relative_prep]), clause.relative)
     clause.subjects, clause.lead = [phrase], ""
 

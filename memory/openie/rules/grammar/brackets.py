@@ -66,7 +66,7 @@ def _is_alike(name: str, other: str) -> bool:
 
 
 def _counted(c: Chunk) -> tuple[str, str] | None:
-    """ "population 200,000": what is counted, and the number."""
+    """Splits "population 200,000" into noun and number; returns None for any other phrase."""
     at = next((k for k, word in enumerate(c.words) if word[0].isdigit() or word[0] in "$€£"), 0)
     if not at or not all(word.islower() and len(word) > 2 for word in c.words[:at]):
         return None
@@ -74,7 +74,7 @@ def _counted(c: Chunk) -> tuple[str, str] | None:
 
 
 def _facts(clause: ClauseState, subject: str, inner: Sequence[Chunk]) -> None:
-    """ "(born 2 May 1904 in Oslo)": the name is the subject of each verb."""
+    """Adds the facts in "(born 2 May 1904 in Oslo)": the name is the subject of each verb."""
     predicate, prep = "", ""
     for c in inner:
         if c.kind == VERB:

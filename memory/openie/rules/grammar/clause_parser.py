@@ -300,7 +300,7 @@ def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _but(clause: ClauseState, i: int) -> None:
-    """ "was not founded by X but by Y": what follows is affirmed."""
+    """Removes a negation before a "but" that affirms: "was not founded by X but by Y"."""
     following, before = clause.following(i), clause.chunks[max(i - 1, 0)]
     if following is None or following.kind not in (NOUN, PREP) or clause.clause_ahead(i + 1):
         return

@@ -85,7 +85,7 @@ def _behind(words: Sequence[str], i: int) -> int:
 
 
 def without_dateline(words: Sequence[str]) -> Sequence[str]:
-    """ "OSLO, Jan 5 (Reuters) - Redbird sold" without where and by whom it was written."""
+    """Returns the words without a dateline, such as "OSLO, Jan 5 (Reuters) - "."""
     for i, word in enumerate(words[:_DATELINE_WORDS]):
         if word in _DASHES:
             stamp = words[:i]

@@ -108,7 +108,7 @@ def _named_subject(clause: ClauseState, c: Chunk) -> list[str]:
 
 
 def without_cleft(chunks: list[Chunk]) -> list[Chunk]:
-    """ "It was Ann who founded it" as "Ann who founded it", and "it was in 1961 that Ann" as "in 1961 Ann"."""
+    """Turns "It was Ann who founded it" into "Ann who founded it", and "it was in 1961 that Ann" into "in 1961 Ann"."""
     if [c.kind for c in chunks[:2]] != [NOUN, VERB] or chunks[0].words[0].lower() != "it" or chunks[1].tag != "be":
         return chunks
     # In "it was not Ann who", the words show which verb the "not" belongs to.

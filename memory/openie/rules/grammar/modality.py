@@ -192,7 +192,7 @@ def _append(verb: Chunk, mark: str) -> None:
 
 
 def _invert(chunks: list[Chunk], verb: Chunk, mark: str) -> None:
-    """ "Never did Ann found it": the verb that the auxiliary before its subject belongs to is meant."""
+    """Adds the mark to the verb after the subject if `verb` is only its auxiliary: "Never did Ann found it"."""
     k = chunks.index(verb)
     alone = all(word in AUXILIARY or word == mark for word in verb.words)
     if alone and [c.kind for c in chunks[k + 1 : k + 3]] == [NOUN, VERB]:
