@@ -40,8 +40,8 @@ class EncodedAhead:
 
 
 def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
-    """Returns the texts to encode for the batch, shortest first: (passages and triples in low precision, phrases in full
-    precision)."""
+    """Returns two lists of texts to encode for the batch, shortest first: passages and triples (low precision), and phrases
+    (full precision)."""
     missing = store.missing(batch)
     return sorted(set(_contents(missing)), key=len), sorted(set(missing.phrases), key=len)
 

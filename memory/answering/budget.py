@@ -83,7 +83,8 @@ class Spending:
         return "seconds" if self.seconds_left(final=False) <= 0 else None
 
     def has_tokens_for(self, prompt: Sequence[ChatMessage] = (), answer_prompt: Sequence[ChatMessage] = ()) -> bool:
-        """Whether a step may send `prompt` and still leave the reserved tokens, or at least those for `answer_prompt`."""
+        """Whether a step may send `prompt` and still leave enough tokens for the answer: the reserved share, or more if
+        `answer_prompt` needs more."""
         reserve = max(ANSWER_SHARE * self.budget.tokens, prompt_tokens(answer_prompt) + ANSWER_TOKENS)
         return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
 

@@ -120,14 +120,13 @@ class IterativeResult:
 
 
 def scale_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Divides the scores by the best score. Returns the `k` best hits, each passage once with its best score; among equal
-    scores, hits of `before` come first."""
+    """Divides the scores by the best score. If no score is above 0, all become 1."""
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(replace(hit, score=max(hit.score, 0.0) / best if best > 0 else 1.0) for hit in hits)
 
 
 def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Returns the `k` best hits of `before` and `found`, each passage once with its best score; ties keep this order."""
+    """Returns the `k` best hits, each passage once with its best score; among equal scores, hits of `before` come first."""
     best: dict[str, tuple[float, int, Hit]] = {}
     for order, hit in enumerate([*before, *found]):
         known = best.get(hit.id)
@@ -205,10 +204,11 @@ async def iterate(
 ) -> IterativeResult:
     """Runs at most `steps` retrievals, with a thought after every retrieval except the last.
 
-    Stops early when a thought answers, repeats a query, or a budget is reached. `retrieve` itself must skip recognition memory
-    if only the answer's call is left. If the model fails, or if `retrieve` raises ModelError after the first step, the steps
-    end and the answer is made from the passages found so far. `on_step` receives each step after its retrieval, and again after
-    its thought. Raises ModelError if the first `retrieve` raises it, and every other error that `retrieve` raises.
+    Stops early when a thought answers, a thought repeats an earlier query, or a limit of the budget is reached. `retrieve`
+    itself must skip recognition memory if only the answer's call is left. If the model fails, or if `retrieve` raises
+    ModelError after the first step, the steps end and the answer is made from the passages found so far. `on_step` receives
+    each step after its retrieval, and again after its thought. Raises all errors of `retrieve`, but ModelError only from its
+    first call.
     """
     steps_made: list[IterativeStep] = []
     query = question

@@ -29,7 +29,8 @@ SHOWN_CHARS = 24
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A parsed answer. `text` contains citations as [n]; `cited` contains the numbers n, ascending, each of a shown passage.
+    """A parsed answer. `text` contains citations as [n]; `cited` contains the numbers n in ascending order, each of a passage
+    in the prompt.
 
     `short` is the bare answer, or "true" or "false" for a claim. If `found` is false (the model abstained), it is "".
     `reasoning` is the text that the model wrote before the answer; "" if it was not requested.

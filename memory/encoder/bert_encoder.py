@@ -183,8 +183,8 @@ class BertEncoder(Encoder):
         return bert(tokens)
 
     def _groups(self, sequences: Sequence[list[int]]) -> Iterator[Group]:
-        """Yields sequences of one length, shortest first. A group has at most `CALL_TOKENS` tokens and `batch_size` sequences,
-        or one sequence."""
+        """Yields groups of sequences of equal length, shortest first. A group has at most `CALL_TOKENS` tokens and `batch_size`
+        sequences, or one sequence."""
 
         def most(length: int) -> int:
             return max(1, min(self._batch_size, CALL_TOKENS // length))

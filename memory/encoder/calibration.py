@@ -1,6 +1,6 @@
 """The constants of the method that depend on the encoder: the synonym threshold, and the cosine below which a match is weak.
 
-For encoders without known constants, hippod computes them from labelled pairs in eight languages, which it ships.
+For encoders without known constants, hippod computes them from labelled pairs in eight languages, which are part of hippod.
 """
 
 import json

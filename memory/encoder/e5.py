@@ -36,7 +36,7 @@ _BLOCK = 32
 """Number of weights that share a scale."""
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", _BLOCK // 2)])
 _FOUR_BITS = 1
-"""Type number of a tensor in blocks of four-bit weights; other tensors are float32."""
+"""Number of the tensor type that consists of blocks of four-bit weights; other tensors are float32."""
 _WORDS = "embeddings.word_embeddings.weight"
 _TENSOR_NAMES = {
     _WORDS: "emb.word",
@@ -148,12 +148,12 @@ def _tokenizer(pieces: list[str], scores: list[float], begin: int, end: int, unk
 
 def _prepared(characters: Mapping[int, str], text: str) -> str:
     """Returns the text in the form that the model's tokeniser expects. A letter and its accent become one character, if Unicode
-    has one."""
+    has such a character."""
     return _SPACES.sub(" ", normalize("NFC", text).translate(characters)).lstrip(" ")
 
 
 class _FourBitWeights:
-    """`bert.BertWeights` of the file's tensors."""
+    """BERT weights from the file's tensors (`bert.BertWeights`)."""
 
     def __init__(self, read: _Reader, hidden: int) -> None:
         """`read` must be at the beginning of the list of tensors."""

@@ -155,8 +155,8 @@ class OpenAIEncoder(Encoder):
         return self._sentence(f"{type(error).__name__}: {one_line(reason, self._key, MAX_REASON_CHARS)}")
 
     def _loggable_message(self, error: openai.OpenAIError) -> str:
-        """Returns the message without the server's words. If no connection was made, and hence no text was sent, it is
-        complete."""
+        """Returns the message without the server's words. It is complete if no connection was made, because then no text was
+        sent."""
         cause = error.__cause__
         if isinstance(error, openai.APIStatusError):
             return self._sentence(f"{type(error).__name__}, status {error.status_code}")

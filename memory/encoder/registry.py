@@ -22,7 +22,7 @@ MAX_HASH_DIM = 8192
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmbeddingServer:
-    """The server of a backend that sends texts to a server. `key` is the secret itself."""
+    """The server to which a backend sends texts. `key` is the secret itself."""
 
     base_url: str
     key: str | None = None

@@ -93,7 +93,8 @@ def tokenizable(text: str, limit: int) -> str:
 
 
 def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
-    """Returns windows of `text` of nearly equal length with at most `room` tokens each, or `[text]` if it has at most `room`.
+    """Returns windows of `text` of nearly equal length with at most `room` tokens each, or `[text]` if the text has at most
+    `room` tokens.
 
     `spans`: the spans of the text's tokens, in order. A window ends before a word, if a word begins near its end.
     """

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 MIN_WORD_PIECES = 100
-"""Minimum number of pieces with two or more letters that a vocabulary must have of a script to know it. The packaged model's
-vocabulary has 26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
+"""A vocabulary knows a script if it has at least this number of pieces with two or more letters of the script. The packaged
+model's vocabulary has 26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other
+scripts."""
 
 MIN_PIECES = 2_000
-"""Alternative: minimum number of pieces of any length. It is for scripts in which a character is a word or half a word. The
-packaged model's vocabulary has 488 Chinese characters; multilingual models have thousands."""
+"""Alternatively, it knows a script if it has at least this number of pieces of any length. This is for scripts in which a
+character is a word or half a word. The packaged model's vocabulary has 488 Chinese characters; multilingual models have
+thousands."""
 
 UNKNOWN_SHARE = 0.5
 """A text is unknown if a larger share of its tokens is meaningless."""
@@ -59,8 +61,8 @@ class Vocabulary:
         """Returns the share of a text's words that are one meaningful token; 1 for a text without words.
 
         `words`: for each token, the number of its word; None for tokens that represent no text. Tokenisers split words outside
-        the vocabulary into pieces of a few letters. So most words of a text are whole if it is in the model's language;
-        otherwise few are.
+        the vocabulary into pieces of a few letters. So most words of a text in the model's language are whole; few words of
+        other texts are.
         """
         parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
         whole = sum(

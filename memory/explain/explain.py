@@ -113,7 +113,7 @@ def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Fl
 
 
 def influence(pagerank: PageRankResult, target: Floats) -> Floats:
-    """Returns, for each node, the contribution of one unit of reset weight there to Σ target · rank, shape (nodes,)."""
+    """Returns how much one unit of reset weight at each node contributes to Σ target · rank, shape (nodes,)."""
     degrees = pagerank.walk.graph.degrees
     mass = target * degrees
     out: Floats = (1.0 - pagerank.walk.damping) * target

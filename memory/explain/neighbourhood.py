@@ -1,4 +1,4 @@
-"""Extracts the part of the graph that a query is about, up to a number of nodes.
+"""Extracts the part of the graph that a query is about, with a limited number of nodes.
 
 Nodes are selected by their PageRank from the query's seeds. The parts of the answer come first: the passages found, the
 strongest path to each, and the phrase seeds. Of the edges between the selected nodes, those with the highest flow are listed.
@@ -237,7 +237,7 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # Scores sum to 1; the search needs them before this scaling.
+    # The search needs the scores before they are scaled to sum to 1.
     whole = float(pagerank.walk.reset.sum())
     total = whole * unscaled_sum(pagerank.walk.reset / whole, pagerank.walk.graph.degrees, pagerank.walk.damping)
     paths = []

@@ -1,4 +1,4 @@
-"""Finds the strongest path from a phrase seed to a passage: a shortest path if an edge has the length -log(d A(u, v) / D(u)).
+"""Finds the strongest path from a phrase seed to a passage: the shortest path if an edge has the length -log(d A(u, v) / D(u)).
 
 A node's PageRank is a sum over all paths to it, and no factor of a path exceeds 1. So each node on a path has at least the
 PageRank that the path contributes. A path is therefore the strongest of all if it contributes more than the PageRank of every

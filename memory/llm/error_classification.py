@@ -58,7 +58,7 @@ class Failures:
         self._capabilities = capabilities
 
     def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
-        """Returns if the request should be repeated immediately, without an option that was refused.
+        """Returns normally if the request should be repeated immediately, without an option that was refused.
 
         Otherwise raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
         repeat the request with fewer answer tokens.
@@ -133,7 +133,7 @@ def _cause(error: Exception) -> str:
 
 
 def _cause_without_content(error: Exception) -> str:
-    """Returns the cause without the server's text. If no connection was made, and hence no text was sent, it is complete."""
+    """Returns the cause without the server's text. It is complete if no connection was made, because then no text was sent."""
     inner: BaseException = error.__cause__ or error
     return (str(inner) if _not_connected(error) else "") or type(inner).__name__
 

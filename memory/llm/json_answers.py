@@ -71,7 +71,8 @@ def objects_in(value: object) -> list[dict[str, Any]]:
 
 
 def get_field(value: object, *names: str) -> Any:
-    """Returns the value of the first of `names` that an object contains, or the first such object of a list.
+    """Returns the value of the first of `names` that the object contains. In a list, the first object with one of the names is
+    used.
 
     Raises BadAnswer if none of the names occurs.
     """
@@ -88,7 +89,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def whole_number(value: object) -> int | None:
-    """Returns the value as an integer if it is one, or is text with digits only; otherwise None."""
+    """Returns the value as an integer if it is an integer or a text of digits; otherwise None."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Seconds without calls after such a refusal during an outage. Each answer raises it by one until the first failure."""
+"""Number of concurrent calls at the start. Each answer raises it by one until the first failure."""
 DEFAULT_PAUSE_S = 0.5
 """Seconds without calls after a refusal that states no wait."""
 OUTAGE_PAUSE_S = 1.0
-"""The same during an outage."""
+"""Seconds without calls after such a refusal during an outage."""
 BRIEF_S = 2.0
 """If the server states at most this wait and its rate is known, calls are slowed down instead of paused."""
 SETTLE_S = 0.25
@@ -207,8 +207,7 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """The span includes the pause, during which some servers refill their quota. `limit`: the rate limit in the answer's
-        headers."""
+        """Records an accepted call. `limit`: the rate limit in the answer's headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
@@ -281,7 +280,7 @@ class Limiter:
     def _lower_rate(self, accepted: list[LimitedCall], at: float, now: float) -> None:
         rate = self._rate
         if rate.value == math.inf:
-            # The span includes the pause, in which a server with a replenished quota fills it again.
+            # The span includes the pause, during which some servers refill their quota.
             span = max(1.0, now - at)
             count = sum(call.began >= at - span for call in accepted)
             estimate = max(count, 1) / span

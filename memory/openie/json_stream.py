@@ -46,8 +46,7 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._before = self._lines = self._line = 0
-        """Number of characters and of line ends before `_text`, and the position of the beginning of the first line in
-        `_text`."""
+        """Three numbers: characters before `_text`, line ends before it, and the position where its first line begins."""
         self._take(first)
 
     def peek(self) -> str:

@@ -74,9 +74,9 @@ class OpenIEBackend:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
-    """It tells whether the extra is installed."""
+    """Called once in each worker process."""
     extra_name: Callable[[], str]
-    """Name of extractions that depend on an extra. It contains whether the extra is installed."""
+    """Name of extractions that depend on an extra. It tells whether the extra is installed."""
     untagged_languages: Callable[[], frozenset[str]]
     """Languages whose taggers are not installed, by code of the language detector."""
 

@@ -82,7 +82,7 @@ def _ranked(context: QueryContext, ranking: Ranking) -> _RankedPassages:
 
 
 def _sources(context: QueryContext, document: Callable[[int], str], ranked: _RankedPassages) -> list[tuple[int, float]]:
-    """Returns the best passages and their values. The passages per document are limited as in the first places."""
+    """Returns the best passages and their values. Per document, at most the number of passages that the first places allow."""
     values = dict(zip(ranked.rows, ranked.values.tolist(), strict=True))
     per_document = fewer_passages(context.settings.document_passages)
     sources = limit_documents(ranked.rows, document, per_document, SOURCES)[:SOURCES]

@@ -38,7 +38,7 @@ def compare_names(
 ) -> NameWords:
     """Compares a query with the names of the documents that contain the passages of the mask `taking_part`.
 
-    The rarity of words is that among the names of the documents with the passages of the mask `counted`.
+    The rarity of words is computed from the names of the documents that contain passages of the mask `counted`.
     """
     found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
     names, held, _ = snapshot.naming.entries(found.rows)

@@ -137,7 +137,7 @@ def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[i
 
 
 def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
-    """Returns the leaders of near-duplicates, by row, without groups of fewer than `MIN_GROUP_PASSAGES` passages.
+    """Returns, by row, the leader of each near-duplicate in a group of at least `MIN_GROUP_PASSAGES` passages.
 
     A leader of one round may itself be a near-duplicate of a better passage that a later round found.
     """

@@ -265,8 +265,7 @@ class QueryContext:
 
     @cached_property
     def words(self) -> ComparedWords:
-        """The query compared with the passages by words: the best passages. The rarity of words is computed from the compared
-        passages."""
+        """The passages that match the query best by words. The rarity of words is computed from the compared passages."""
         return self._compare_words(WORD_CANDIDATES)
 
     @cached_property

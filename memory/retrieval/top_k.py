@@ -112,7 +112,7 @@ def top_k_by_cosine(
     """Returns the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
     `scores`: cosines of all rows, each with an error of at most `error`. They select candidates that include the `k` nearest
-    rows. The `k` best rows by exact score have scores of at least this bound.
+    rows. Equal vectors get equal cosines, whatever their rows; ties are ordered by `name`.
     """
     rows = candidates(scores, k, alive, error)
     return order_by_name(rows, cosines(vectors, query, rows), k, name)
@@ -136,7 +136,7 @@ def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: fl
         return np.flatnonzero(alive)[: living if k else 0]
     values = scores if living == len(alive) else np.where(alive, scores, -np.inf)
     lower_bound = kth_best(values, k)
-    # The exact scores of the `k` rows below reach this bound, less the error of each.
+    # The `k` best rows by exact score have scores of at least this bound.
     return np.flatnonzero(values >= lower_bound - (2.0 * error if error > EQUAL_SCORES else error))
 
 

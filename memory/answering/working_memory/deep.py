@@ -1,7 +1,7 @@
 """Answers a deep question with HGMem's steps on one snapshot (arXiv 2512.23959, section 3).
 
-The model writes the answer from points and passages. Maximum number of times that hippod omits half of the passages because the
-model refuses the prompt as too long.
+The model writes the answer from points and passages. If the model fails, the answer is the text of the points or the titles of
+the passages.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ from memory.types import Encoder
 from store.snapshot import Snapshot
 
 MAX_ANSWER_SHORTENINGS = 3
-"""Maximum number of times that the prompt is halved because the model refuses it as too long."""
+"""Maximum number of times that hippod omits half of the passages because the model refuses the prompt as too long."""
 
 
 async def ask_deep(

@@ -55,7 +55,7 @@ def lists(value: object, *names: str) -> dict[str, list[Any]]:
     """Returns the lists under `names` in a model's object, in the order in which the model wrote them, with [] for absent
     names.
 
-    Raises BadAnswer if all are absent.
+    Raises BadAnswer if all names are absent.
     """
     for candidate in objects_in(value):
         written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
@@ -139,7 +139,7 @@ def apply_evolution(
 def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evolution:
     """Applies the merges that the model proposes. Entities and passages are unions; the model writes the description.
 
-    The merged point takes the place of the first merged point. A point is merged at most once per step. `cut`: the reply
+    The merged point gets the position of the first of its points. A point is merged at most once per step. `cut`: the reply
     reached its length limit.
     """
     proposed = lists(value, "merges")["merges"]

@@ -38,7 +38,7 @@ class WorkingMemory:
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
         """Returns the vertices that share a point with one of `entities`. An entity is included if it shares a point with
-        another one."""
+        another of `entities`."""
         wanted = set(entities)
         found: set[str] = set()
         for point in self.points:

@@ -112,7 +112,7 @@ def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
 
 
 def at_most(inquiries: Sequence[Inquiry], passages: int) -> tuple[Inquiry, ...]:
-    """Withholds passages until the prompt has at most `passages`, or one per inquiry."""
+    """Withholds passages until the prompt has at most `passages` passages, or each inquiry has only one."""
     while len(material_of(inquiries).passages) > passages and (shorter := shortened(inquiries)) is not None:
         inquiries = shorter
     return tuple(inquiries)

@@ -268,7 +268,7 @@ def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -
 
 
 def wants_merging(record: StepRecord, settings: DeepSettings) -> bool:
-    """Whether to ask for merges: the step changed points, and the memory has at least two."""
+    """Whether to ask for merges: the step changed points, and the memory has at least two points."""
     return settings.merge and len(record.after.points) > 1 and bool(record.changes)
 
 

@@ -36,7 +36,7 @@ from store.snapshot import Snapshot
 CANDIDATE_SHARE = 8
 """If less than 1/8 of the rows are candidates, cosines are computed for the candidates only."""
 DESCRIBING_PASSAGES = 40
-"""Number of nearest passages with a retrieved entity from which descriptions are taken."""
+"""Number of passages from which descriptions are taken: those with a retrieved entity that are nearest to the subquery."""
 MAX_FOUND_PHRASES = 400
 """Maximum number of phrases listed with a retrieved passage."""
 QueryVector = NDArray[np.float32]
@@ -180,7 +180,7 @@ def _inquire_by_words(
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """Returns for each entity the `k` living statements about it nearest to the subquery, in one list, best first."""
+    """Returns the `k` living statements about each entity that are nearest to the subquery, in one list, best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)

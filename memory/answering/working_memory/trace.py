@@ -118,8 +118,8 @@ class StepRecord:
 
     From the record, `concerns`, `changes`, `refused` and `after` can be computed again; tests do so. `enough`: the judge found
     the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the retrieved
-    material lacks. Without the record, only the snapshot could tell them. A call that was not made is None: the first step of
-    an empty memory needs no judge, and a memory of one point needs no merging.
+    material lacks. They are recorded because only the snapshot could identify them. A call that was not made is None: the first
+    step of an empty memory needs no judge, and a memory of one point needs no merging.
     """
 
     number: int

@@ -150,7 +150,8 @@ class TripleCollector:
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
-        """Deletes unspecific triples after the first `before`, and (S, is, daughter) if there is (S, is daughter of, X).
+        """Of the triples after the first `before`, deletes the unspecific ones, and (S, is, daughter) if there is (S, is
+        daughter of, X).
 
         The longer triple contains more information, and a query is linked to few triples.
         """

@@ -1,4 +1,4 @@
-"""Checks words of triples: whether subject, object and predicate are specific enough to recur in other passages."""
+"""Checks the words of triples: whether subject, object and predicate are specific enough to recur in other passages."""
 
 from functools import lru_cache
 
@@ -141,8 +141,8 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
 
 
 def is_of_another_clause(subject: str, predicate: str) -> bool:
-    """Returns whether the verb cannot belong to this subject: "go to" with a singular, or a present participle followed by
-    several words."""
+    """Returns whether the verb cannot belong to this subject: "go to" with a singular subject, or a present participle followed
+    by several words."""
     words = predicate.split()
     first = next((word for word in words if word not in _MARKS), "")
     if first.endswith("ing") and len(words) > _PARTICIPLE:

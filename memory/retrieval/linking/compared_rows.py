@@ -85,7 +85,7 @@ def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> Ro
 
 
 class ComparedRows:
-    """Compares the rows of `vectors` that the mask `compared`, shape (rows,), selects with `query`, shape (dim,)."""
+    """Compares `query`, shape (dim,), with the rows of `vectors` that the mask `compared`, shape (rows,), selects."""
 
     def __init__(
         self, vectors: VectorsView, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int, exact: bool

@@ -92,8 +92,8 @@ def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, s
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
     """Returns the share of the query that the titles make up: 0 without titles, 1 if the query contains only titles.
 
-    The share is the cosine between the query's words, weighted by inverse document frequency, and those of its words that the
-    titles contain.
+    The share is a cosine: between the query's words, weighted by inverse document frequency, and the subset of these words that
+    the titles contain.
     """
     if not titles:
         return 0.0

@@ -178,7 +178,7 @@ class ForwardPush:
             np.add.at(self._residual, seen, amounts)
 
     def _reach(self, nodes: Nodes) -> Nodes:
-        """Returns the numbers of `nodes`; numbers the nodes that are reached for the first time."""
+        """Returns the numbers of `nodes`. A node that is reached for the first time gets the next number."""
         before = len(self._residual)
         numbers = self._reached.numbers_of(nodes)
         new = self._reached.nodes[before:]

@@ -187,7 +187,7 @@ def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimat
 
 
 def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPreciseEnough:
-    """Returns a function that decides whether the walk may stop: whether the ranks' L1 error cannot change the best `ordered`
+    """Returns a function that decides whether the walk may stop: it may if the ranks' L1 error cannot change the best `ordered`
     passages or their order."""
     alive = np.flatnonzero(context.snapshot.passage_alive)
 

@@ -118,8 +118,8 @@ def _beside_subject(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
 
 
 def _described_further(clause: ClauseState, c: Chunk, i: int) -> str:
-    """Returns the person whom a description with "and" is about, if it is not a list: "Bo Ek, son of Carl Ek and brother of Ida
-    Ek, was"."""
+    """Returns the person with two descriptions joined by "and": "Bo Ek, son of Carl Ek and brother of Ida Ek, was". Returns ""
+    for a list."""
     if c.name or c.pronoun or not _is_of(clause, i):
         return ""
     if AND in clause.since:

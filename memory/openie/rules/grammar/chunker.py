@@ -168,8 +168,8 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
 def _is_whole(group: Sequence[str], tag: str, following: str) -> bool:
     """Whether a finite verb after the group belongs to another clause. `tag`: the tag of the group's last word.
 
-    It does not after a past participle ("the best known is"), after a verb of reporting ("believes will"), or after adverbs
-    that the tagger mistakes for verbs ("briefly", "last").
+    After these words, it belongs to the same clause: past participles ("the best known is"), verbs of reporting ("believes
+    will"), and adverbs that the tagger mistakes for verbs ("briefly", "last").
     """
     if not group or group[0] == "to" or group[-1] in _AUXILIARY or group[-1] in REPORTS:
         return False

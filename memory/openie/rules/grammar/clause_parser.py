@@ -231,7 +231,8 @@ def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
 
 
 def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb is a participle: in a sentence with other verbs, or with the form of one after a finite verb."""
+    """Whether the verb is a participle: it is tagged so in a sentence with other verbs, or has the form of one next to a finite
+    verb."""
     if c.tag == "VBN":
         return sum(other.kind == VERB for other in clause.chunks) > 1
     looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN

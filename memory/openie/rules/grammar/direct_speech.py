@@ -30,7 +30,7 @@ class DirectSpeech:
         self._until = ""
         """The mark that ends the speech which continues after the last sentence; "" if none does."""
         self._odd = False
-        """Whether a straight quotation mark is still open; straight marks look the same at both ends."""
+        """Whether a straight quotation mark is still open; straight opening and closing marks look the same."""
 
     def take_out(self, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         """Returns the words that the text itself states, and the words of each speech."""

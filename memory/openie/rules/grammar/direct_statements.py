@@ -1,4 +1,4 @@
-"""Reads the direct statements of a sentence: subject, verb and complement, adjacent, at the beginning of a clause.
+"""Reads the direct statements of a sentence: adjacent subject, verb and complement at the beginning of a clause.
 
 If the meaning depends on other words (a condition, a restricted subject, a verb of causing), the sentence is not read, because
 a lost statement costs less than a wrong one.
@@ -178,7 +178,7 @@ def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
 
 
 def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether no words after the verb's complement at `i` change its meaning."""
+    """Returns whether the words after the verb's complement at `i` leave its meaning unchanged."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]

@@ -42,8 +42,8 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether the sentence consists of an opening prepositional phrase and a verb without ending and subject: "Under Format
-    choose Text"."""
+    """Whether the sentence consists of an opening prepositional phrase and a verb in its base form without a subject: "Under
+    Format choose Text"."""
     lexicon = tagger().lexicon
     verb = next((i for i, word in enumerate(words) if i > 1 and lexicon.get(word) in ("VB", "VBP")), 0)
     if not verb or words[0].lower() not in _PLACES or any(_is_finite(words, tags, k) for k in range(1, len(words))):

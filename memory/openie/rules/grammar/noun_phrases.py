@@ -20,7 +20,7 @@ _RELATING = word_set(
 _ROLES = word_set(
     "ceo cfo cto coo president chancellor senator governor mayor chairman chairwoman spokesman spokeswoman founder"
 )
-"""Roles that precede a person's name: "U.S. President Ann Lee". "King" and "Prince" are missing, because they are also parts of
+"""Roles that precede a person's name: "Chancellor Ann Lee". "King" and "Prince" are missing, because they are also parts of
 names."""
 _SHOWS = word_set("stars features follows tells includes covers houses hosts contains depicts plays")
 MAX_WORDS = 14
@@ -78,7 +78,7 @@ def read_noun_phrase(found: list[Chunk], words: Sequence[str], tags: Sequence[st
 
 
 def _belong(words: Sequence[str], tags: Sequence[str], i: int, first: int, det: bool) -> int:
-    """Returns the number of tokens from `i` on that belong to the noun phrase that began at `first`; 0 if it ends."""
+    """Returns the number of tokens from `i` on that belong to the noun phrase that began at `first`; 0 if the phrase ends."""
     tag, word = tags[i], words[i]
     inside = i > first
     if tag in _INSIDE and (word[0].isalnum() or word[0] in "$£€%"):
@@ -128,7 +128,7 @@ def _split(
         words[capital - 1][0].isupper() or words[capital - 1].lower() in _NAME_JOINTS or words[capital - 1][0].isdigit()
     ):
         capital -= 1
-    # A common word is not a name because its capital begins the sentence.
+    # A common word with a capital at the beginning of the sentence is not a name.
     name = words[head][0].isupper() and (head > 0 or tagger().opens_name(words[0]))
     if name:
         while capital < head and not words[capital][0].isupper():

@@ -1,1 +1,1 @@
-"""Names in languages other than English: a tagger for each of some languages."""
+"""Finds names in languages other than English, with a tagger for each of some languages."""

@@ -1,5 +1,5 @@
-"""Finds names in German, where every noun has a capital. Maximum number of letters of a word that is analysed; a longer word is
-tagged as a noun."""
+"""Finds names in German, where every noun has a capital. The Hanover Tagger splits words into morphemes and selects the most
+probable sequence of tags (Wartena 2019)."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -9,7 +9,7 @@ from memory.openie.rules.languages.words import NAME, NUMBER, OTHER, Word
 
 _NAME_TAGS = frozenset({"NE", "FM"})
 LONGEST_WORD = 50
-"""Number of letters from which a word is not analysed but tagged as a noun."""
+"""Maximum number of letters of a word that is analysed; a longer word is tagged as a noun."""
 MODEL = "morphmodel_ger.pgz"
 
 
