@@ -112,8 +112,6 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The result of a query on one commit."""
-
     query: str
     mode: str
     commit: int

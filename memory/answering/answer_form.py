@@ -49,7 +49,6 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
-    """Returns the system prompt."""
     own = f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}"
     task = prompt_text("answer", own)
     return f"{task}{_asked_beyond(form) if task != own else ''}{_missing(form)}{_form(form)}"

@@ -82,7 +82,7 @@ def score_prompt(
 def better_prompt(
     question: str, first: str, second: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Returns the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
+    """A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
@@ -107,7 +107,7 @@ def correct_prompt(
 
 
 def read_score(value: object) -> Verdict:
-    """Returns the judge's score of an answer. Raises BadAnswer if the score is not a number from 0 to 100."""
+    """Raises BadAnswer if the score is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
         raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
@@ -115,7 +115,7 @@ def read_score(value: object) -> Verdict:
 
 
 def read_better(value: object) -> Verdict:
-    """Returns the judge's choice between two answers. Raises BadAnswer if the choice is not 0, 1 or 2."""
+    """Raises BadAnswer if the choice is not 0, 1 or 2."""
     better = get_field(value, "better")
     if isinstance(better, bool) or better not in (0, 1, 2):
         raise BadAnswer("wrong schema", 'the judge\'s "better" is neither 0, 1 nor 2')

@@ -103,7 +103,7 @@ class IterativeStep:
 
 @dataclass(frozen=True, slots=True)
 class IterativeResult:
-    """All steps, and the reason why they ended. The answer is written from `passages`."""
+    """The answer is written from `passages`."""
 
     question: str
     steps: tuple[IterativeStep, ...]
@@ -258,7 +258,7 @@ def _result_with(
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """Returns the step with its thought. Makes one try without a retry. Raises ModelError or TimeoutError."""
+    """Makes one try without a retry. Raises ModelError or TimeoutError."""
 
     def read(value: object) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))

@@ -29,8 +29,7 @@ SHOWN_CHARS = 24
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A parsed answer. `text` contains citations as [n]; `cited` contains the numbers n in ascending order, each of a passage
-    in the prompt.
+    """`text` contains citations as [n]; `cited` contains the numbers n in ascending order, each of a passage in the prompt.
 
     `short` is the bare answer, or "true" or "false" for a claim. If `found` is false (the model abstained), it is "".
     `reasoning` is the text that the model wrote before the answer; "" if it was not requested.
@@ -87,7 +86,6 @@ def _verdict(short: str) -> str:
 
 
 def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns the object of a truncated answer without its last entry."""
     last = next(reversed(value), "")
     if last == "short":
         return {**value, "short": ""}
@@ -98,7 +96,7 @@ def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> str:
-    """Returns the text of an unfinished answer. As the answer grows, the text changes only in its last words."""
+    """As the answer grows, the text changes only in its last words."""
     value = parse_partial(text)
     try:
         text = _verified_answer(value, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY, finished=False).text
@@ -109,7 +107,7 @@ def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> st
 
 
 def _verified_answer(value: object, count: int, missing: str, finished: bool = True) -> Answer:
-    """Returns the answer with verified citations. `missing` is the sentence that begins the answer if `found` is false."""
+    """`missing` is the sentence that begins the answer if `found` is false."""
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
         sentences = [{"text": sentences, "sources": value.get("sources", []) if isinstance(value, dict) else []}]
@@ -162,7 +160,7 @@ def without_markers(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """A streamed answer. `answer` is None if the call failed with `error`. The tokens include a reply that ended early."""
+    """`answer` is None if the call failed with `error`. The tokens include a reply that ended early."""
 
     reply: Reply
     prompt_tokens: int

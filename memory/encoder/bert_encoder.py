@@ -60,13 +60,11 @@ class TextReader:
     """Subtracted from each vector, which is then normalised again; for a model whose vectors all point in similar
     directions."""
     temperature_factor: float = 1.0
-    """`Encoder.temperature_factor` of the model."""
     prepare: Callable[[str], str] = str
-    """Prepares a text for the tokeniser."""
 
 
 class BertEncoder(Encoder):
-    """An encoder with a packaged model. `batch_size` is the maximum number of sequences in one call of the model.
+    """`batch_size` is the maximum number of sequences in one call of the model.
 
     A text longer than the model's maximum is encoded in windows (`text_windows`).
 

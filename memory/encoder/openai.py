@@ -34,7 +34,7 @@ QUERY_RETRIES = 1
 
 
 class OpenAIEncoder(Encoder):
-    """An encoder on a server. Queries have their own connection, so they never wait for a batch."""
+    """Queries have their own connection, so they never wait for a batch."""
 
     remote = True
     passage_prefix: str

@@ -13,8 +13,7 @@ from store.types import Calibration, EncoderIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedModel:
-    """A packaged model. `find_weights` raises `FileNotFoundError` if the weights are missing; its message tells what to
-    install."""
+    """`find_weights` raises `FileNotFoundError` if the weights are missing; its message tells what to install."""
 
     names: tuple[str, ...]
     """Values of `[encoder] model`; the first is recommended."""
@@ -23,7 +22,6 @@ class PackagedModel:
     """Identity in earlier releases, which encoded only the beginning of a long text. Stores of those releases keep it."""
     find_weights: Callable[[], Path]
     sha256: str
-    """SHA-256 of the weights."""
     calibration: Calibration
     """Constants measured with these weights."""
     reinstall: str

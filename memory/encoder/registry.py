@@ -44,8 +44,6 @@ class EmbeddingServer:
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """`[encoder]`. `batch_size`: maximum number of texts in one call of a model."""
-
     model: str
     batch_size: int
     device: str

@@ -194,7 +194,6 @@ def _synonym_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
 
 
 def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenance:
-    """Returns the edge between a passage and a phrase in it."""
     _, triples, _ = snapshot.incidence.entries(np.array([passage]))
     about = (snapshot.triple_ends[triples] == phrase).any(axis=1) & snapshot.is_statement[triples]
     return EdgeProvenance(
@@ -205,7 +204,6 @@ def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenanc
 
 
 def stated_triples(snapshot: Snapshot, triples: NDArray[Any] | Sequence[int]) -> tuple[StatedTriple, ...]:
-    """Returns the triples with the passages that state them."""
     return tuple(
         StatedTriple(snapshot.triple(row), tuple(passages))
         for row, passages in snapshot.passages_of(np.asarray(triples)).items()

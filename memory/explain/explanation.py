@@ -68,7 +68,7 @@ class FollowedLink:
 
 @dataclass(frozen=True, slots=True)
 class PassageExplanation:
-    """The reasons why a passage was found. Shares refer to the passage's score and sum to 1; they are None without a walk."""
+    """Shares refer to the passage's score and sum to 1; they are None without a walk."""
 
     row: int
     similarity: float

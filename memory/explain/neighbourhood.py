@@ -158,7 +158,7 @@ class PassagePath:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The selected nodes and edges. A node's number is the row of a phrase, or the number of phrases plus the row of a passage.
+    """A node's number is the row of a phrase, or the number of phrases plus the row of a passage.
 
     `mass` contains the nodes' PageRank, `reset` their reset probabilities, both of shape (nodes,); None without a query.
     """

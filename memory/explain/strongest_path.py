@@ -23,8 +23,6 @@ SEARCH_GROWTH_FACTOR = 64
 
 
 class StrongestPathSearch:
-    """Finds the strongest path from any phrase seed to each passage of an answer."""
-
     def __init__(self, snapshot: Snapshot, pagerank: PageRankResult) -> None:
         self._phrases = snapshot.n_phrases
         self._pagerank = pagerank

@@ -63,10 +63,7 @@ class Reply:
 
 
 class Chat:
-    """One server and model.
-
-    A call sends one request. It is repeated immediately only to omit an option that the server refused.
-    """
+    """A call sends one request. It is repeated immediately only to omit an option that the server refused."""
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
         import openai  # half a second of imports, needed only if a model is configured
@@ -95,7 +92,7 @@ class Chat:
     async def complete(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
-        """Returns the answer. Raises TransientError or ModelRefused.
+        """Raises TransientError or ModelRefused.
 
         The whole answer must arrive within the time limit. After a timeout, this server's answers are streamed, so that the
         limit applies to the time without progress. Answers are also streamed after one that repeated itself up to its length
@@ -242,7 +239,6 @@ def text_tokens(texts: Iterable[str]) -> int:
 
 
 def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
-    """Returns the estimated number of tokens of a prompt."""
     return text_tokens(message["content"] for message in prompt)
 
 

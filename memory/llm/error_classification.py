@@ -118,7 +118,7 @@ class Failures:
         after: float | None = None,
         unavailable: bool = False,
     ) -> TransientError:
-        """Returns the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause`."""
+        """`cause` is the server's own text, for the message only; the log gets `loggable_cause`."""
         loggable = self._message(what + loggable_cause)
         return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 

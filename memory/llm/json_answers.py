@@ -32,7 +32,7 @@ class ParsedJson:
 
 
 def parse(text: str) -> ParsedJson:
-    """Parses the JSON in `text`. May take a second for a long text.
+    """May take a second for a long text.
 
     Raises BadAnswer if there is no JSON, or if the text is too long or nested too deeply.
     """

@@ -28,8 +28,7 @@ def example_answer(text: str) -> ChatMessage:
 
 
 def user_message(text: str) -> ChatMessage:
-    """Returns a message with material. All parts of the material must be joined first, because a control token may span two
-    parts."""
+    """All parts of the material must be joined first, because a control token may span two parts."""
     return {"role": "user", "content": neutralise_control_tokens(text)}
 
 

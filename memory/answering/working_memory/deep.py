@@ -71,7 +71,7 @@ async def ask_deep(
 
     `earlier` contains the points of earlier questions. Points are dropped if their passages are not in this commit; the trace
     lists the dropped points. `on_event` is called on the event loop for each event, and must return immediately. `in_thread`
-    runs processor-bound work. `form` is the form of the answer.
+    runs processor-bound work.
 
     If the model fails in a step, or a limit of the budget is reached, the answer is made from the current points and passages,
     and `note` gives the reason. If the model fails for the answer too, the answer consists of the points' descriptions, or of
@@ -138,7 +138,7 @@ def _end_notes(end: StepsEnd, number: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """The answer, and the model calls that were made for it. `written` is false if the model did not write it."""
+    """`written` is false if the model did not write it."""
 
     text: str
     citations: tuple[CitedPassage, ...]

@@ -39,7 +39,7 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class DeepAnswer:
-    """A deep answer. `text` contains citations as [n]; each n is the `rank` of one of `citations`.
+    """`text` contains citations as [n]; each n is the `rank` of one of `citations`.
 
     `short` is the bare answer. If `found` is false (the memory does not contain the answer), it is "". `note` is a sentence for
     the user if something failed or a limit of the budget was reached. If the model could not write the answer, `written` is

@@ -67,7 +67,7 @@ def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judge's answer. If `enough` is false and there are no concerns, nothing is left to search for."""
+    """If `enough` is false and there are no concerns, nothing is left to search for."""
 
     enough: bool
     concerns: tuple[Concern, ...] = ()

@@ -32,7 +32,7 @@ RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class DeepContext:
-    """One deep question on one snapshot. `on_event` is called on the event loop and returns immediately."""
+    """`on_event` is called on the event loop and returns immediately."""
 
     question: str
     snapshot: Snapshot
@@ -49,8 +49,6 @@ class DeepContext:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The reason why a call failed."""
-
     stopped: DeepStopReason
     message: str
     too_long: bool = False

@@ -43,7 +43,7 @@ MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """The memory after some changes. `held`: names in the model's answer that the graph has and the prompt did not show."""
+    """`held`: names in the model's answer that the graph has and the prompt did not show."""
 
     memory: WorkingMemory
     changes: tuple[PointChange, ...] = ()

@@ -188,7 +188,7 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
 def subquery_prompt(
     question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for a subquery about `concern`. `asked`: the earlier subqueries."""
+    """`asked`: the earlier subqueries."""
     task = prompt_text(
         "subquery",
         f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
@@ -209,7 +209,6 @@ def subquery_prompt(
 def evolve_prompt(
     question: str, subqueries: Sequence[str], memory: WorkingMemory, material: Material, settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for changed and new points, given the retrieved material."""
     update = (
         '"updates" rewrites the description of a point that the passages correct or add to: the whole new description, '
         "keeping what still holds, and the numbers of the passages it now rests on as well. "
@@ -247,7 +246,6 @@ def evolve_prompt(
 
 
 def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...]:
-    """Returns the prompt that asks which points to merge."""
     task = prompt_text(
         "merge",
         f"{_ROLE}Some points may say more together than each for itself: they tell of one thing from several sides, or a "
@@ -281,7 +279,6 @@ def deep_answer_prompt(
 
 
 def numbered_points(memory: WorkingMemory) -> str:
-    """Returns the points in their order, numbered from 1."""
     numbered = []
     for at, point in enumerate(memory.points, 1):
         numbered.append(quoted("point", f"Entities: {', '.join(point.entities)}\n{point.description}", at))

@@ -54,7 +54,7 @@ class StepsEnd:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of a step. `note` tells the user about a failure that did not end the steps."""
+    """`note` tells the user about a failure that did not end the steps."""
 
     record: StepRecord
     end: StepsEnd | None = None
@@ -238,7 +238,6 @@ def judge_messages(question: str, record: StepRecord, settings: DeepSettings) ->
 
 
 def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """Returns the judgement in the judge's JSON."""
     if settings.quick:
         return read_judgement(value, record.before, record.asked, settings, cut)
     return read_concerns(value, record.before, settings, cut)
@@ -247,10 +246,7 @@ def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut:
 def subquery_messages(
     question: str, record: StepRecord, concern: Concern, before: Sequence[str | None]
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for the subquery of `concern`.
-
-    `before`: the subqueries of the step's earlier concerns; None for a failed call.
-    """
+    """`before`: the subqueries of the step's earlier concerns; None for a failed call."""
     asked = (*record.asked, *(subquery for subquery in before if subquery is not None))
     return prompts.subquery_prompt(question, record.before, concern, asked)
 

@@ -98,7 +98,7 @@ class Descriptions:
 def inquire(
     snapshot: Snapshot, encoder: Encoder, memory: WorkingMemory, concern: Concern, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieves for the concern's subquery. Finds nothing if the concern's point is not in the memory."""
+    """Finds nothing if the concern's point is not in the memory."""
     if concern.point is None:
         among = global_candidates(snapshot, memory)
     else:
@@ -127,7 +127,6 @@ def inquire(
 
 
 def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
-    """Returns the inquiry with descriptions of its entities and triples, taken from `passages`."""
     descriptions = Descriptions(passages)
     entities = []
     for entity in inquiry.entities:
@@ -225,7 +224,6 @@ def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) 
 
 
 def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:
-    """Returns the passages of the rows, with their phrases."""
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))

@@ -32,7 +32,7 @@ was found; one of three limits was reached; a model call failed."""
 
 @dataclass(frozen=True, slots=True)
 class DeepSettings:
-    """Settings of a deep question. `only`, `update` and `merge` switch the paper's ablations.
+    """`only`, `update` and `merge` switch the paper's ablations.
 
     Defaults are the paper's (sections 4.2 and 5.2, appendix B.1 of its third version), if the paper gives them.
     """
@@ -66,7 +66,7 @@ class DeepSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One model call: its prompt and its reply. Either `reply` or `error` is set.
+    """Either `reply` or `error` is set.
 
     `requests` is the number of requests sent, including retries after failures or unusable answers. Tokens are counted by the
     server, or else estimated. `cut`: the reply reached its length limit, so its last entry may be incomplete.
@@ -114,13 +114,10 @@ class StepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """The record of one step.
-
-    From the record, `concerns`, `changes`, `refused` and `after` can be computed again; tests do so. `enough`: the judge found
-    the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the retrieved
-    material lacks. They are recorded because only the snapshot could identify them. A call that was not made is None: the first
-    step of an empty memory needs no judge, and a memory of one point needs no merging.
-    """
+    """From the record, `concerns`, `changes`, `refused` and `after` can be computed again; tests do so. `enough`: the judge
+    found the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the
+    retrieved material lacks. They are recorded because only the snapshot could identify them. A call that was not made is None:
+    the first step of an empty memory needs no judge, and a memory of one point needs no merging."""
 
     number: int
     before: WorkingMemory
@@ -145,11 +142,8 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole deep question on one commit.
-
-    `earlier` is the memory before the first step. `forgotten` contains the ids of earlier points that this commit does not
-    support.
-    """
+    """`earlier` is the memory before the first step. `forgotten` contains the ids of earlier points that this commit does not
+    support."""
 
     question: str
     commit: int
@@ -188,8 +182,6 @@ class MemoryJudged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFound:
-    """The results for one concern."""
-
     step: int
     inquiry: Inquiry
     kind: Literal["found"] = "found"
@@ -240,7 +232,6 @@ class BadWorkingMemory(ValueError):
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """Returns the trace as a JSON object with its `version`."""
     value: dict[str, Any] = _TRACE.dump_python(trace, mode="json")
     return value
 
@@ -252,7 +243,7 @@ def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
 
 
 def memory_from_json(value: object) -> WorkingMemory:
-    """Parses a working memory from a JSON object. Raises BadWorkingMemory."""
+    """Raises BadWorkingMemory."""
     if not isinstance(value, dict) or "version" not in value:
         raise BadWorkingMemory("this is no JSON of a working memory: it has no version")
     if value["version"] != MEMORY_VERSION:
@@ -268,6 +259,5 @@ def memory_from_json(value: object) -> WorkingMemory:
 
 
 def event_to_json(event: DeepEvent) -> dict[str, Any]:
-    """Returns an event as a JSON object with its `kind`."""
     value: dict[str, Any] = _EVENT.dump_python(event, mode="json")
     return value

@@ -86,7 +86,7 @@ class LLMExtractor:
         load: LoadEntities = lambda _passage: None,
         save: SaveEntities = lambda _passage, _entities: None,
     ) -> Extraction:
-        """Returns the extraction of one passage. `load` and `save` keep the result of the first call.
+        """`load` and `save` keep the result of the first call.
 
         Raises ModelDown if the server fails, and ModelRefused or BadAnswer if this passage cannot be read.
         """

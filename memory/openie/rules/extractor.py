@@ -37,8 +37,7 @@ class RulesExtractor:
     """Name of extractions that depend on the extra: of passages with German or Japanese text."""
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns one extraction per passage, in order. Content never causes an exception. Takes linear time in the length of
-        the text."""
+        """Content never causes an exception. Takes linear time in the length of the text."""
         return [self._extract(passage) for passage in passages]
 
     def _extract(self, passage: PassageText) -> Extraction:

@@ -35,7 +35,6 @@ class Block:
 
 
 def line_blocks(text: str) -> list[Block]:
-    """Returns the passage's blocks in order."""
     found: list[Block] = []
     prose: list[str] = []
     pairs: list[tuple[str, str]] = []

@@ -26,8 +26,6 @@ _MAX_CHARS = 400
 
 
 class TripleCollector:
-    """The triples and names of one passage, in reading order."""
-
     def __init__(self, coref: Coreference, technical: bool = False, direct_only: bool = False) -> None:
         self.coref, self.technical = coref, technical
         self.direct_only = direct_only or coref.strict or bool(coref.document_title)

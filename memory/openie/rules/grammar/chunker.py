@@ -19,7 +19,7 @@ _GENERIC = word_set("which who whom that whose what")
 
 
 def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[str]) -> list[Chunk]:
-    """Returns the chunks of a sentence. `title`: lower-cased words of a name that is kept whole wherever it occurs."""
+    """`title`: lower-cased words of a name that is kept whole wherever it occurs."""
     found: list[Chunk] = []
     i, n = 0, len(words)
     opening = title[0] if title else None

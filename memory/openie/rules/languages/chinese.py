@@ -26,7 +26,6 @@ MAX_CHARS = 400
 
 
 def chinese_sentences(text: str) -> Iterator[list[Word]]:
-    """Yields each sentence's words."""
     import rjieba
 
     text = _SPACE.sub("", text)

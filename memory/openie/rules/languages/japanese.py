@@ -40,7 +40,6 @@ def _tokenizer() -> Any:
 
 
 def japanese_sentences(text: str) -> Iterator[list[Word]]:
-    """Yields each sentence's words."""
     for sentence in _STOP.split(_SPACE.sub("", text)):
         for start in range(0, len(sentence), MAX_CHARS):
             words: list[Word] = []
