@@ -7,8 +7,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 
 TOKENS_A_WORD = 4
-"""Completion tokens allowed per requested word. They include the tokens of JSON and sources; some languages need several per
-word."""
+"""Completion tokens per requested word, including JSON, sources and languages with many tokens per word."""
 VERDICTS = ("true", "false")
 
 

@@ -1,5 +1,4 @@
-"""The budget of a question with several steps, and its spending so far. A share of the tokens and of the time, and one call,
-are reserved for the answer."""
+"""The budget of a question with several steps, and its spending so far. A part of each limit is reserved for the answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,14 +19,13 @@ PassageT = TypeVar("PassageT")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum cost of a question. The steps end when one of the three limits is reached; the call for the answer is
-    reserved."""
+    """The maximum cost of a question. At the first reached limit, the steps end; the call for the answer is reserved."""
 
     calls: int = 12
     """Maximum number of requests to the model, including retries except those after a 429."""
     tokens: int = 100_000
-    """Maximum number of prompt and completion tokens. If the server does not count them, hippod assumes three characters per
-    token."""
+    """Maximum number of prompt and completion tokens. Estimated at three characters per token if the server does not count
+    them."""
     seconds: float = 300.0
     """Maximum number of seconds from question to answer."""
 
@@ -101,8 +99,7 @@ class Spending:
         return left
 
     def take_request(self, final: bool) -> None:
-        """Counts one request to the model. `final`: the request is for the answer. Raises BudgetReached if no request is left
-        for this purpose."""
+        """Counts one request to the model, for the answer if `final`. Raises BudgetReached if none is left for this purpose."""
         self._require_request(final)
         self.calls += 1
 

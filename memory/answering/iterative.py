@@ -1,8 +1,7 @@
 """Iterative retrieval: retrieval and a model's thought alternate until a thought answers (IRCoT, arXiv 2212.10509).
 
-HippoRAG 1 combines IRCoT with its graph (section 4.2): the graph finds passages for one question, a thought states facts from
-these passages, and the next query asks about those facts. `memory.answering.qa_reader` writes the answer from the merged
-passages.
+HippoRAG 1 combines IRCoT with its graph (section 4.2): the graph finds passages, a thought states facts from them, and the next
+query asks about these facts. `memory.answering.qa_reader` writes the answer from the merged passages.
 
 Passages of all steps are merged by their best score. Scores are divided by the best score of their query, because scores of
 different queries have no common scale.

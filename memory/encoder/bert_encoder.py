@@ -53,12 +53,11 @@ class TextReader:
     query_prefix: str = ""
     passage_prefix: str = ""
     one_language: bool
-    """Whether the model was made for one language; most words of that language are then single tokens."""
+    """Whether the model knows one language, in which most words are single tokens."""
     windows: bool = True
     """Whether a text longer than `max_tokens` is encoded in windows. If not, its end is cut off."""
     centre: NDArray[np.float32] | None = None
-    """Subtracted from each vector, which is then normalised again; for a model whose vectors all point in similar
-    directions."""
+    """Subtracted from each vector before a second normalisation, for a model whose vectors all point in similar directions."""
     temperature_factor: float = 1.0
     prepare: Callable[[str], str] = str
 
@@ -181,8 +180,8 @@ class BertEncoder(Encoder):
         return bert(tokens)
 
     def _groups(self, sequences: Sequence[list[int]]) -> Iterator[Group]:
-        """Yields groups of sequences of equal length, shortest first. A group has at most `CALL_TOKENS` tokens and `batch_size`
-        sequences, or one sequence."""
+        """Yields groups of sequences of equal length, shortest first. A group has one sequence, or at most `CALL_TOKENS` tokens
+        and `batch_size` sequences."""
 
         def most(length: int) -> int:
             return max(1, min(self._batch_size, CALL_TOKENS // length))

@@ -17,8 +17,8 @@ from memory.types import Encoder
 from store.types import Calibration, EncoderIdentity
 
 PAIRS = Path(__file__).with_name("labelled_pairs.json")
-"""By language: pairs of phrases with the same meaning, pairs of similar phrases with different meanings, and pairs of a
-question and the sentence that answers it."""
+"""By language: pairs of phrases with equal meaning, pairs of similar phrases with different meanings, and questions with a
+sentence that answers them."""
 
 LINKED_SHARE = 0.05
 """Maximum share of the pairs with different meanings whose cosine may reach the threshold. For all-MiniLM-L6-v2, this gives

@@ -119,7 +119,7 @@ def _read_shape(read: _Reader) -> tuple[BertShape, int]:
 
 
 def _read_pieces(read: _Reader) -> tuple[list[str], list[float], int, int, int]:
-    """Returns the tokeniser's pieces, their scores, and the numbers of three pieces: begin, end, unknown character."""
+    """Returns the tokeniser's pieces, their scores, and the numbers of the pieces for begin, end and unknown character."""
     count, begin, end, _padding, unknown, length = read.numbers("5iQ")
     ends = read.array("<u4", count + 1).tolist()
     scores = read.array("<f4", count).tolist()
@@ -147,8 +147,8 @@ def _tokenizer(pieces: list[str], scores: list[float], begin: int, end: int, unk
 
 
 def _prepared(characters: Mapping[int, str], text: str) -> str:
-    """Returns the text in the form that the model's tokeniser expects. A letter and its accent become one character, if Unicode
-    has such a character."""
+    """Returns the text in the form that the model's tokeniser expects. A letter and its accent become one character if
+    possible."""
     return _SPACES.sub(" ", normalize("NFC", text).translate(characters)).lstrip(" ")
 
 

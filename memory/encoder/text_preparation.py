@@ -51,8 +51,8 @@ def prefixes_of(model: str) -> tuple[str, str]:
 
 
 def triple_query_prefix_of(model: str) -> str:
-    """Returns the prefix of a query that is compared with triples. For a model that takes instructions, it is an instruction
-    for facts, as HippoRAG 2's authors use for NV-Embed and GritLM; otherwise it is the prefix of any query."""
+    """Returns the prefix of a query that is compared with triples. A model that takes instructions gets one for facts, as
+    HippoRAG 2's authors use for NV-Embed and GritLM; other models get the prefix of any query."""
     return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
 
 
@@ -81,8 +81,8 @@ def rows_of_similar_length(lengths: Sequence[int], most: int) -> Iterator[list[i
 def tokenizable(text: str, limit: int) -> str:
     """Returns the first `limit` characters of `text` as valid Unicode.
 
-    The text is cut before tokenising, because a tokeniser processes all of it before it drops what exceeds the model's maximum.
-    Tokenisers refuse surrogates: a surrogate pair becomes its character, a lone surrogate becomes U+FFFD.
+    It is cut before tokenising, because a tokeniser processes all of a text and then drops most of it. Tokenisers refuse
+    surrogates: a surrogate pair becomes its character, a lone surrogate becomes U+FFFD.
     """
     text = text[:limit]
     try:

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 MIN_WORD_PIECES = 100
-"""A vocabulary knows a script if it has at least this number of pieces with two or more letters of the script. The packaged
-model's vocabulary has 26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other
-scripts."""
+"""A vocabulary knows a script if it has this many pieces with two or more of its letters. The packaged model's vocabulary has
+26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
 
 MIN_PIECES = 2_000
-"""Alternatively, it knows a script if it has at least this number of pieces of any length. This is for scripts in which a
-character is a word or half a word. The packaged model's vocabulary has 488 Chinese characters; multilingual models have
-thousands."""
+"""Alternatively, it has this many pieces of any length. For scripts in which a character is a word or half a word. The packaged
+model's vocabulary has 488 Chinese characters; multilingual models have thousands."""
 
 UNKNOWN_SHARE = 0.5
 """A text is unknown if a larger share of its tokens is meaningless."""
@@ -50,7 +48,7 @@ class Vocabulary:
             self._kinds[pieces[unknown]] = _MEANINGLESS
 
     def knows(self, tokens: Iterable[int]) -> bool:
-        """Returns whether at most half of the tokens with letters or digits are meaningless; True without such tokens."""
+        """Returns whether at most half of the tokens with letters or digits are meaningless."""
         counts = [0, 0, 0]
         for token in tokens:
             counts[self._kinds[token]] += 1

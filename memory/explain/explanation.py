@@ -19,7 +19,7 @@ class EdgeProvenance:
 
     kind: str
     weight: float
-    """The edge's weight before a walk multiplies it by the factor of its kind."""
+    """The edge's weight without the factor of its kind."""
     triples: tuple[StatedTriple, ...] = ()
 
 
@@ -33,7 +33,7 @@ class SeedShare:
 
 @dataclass(frozen=True, slots=True)
 class PathNode:
-    """A phrase or a passage on a path, and the edge that leads to it; the seed at the beginning has none."""
+    """A phrase or passage on a path, and the edge to it; the seed has none."""
 
     row: int
     is_passage: bool
@@ -44,7 +44,7 @@ class PathNode:
 class StrongestPath:
     """The strongest path from a phrase seed to the passage.
 
-    `share` is the share of the passage's score that flows along exactly this path.
+    `share` is the share of the score that flows along exactly this path.
     """
 
     share: float
@@ -55,8 +55,8 @@ class StrongestPath:
 class FollowedLink:
     """A link that led to a passage of the document `target`.
 
-    `source` is the row of the passage with the link, and `document` the document that contains the link. `heading` is the
-    heading that the link points to; `text` is the link's text; either may be "".
+    `source` is the row of the passage with the link, `document` its document. `heading` (the target's) and `text` (the link's)
+    may be "".
     """
 
     source: int

@@ -1,5 +1,4 @@
-"""Asks a model for JSON. Failed calls are repeated by the rules of `retry`, in the JSON format that works
-(`response_format`)."""
+"""Asks a model for JSON. Failed calls are repeated as in `retry`, in the format that works (`response_format`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -31,8 +30,8 @@ Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge",
 "verdict", "probe".
 """
 CountTokens = Callable[[str, int, int], None]
-"""Called with the purpose, prompt tokens and completion tokens of every answer, usable or not, complete or not. The tokens are
-counted by the server, or else estimated."""
+"""Called with the purpose, prompt tokens and completion tokens of every answer, even an unusable or incomplete one. Tokens are
+the server's counts, or estimates."""
 T = TypeVar("T")
 
 
@@ -81,8 +80,8 @@ class ModelClient:
     ) -> tuple[T, Reply]:
         """Returns the result of `read` on the JSON answer, and the answer with the tokens of all answered tries.
 
-        After an incomplete answer, even one that the server declares complete, asks once more. A second incomplete answer is
-        used and marked as `cut`.
+        After an incomplete answer, even if the server calls it complete, asks once more. A second incomplete answer is used and
+        marked as `cut`.
 
         `read` raises BadAnswer for unusable JSON. `retries` is the number of retries after failures, by default `[llm]
         max_retries`. `before_try` is called before every try that does not follow a 429; it may raise to end the call. Raises

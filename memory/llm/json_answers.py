@@ -11,8 +11,8 @@ from memory.llm.errors import BadAnswer
 MAX_ANSWER_CHARS = 2_000_000
 MAX_DEPTH = 40
 MAX_REPAIRED_CHARS = 16_384
-"""Maximum number of characters that are repaired. For some invalid texts, the time of a repair grows with the square of the
-length (about a second for 16 KiB). The rest is cut off."""
+"""Maximum number of characters that are repaired; the rest is cut off. Some repairs take quadratic time (about a second for 16
+KiB)."""
 _THINKING_BEGINS, _THINKING_ENDS = "<think>", "</think>"
 """The marks around the reasoning of a reasoning model."""
 _JSON_ERRORS = (ValueError, RecursionError)
@@ -71,8 +71,7 @@ def objects_in(value: object) -> list[dict[str, Any]]:
 
 
 def get_field(value: object, *names: str) -> Any:
-    """Returns the value of the first of `names` that the object contains. In a list, the first object with one of the names is
-    used.
+    """Returns the value of the first of `names` that the object contains. In a list, the first object with such a name is used.
 
     Raises BadAnswer if none of the names occurs.
     """
@@ -84,7 +83,7 @@ def get_field(value: object, *names: str) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """Returns `text` with unpaired surrogates, such as half of an emoji, replaced; they cannot be encoded in UTF-8."""
+    """Returns `text` without unpaired surrogates, such as half of an emoji, which have no UTF-8 encoding."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

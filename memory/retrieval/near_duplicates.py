@@ -36,8 +36,7 @@ MAX_ROUNDS = 6
 """Maximum number of searches for near-duplicates per query. Each search covers the candidates that replace the near-duplicates
 left out before."""
 WIDENING_FACTOR = 4
-"""Factor by which the number of candidates grows after a round in which at least half of the candidates were
-near-duplicates."""
+"""Factor of the number of candidates after a round in which at least half of them were near-duplicates."""
 MAX_WIDENING = 16
 """Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out at most about
 10,000."""
@@ -55,8 +54,8 @@ _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Words with a digit: numbers, amounts, dates and codes."""
 MAX_VALUES = 10
 MAX_GROUPED_PASSAGES = 2_400
-"""Maximum number of best passages that are compared with each other; each later passage is a separate result. The matrix of all
-pairs takes 46 MB."""
+"""Maximum number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs
+takes 46 MB."""
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:

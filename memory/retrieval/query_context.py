@@ -1,4 +1,4 @@
-"""The context of one query: the snapshot, encoder, text and settings that a mode uses to rank the passages."""
+"""The context of one query: the snapshot, encoder, text and settings with which a mode ranks passages."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,15 +23,14 @@ from store.snapshot import DocumentLookup, Snapshot
 from store.types import Triple
 
 WORD_CANDIDATES = 100
-"""Number of best passages by BM25 that are examined further: whether the query contains their title, and which parts of its
-words they contain."""
+"""Number of best passages by BM25 that are compared further, by titles and by parts of words."""
 
 START_PASSAGES = 50
-"""Maximum number of start passages of one kind (nearest passages, or passages with the query's words). The weights of further
-passages are noise, and the sum of this noise would grow with the memory."""
+"""Maximum number of start passages of one kind (nearest passages, or passages with the query's words). Further weights are
+noise whose sum would grow with the memory."""
 
 BEST_PASSAGES = 30
-"""Number of best passages of a walk that are examined further: their links, and their documents."""
+"""Number of best passages of a walk whose links and documents are examined."""
 
 MIN_KNOWN_SHARE = 0.01
 """Minimum weight of cosines if the encoder knows no word of the query. Cosines then decide only if no passage has words of the
@@ -119,8 +118,8 @@ class QueryContext:
 
     @property
     def ordered(self) -> int:
-        """Number of passages that need an exact order: those for the client, and at least `BEST_PASSAGES` if their documents
-        are examined."""
+        """Number of passages that need an exact order: for the client, and at least `BEST_PASSAGES` if documents are
+        available."""
         return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
     @cached_property

@@ -25,7 +25,6 @@ class MinMax:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "MinMax":
-        """Returns the scale of the scores of living rows."""
         living = scores[alive]
         return cls(float(living.min()), float(living.max())) if len(living) else cls(0.0, 0.0)
 
@@ -46,7 +45,6 @@ class StandardScore:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
-        """Returns the scale of the scores of living rows."""
         living = scores if alive.all() else scores[alive]
         if not len(living):
             return cls(0.0, 0.0)

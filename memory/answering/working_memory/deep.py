@@ -53,7 +53,7 @@ from memory.types import Encoder
 from store.snapshot import Snapshot
 
 MAX_ANSWER_SHORTENINGS = 3
-"""Maximum number of times that hippod omits half of the passages because the model refuses the prompt as too long."""
+"""Maximum number of times that half of the passages are omitted because the model refuses the prompt as too long."""
 
 
 async def ask_deep(
@@ -73,9 +73,9 @@ async def ask_deep(
     lists the dropped points. `on_event` is called on the event loop for each event, and must return immediately. `in_thread`
     runs processor-bound work.
 
-    If the model fails in a step, or a limit of the budget is reached, the answer is made from the current points and passages,
-    and `note` gives the reason. If the model fails for the answer too, the answer consists of the points' descriptions, or of
-    the passages' titles. Raises `memory.llm.errors.ModelError` if the model failed and there are no points.
+    If the model fails in a step, or a limit is reached, the answer is made from the current points and passages, and `note`
+    gives the reason. If the model fails for the answer too, the answer consists of the points' descriptions, or of the
+    passages' titles. Raises `memory.llm.errors.ModelError` if the model failed and there are no points.
     """
     settings = settings or DeepSettings()
     spending = Spending(settings.budget)

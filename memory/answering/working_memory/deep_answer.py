@@ -74,13 +74,12 @@ def answer_passages(
     steps: Sequence[StepRecord],
     settings: DeepSettings,
 ) -> tuple[FoundPassage, ...]:
-    """Returns at most `settings.answer_passages` passages: first those that support the points, then others that contain the
-    points' entities.
+    """Returns at most `settings.answer_passages` passages: those that support the points, then others with the points'
+    entities.
 
-    In the first group, the points take turns; each point contributes its passages by distance to the question, nearest first.
-    The second group is ordered by distance to the question. Without points, these are the passages that the steps found, then
-    the nearest passages of the whole memory. `vector` is the question's embedding, or None if the encoder is unavailable;
-    passages then keep the order in which they were found.
+    The points take turns with their supporting passages, the nearest to the question first; the others are ordered likewise.
+    Without points, these are the passages that the steps found, then the nearest passages of the whole memory. `vector` is the
+    question's embedding, or None if the encoder is unavailable; passages then keep the order in which they were found.
     """
     k = settings.answer_passages
     chosen: dict[int, None] = {}

@@ -1,6 +1,6 @@
 """The context of a deep question, and its model calls.
 
-A call stays within the budget. Its result contains the record of the call, and either the value or the reason for the failure.
+A call stays within the budget. Its result contains its record, and its value or the reason for its failure.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ STEP_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048
 T = TypeVar("T")
 
 RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs a processor-bound function of some milliseconds outside the event loop, such as `asyncio.to_thread`."""
+"""Runs a processor-bound function outside the event loop, such as `asyncio.to_thread`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ class MemoryPoint:
     """A memory point: a hyperedge that describes how several entities are related.
 
     `entities` are distinct, sorted, normalised phrases; the graph has at least one of them. `absent` are the entities that the
-    graph lacks; the model named them. `passages` are the distinct ids of the passages that support the description: at least
-    one, in the order in which they were found.
+    graph lacks; the model named them. `passages` are the distinct ids of the supporting passages, at least one, in the order in
+    which they were found.
     """
 
     id: str
@@ -37,8 +37,8 @@ class WorkingMemory:
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
-        """Returns the vertices that share a point with one of `entities`. An entity is included if it shares a point with
-        another of `entities`."""
+        """Returns the vertices that share a point with one of `entities`. This includes an entity that shares a point with
+        another one."""
         wanted = set(entities)
         found: set[str] = set()
         for point in self.points:

@@ -68,8 +68,7 @@ class Material:
     triples: Facts
     passages: tuple[FoundPassage, ...]
     descriptions: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Sentences about an entity (key: its phrase alone) or a triple (key: its three parts), if no passage of the prompt
-    contains them."""
+    """Sentences about an entity (key: its phrase) or a triple (key: its parts) that are not in the passages of the prompt."""
 
     @property
     def phrases(self) -> frozenset[str]:
@@ -164,8 +163,7 @@ def judge_prompt(
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
-    """Returns the judge's prompt: whether the memory suffices, and otherwise whether more is needed about some points or about
-    something new."""
+    """Returns the judge's prompt: whether the memory suffices, or else whether some points or a new topic need more."""
     if settings.only == "local":
         which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
     elif settings.only == "global":

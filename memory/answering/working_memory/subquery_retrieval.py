@@ -1,9 +1,9 @@
 """Retrieves for a subquery: entities among the candidates, then their triples and passages, all by cosine.
 
 **Candidates** are formulas 6 and 7 of HGMem as masks over the snapshot's phrases. Local investigation of a point with entities
-V(e): the union, over v in V(e), of v's neighbours in the graph (relation, mention and synonym edges) and in the memory
-(vertices that share a point with v). Global exploration: the graph's phrases without the memory's vertices. The work is done by
-sparse matrices and arrays; loops cover only the memory's few entities.
+V(e): the neighbours of all v in V(e), in the graph (relation, mention and synonym edges) and in the memory (vertices that share
+a point with v). Global exploration: the graph's phrases without the memory's vertices. Loops cover only the memory's few
+entities; the rest is matrix and array operations.
 
 **Descriptions.** In HGMem's graph, a model wrote a description of every entity and relation during indexing. hippod takes
 sentences about phrases and triples from the passages nearest to the subquery instead.
@@ -36,7 +36,7 @@ from store.snapshot import Snapshot
 CANDIDATE_SHARE = 8
 """If less than 1/8 of the rows are candidates, cosines are computed for the candidates only."""
 DESCRIBING_PASSAGES = 40
-"""Number of passages from which descriptions are taken: those with a retrieved entity that are nearest to the subquery."""
+"""Number of nearest passages with a retrieved entity that are searched for descriptions."""
 MAX_FOUND_PHRASES = 400
 """Maximum number of phrases listed with a retrieved passage."""
 QueryVector = NDArray[np.float32]

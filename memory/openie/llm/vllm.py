@@ -59,10 +59,10 @@ class VLLMExtractor:
         self._llm = LLM(model=model, enable_prefix_caching=True)
 
     def extract(self, passages: Sequence[PassageText], unread: ReportUnread | None = None) -> list[Extraction]:
-        """Returns one extraction per passage, in order, except for passages whose answers were all unusable; these are reported
-        to `unread`.
+        """Returns one extraction per passage, in order. A passage whose answers were all unusable is reported to `unread`
+        instead.
 
-        Without `unread`, such a passage gets an extraction without triples; otherwise it would be requested forever.
+        Without `unread`, it gets an empty extraction, or it would be requested forever.
         """
         began = time.perf_counter()
         batch = _Batch(len(passages))
@@ -173,7 +173,7 @@ def _divided(part: _Part) -> list[_Part]:
 
 
 def _guided(schema: JsonSchema) -> dict[str, Any]:
-    """Returns the sampling options that restrict decoding to the schema; their names depend on the version of vLLM."""
+    """Returns the options that restrict decoding to the schema; their names depend on vLLM's version."""
     from vllm import sampling_params
 
     if hasattr(sampling_params, "StructuredOutputsParams"):

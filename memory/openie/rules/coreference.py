@@ -57,8 +57,8 @@ def _last_named(title: str, text: str) -> str:
 def subject_of(title: str, text: str) -> tuple[str, str]:
     """Returns the part of a title that names its subject, and the qualifier that follows in brackets ("" if none).
 
-    Headings follow a document's title after " › ". The last heading is the most specific. If it means nothing outside its
-    document ("The tour", "Results"), the previous one is used.
+    Headings follow a document's title after " › ". The last heading is the most specific. If it means nothing elsewhere ("The
+    tour", "Results"), the previous one is used.
     """
     last = _last_named(title, text)
     if last.endswith(")"):
@@ -165,7 +165,8 @@ class Coreference:
         self.kinds: set[str] = {word for word in parts if len(word) > 3 and not word.isdigit()}
         self.kinds.update(normalise_phrase(self.qualifier).split())
         self._names: dict[str, str] = {}
-        # Only names in one piece are shortened: "Solomon" does not refer to "Song of Solomon", nor "Texas" to "Austin, Texas".
+        # Only names in one piece are shortened, unlike "Song of Solomon" and "Austin, Texas". "Solomon" does not refer to "Song
+        # of Solomon", nor "Texas" to "Austin, Texas".
         self._plain = (
             not strict
             and 2 <= len(self.title_words) <= 3
@@ -285,7 +286,7 @@ class Coreference:
                 self._names.setdefault(word, phrase)
 
     def note_kind(self, words: list[str]) -> None:
-        """Records a class to which the title belongs ("journal"). From now on, "the journal" refers to the title."""
+        """Records a class of the title ("journal"), so that "the journal" refers to the title."""
         if words:
             head = words[-1].lower()
             if head.isalpha():

@@ -15,9 +15,9 @@ _LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-
 """The label before the text of a definition: "EPERM    The file is closed"."""
 _PREPOSITIONS = frozenset({"in", "on", "at", "for", "with", "from", "under", "after", "before", "to", "if", "when"})
 _SHORT = 60
-"""Maximum number of characters of a short line. A short line without punctuation at its end was not wrapped."""
+"""A shorter line without punctuation at its end was not wrapped."""
 _LONG_LINE = 20_000
-"""Maximum number of characters of a line that is classified; a longer line is prose."""
+"""Longer lines are prose."""
 
 
 @dataclass(frozen=True, slots=True)

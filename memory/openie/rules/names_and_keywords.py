@@ -24,8 +24,7 @@ MAX_NAMES = 24
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum number of occurrences of a key phrase: for a noun in a Chinese or Japanese paragraph; for two nouns there, or two
-words in another passage."""
+"""Minimum number of occurrences: of a noun in a Chinese or Japanese paragraph; of two nouns there, or two words elsewhere."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
@@ -104,11 +103,11 @@ def _most_frequent(counts: "Counter[str]", by_sentence: Iterable[Sequence[str]])
 
 
 def _key_phrases(text: str, language: str, passage: str) -> list[str]:
-    """Returns the paragraph's key phrases of two words, best first. The passage must repeat them, and they must not contain
-    words that only occur at the beginning of sentences. Single words are excluded, because they are often verbs or adverbs.
+    """Returns the paragraph's key phrases of two words, best first. The passage must repeat them; words that only begin
+    sentences are excluded. Single words are excluded, because they are often verbs or adverbs.
 
-    A phrase that occurs once is as often a verb with its object as a term, and a sentence often begins with an imperative. In
-    scripts without capitals, no other sign shows names, so two words need not be repeated.
+    A phrase that occurs once is as often a verb with its object, and many sentences begin with an imperative. In scripts
+    without capitals, no other sign shows names, so two words need not be repeated.
     """
     sentences = split_sentences(passage.casefold())
     within = {word for words in sentences for word in words[1:]}

@@ -32,8 +32,8 @@ _MAX_VALUE = 10
 
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
-    """Returns the rows of one table with the column first that names the subject: the first column, or the first one without
-    repeated values if the first column repeats values. A single row that names no subject is omitted."""
+    """Returns the rows of one table with the subject's column first: the first column without repeated values. A single row
+    that names no subject is omitted."""
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
         return []  # "type: integer; default: 0" is about what a heading names
     columns = min(map(len, rows), default=0)
@@ -55,8 +55,7 @@ def read_record(
 
     The subject is the title or the first value. The first value is the subject if `of_first`, or if its key is a word for a
     name. `is_row`: the title only mentions the subject, because the column's name does not relate them. A title that does not
-    name the topic is the subject of a record only if the record begins the document (`about_document`), like the header of a
-    mail.
+    name the topic is only the subject of a record that begins the document (`about_document`), like a mail's header.
     """
     if _only_counts(fields):
         return
@@ -117,7 +116,8 @@ def _is_reference(phrase: str) -> bool:
 
 
 def _has_symbol(value: str) -> bool:
-    """Whether a value loses its meaning as a phrase, which has no symbols: "Ctrl+←", "Cmd + ;", "*** *** or"."""
+    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or". "Ctrl+←", "Cmd + ;",
+    "*** *** or"."""
     visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
     mostly_symbols = len(visible) > _SHORT_VALUE_MAX and sum(map(str.isalnum, visible)) * 2 <= len(visible)
     if mostly_symbols or _UNNAMED_KEY.search(value):

@@ -1,10 +1,10 @@
 """Compares all vectors of one kind with a query: finds the nearest rows, and the scale of all cosines.
 
-Kinds with few rows are compared row by row. From `GROUPED_MIN_ROWS` rows on, the search has three steps, each over the rows
-that the previous step keeps: four-bit codes of all rows (`store.index.quantised`); one-byte codes of the rows that may be among
-the nearest; the vectors themselves. One-byte codes have a strict error bound; four-bit codes do not. The error of four-bit
-codes is random, because of a rotation that is independent of the rows. The search misses one of the nearest rows only if its
-estimate is too low by more than `SHORTFALL` standard deviations; the largest shortfall of 800,000 estimates was 5.8.
+Kinds with few rows are compared row by row. From `GROUPED_MIN_ROWS` rows on, the search narrows the rows in three steps:
+four-bit codes of all rows (`store.index.quantised`), one-byte codes of the rows that may be nearest, and the vectors
+themselves. One-byte codes have a strict error bound; four-bit codes do not. The error of four-bit codes is random, because of a
+rotation that is independent of the rows. The search misses one of the nearest rows only if its estimate is too low by more than
+`SHORTFALL` standard deviations; the largest shortfall of 800,000 estimates was 5.8.
 
 With one-byte codes, a query reads half as many bytes as with the vectors. A code times its unit differs from the vector by at
 most half a unit in each component. The query is quantised to integers too (q̂), with a known difference from q. The error of a
@@ -31,12 +31,11 @@ from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
 SHORTFALL = 8.0
 FIRST_FOUND = 128
-"""Initial number of rows taken from a group; four are added for each requested row. If these may lack some of the nearest rows,
-`MORE_FOUND` more are taken."""
+"""Initial number of rows taken from a group, plus four per requested row. If some of the nearest may be missing, `MORE_FOUND`
+more are taken."""
 MORE_FOUND = 1024
 FIRST_EXACT_ROWS = 16
-"""Initial number of best rows whose exact cosines give a lower bound of the k-th nearest cosine; two are added for each
-requested row."""
+"""Initial number of best rows (plus two per requested row) whose exact cosines give a lower bound of the k-th nearest."""
 
 MAX_QUERY_INTEGER = 127
 """Largest integer in a quantised query. With it, 32 bits hold the exact sums of products."""

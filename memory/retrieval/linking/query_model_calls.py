@@ -1,4 +1,4 @@
-"""Asks a model about queries: which linked triples are relevant, and which named entities a query contains.
+"""Asks a model which linked triples are relevant, and which named entities a query contains.
 
 Recognition memory selects among the linked triples (HippoRAG 2, section 3.4). Only offered triples can be kept, whatever the
 model's answer contains. Named entities are defined in HippoRAG, section 2.2; `query_entities` finds them by rules. Answers are

@@ -37,8 +37,7 @@ class NamedTitle:
 
 @lru_cache(maxsize=16_384)
 def title_phrases(title: str) -> tuple[str, ...]:
-    """Returns the names that this title gives to its passage, normalised: the last heading, with and without parentheses at its
-    end."""
+    """Returns the normalised names in a title: its last heading, with and without parentheses at its end."""
     heading = title.rpartition(HEADING_SEPARATOR)[2]
     found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
@@ -92,8 +91,7 @@ def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, s
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
     """Returns the share of the query that the titles make up: 0 without titles, 1 if the query contains only titles.
 
-    The share is a cosine: between the query's words, weighted by inverse document frequency, and the subset of these words that
-    the titles contain.
+    The share is the cosine between the query's words, weighted by inverse document frequency, and the titles' words among them.
     """
     if not titles:
         return 0.0

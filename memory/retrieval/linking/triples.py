@@ -18,8 +18,8 @@ BM25_PASSAGES = 50
 occur in its passage."""
 
 MENTION_FACTOR = 0.9
-"""A mention says less than a statement of equal similarity. On 2Wiki, recall@5 is 0.961 with 0.9 and with 1, and 0.951 with
-0.85. With the mean of both ends' cosines it is 0.931. With 1, mentions displace statements that answer the question."""
+"""A mention says less than a statement of equal similarity. On 2Wiki, recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, and
+0.931 with the mean of both ends' cosines. With 1, mentions displace statements that answer the question."""
 
 
 class ComparedTriples:
@@ -59,7 +59,7 @@ class ComparedTriples:
             return rows, scores[rows]
 
     def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-        """Returns the scores of the statements and mention edges in `triples`, which contains rows."""
+        """Returns the scores of the statements and mention edges in rows `triples`."""
         context, snapshot = self._context, self._context.snapshot
         if context.triples_by_words:
             by_words: NDArray[np.floating] = self._by_words[triples]
@@ -77,8 +77,7 @@ class ComparedTriples:
             return self._rows.min_max()
 
     def standard_score(self) -> StandardScore:
-        """Returns the scale of all scores. If triples are compared by words, it is the scale of those that share a word with
-        the query."""
+        """Returns the scale of all scores. By words, it is the scale of the triples that share a word with the query."""
         with self._context.stage("triples"):
             if self._context.triples_by_words:
                 return StandardScore.of(self._by_words, self._context.triple_mask & (self._by_words > 0))

@@ -1,6 +1,6 @@
 """HippoRAG 2 with start weights that do not depend on the memory's size, and with starts at the names and words of the query.
 
-In HippoRAG 2, the sum of the passages' min-max-scaled cosines grows with their number, so linked phrases count less in a larger
+In HippoRAG 2, the sum of min-max-scaled cosines grows with the number of passages, so linked phrases count less in a larger
 memory: with 1,890 passages, they have an eighth of the reset probability. This mode converts similarities to standard
 deviations and applies a softmax, separately for passages and for triples. Passages and phrases each have a fixed share of the
 reset. The embedding of a whole question represents mainly one of its subjects, and rare words hardly at all. So the walk also

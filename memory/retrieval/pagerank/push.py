@@ -100,9 +100,7 @@ class PushedGraph(Protocol):
     """A symmetric matrix of edge weights that returns the edges of given nodes."""
 
     @property
-    def size(self) -> int:
-        """The number of nodes."""
-        ...
+    def size(self) -> int: ...
 
     def degrees_of(self, nodes: Nodes, /) -> Floats:
         """Returns the weighted degree of each of `nodes`."""

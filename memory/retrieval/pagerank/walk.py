@@ -4,7 +4,7 @@ In a large graph, forward push from few starts replaces the walk over all nodes.
 near-duplicates are corrected. A passage that names many things is connected to many phrases, so walks reach it for every query:
 in an undirected graph, a long walk ends at a node with a probability proportional to the node's degree. Andersen, Chung and
 Lang ("Local Graph Partitioning using PageRank Vectors", 2006) therefore divide PageRank by degree, which changes every score.
-Here, only passages with a degree far above the mean lose rank, and only rank received from other nodes. So a table of many
+Here, only passages with a degree far above the mean lose rank, and only rank received from other nodes, so a table of many
 things keeps its place if its own words or vector match the query.
 
 A near-duplicate that was left out of the walk (`memory.retrieval.near_duplicates`) gets a share of its leader's score.
@@ -28,8 +28,8 @@ from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 PUSH_MIN_NODES = 131_072
-"""Number of living phrases and passages from which forward push is used. In a smaller graph, a walk over all nodes takes about
-ten milliseconds."""
+"""Number of living phrases and passages from which forward push is used. A complete walk over fewer takes about ten
+milliseconds."""
 PUSH_MAX_STARTS = 4_096
 """Maximum number of starts for forward push; with more starts, a walk over all nodes costs less."""
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)

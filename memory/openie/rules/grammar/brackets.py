@@ -16,10 +16,9 @@ _OTHER_NAME = word_set(
 _SHORTENED = 6
 """Maximum number of letters of an abbreviation."""
 _ALIKE = 0.6
-"""Minimum share of letters that two spellings of a name have in common ("Western Park" and "Westerpark"); other names share
-fewer."""
+"""Minimum share of equal letters in two spellings of a name ("Western Park", "Westerpark")."""
 _COMPARED_CHARS = 60
-"""Maximum number of characters of names whose letters are compared; the time is at least the product of the two lengths."""
+"""Longer names are not compared by letters, which takes the product of their lengths."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:

@@ -127,7 +127,7 @@ def _alone(tags: Sequence[str], words: Sequence[str], i: int) -> bool:
 
 
 def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int) -> int:
-    """Reads one verb group, which includes auxiliaries, adverbs, infinitives and particles. Returns its end."""
+    """Reads one verb group, with auxiliaries, adverbs, infinitives and particles, and returns its end."""
     start, n = i, len(words)
     group: list[str] = []
     finite = tags[i] in ("VBD", "VBZ", "VBP", "MD")
@@ -168,8 +168,8 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
 def _is_whole(group: Sequence[str], tag: str, following: str) -> bool:
     """Whether a finite verb after the group belongs to another clause. `tag`: the tag of the group's last word.
 
-    After these words, it belongs to the same clause: past participles ("the best known is"), verbs of reporting ("believes
-    will"), and adverbs that the tagger mistakes for verbs ("briefly", "last").
+    It belongs to the same clause after a past participle ("the best known is"), a verb of reporting ("believes will"), or an
+    adverb tagged as a verb ("briefly", "last").
     """
     if not group or group[0] == "to" or group[-1] in _AUXILIARY or group[-1] in REPORTS:
         return False

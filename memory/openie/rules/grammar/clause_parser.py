@@ -72,8 +72,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
 
 def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
     """Whether a sentence is a heading ("How Corruption Can Occur"), an indirect question ("What clients are allowed"), a
-    setting ("contains=NONE"), begins with a condition ("Once it is set"), or restricts its subject ("Only Ann Lee can
-    write")."""
+    setting ("contains=NONE"), conditional ("Once it is set") or restricted ("Only Ann Lee can write")."""
     verbs = [c for c in chunks if c.kind == VERB]
     if words[0].lower() in _QUESTION_WORDS or words[0].lower() in ("once", "until"):
         return True
@@ -231,8 +230,7 @@ def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
 
 
 def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb is a participle: it is tagged so in a sentence with other verbs, or has the form of one next to a finite
-    verb."""
+    """Whether the verb is a participle by its tag in a sentence with other verbs, or by its form next to a finite verb."""
     if c.tag == "VBN":
         return sum(other.kind == VERB for other in clause.chunks) > 1
     looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN

@@ -42,8 +42,8 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether the sentence consists of an opening prepositional phrase and a verb in its base form without a subject: "Under
-    Format choose Text"."""
+    """Whether a verb in its base form, without a subject, follows an opening prepositional phrase: "Under Format choose Text".
+    "Under Format choose Text"."""
     lexicon = tagger().lexicon
     verb = next((i for i, word in enumerate(words) if i > 1 and lexicon.get(word) in ("VB", "VBP")), 0)
     if not verb or words[0].lower() not in _PLACES or any(_is_finite(words, tags, k) for k in range(1, len(words))):
@@ -58,7 +58,7 @@ def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = F
     opens = opens or not i
     following = words[i + 1] if i + 1 < len(words) else ""
     if opens and following in _ARTICLES and known.is_common(word) and tags[i][:2] in ("NN", "VB") and word not in _DAYS:
-        # "Sync your notes": an article never follows a noun that is a subject, so the first word is a verb.
+        # "Sync your notes": no article stands between a noun and its verb, so the first word is a verb.
         return not word.endswith(("ing", "ed"))
     finite = tags[i] in _FINITE and (tags[i] != "VBD" or known.lexicon.get(word) in ("VBD", "VBN"))  # "open" is no past
     if not known.is_base_verb(word) or finite or (not opens and words[i][0].isupper()):

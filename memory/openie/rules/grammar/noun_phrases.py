@@ -31,7 +31,7 @@ def starts_noun_phrase(words: Sequence[str], tags: Sequence[str], i: int, found:
     tag = tags[i]
     if tag in _INSIDE or tag in ("DT", "PRP$", "PDT"):
         return tag != "SYM" and (words[i][0].isalnum() or words[i][0] in "$£€")
-    # A participle begins a noun phrase only in a position where no verb is possible.
+    # A participle begins a noun phrase only where no verb is possible.
     if tag in ("VBN", "VBG") and i + 1 < len(tags) and tags[i + 1] in ("NN", "NNS"):
         return not found or (tag == "VBN" and found[-1].kind in (COMMA, AND) and words[i - 1] != ",")
     if words[i] == "n't":  # belongs to the verb before it: "Why don't several presses …?"
@@ -158,7 +158,7 @@ def _split(
 
 
 def _role(words: Sequence[str], first: int, end: int) -> int:
-    """Returns where the person's name begins in "Redbird CEO Ann Lee", after the role; `first` if there is no role."""
+    """Returns where the name begins in "Redbird CEO Ann Lee"; `first` without a role."""
     for k in range(end - 3, first - 1, -1):
         word = words[k].lower()
         if word in _ROLES or (

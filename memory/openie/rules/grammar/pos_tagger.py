@@ -1,7 +1,7 @@
 """Part-of-speech tagging by Brill's rules, with the English data of the TextBlob package.
 
-Only TextBlob's data files are installed (`memory.packaged_data`). The package itself needs NLTK, and its tagger tries all 293
-context rules at each token, of which 5 to 25 can apply.
+Only TextBlob's data files are installed (`memory.packaged_data`). The package needs NLTK, and its tagger tries all 293 context
+rules at each token, of which 5 to 25 can apply.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ def _lines(name: str) -> list[list[str]]:
 
 
 def _lexicon() -> dict[str, str]:
-    """Returns the most frequent tag of each word. All 94,000 lines are split in one call, because every process that extracts
+    """Returns the most frequent tag of each word. All 94,000 lines are split in one call, because every extracting process
     reads them."""
     content = _content("en-lexicon.txt")
     words = content.split()
@@ -110,7 +110,7 @@ def _mistaken(before: str, after: str, word: str) -> bool:
 
 
 class Tagger:
-    """The tagger, with data that is read once. `tag` is deterministic and takes linear time in the number of tokens."""
+    """`tag` is deterministic and takes linear time in the number of tokens."""
 
     def __init__(self) -> None:
         self.lexicon = _lexicon()
@@ -131,7 +131,7 @@ class Tagger:
         return self.lexicon.get(word, "NNP") not in _NAMES
 
     def opens_name(self, word: str) -> bool:
-        """Whether the first word of a sentence is a name, although its position requires a capital."""
+        """Whether a sentence's first word is a name, although its position requires a capital."""
         lower = word.lower()
         return not self.is_common(lower) or (
             self.lexicon.get(word) in _NAMES and self.lexicon.get(lower) not in ("NN", "NNS")
@@ -189,10 +189,9 @@ class Tagger:
             if w[i] in _NOT or (w[i] == "longer" and w[i - 1].lower() == "no"):
                 t[i] = "RB"
             if w[i - 1] == "longer" and w[i - 2].lower() == "no" and t[i - 3][:2] != "VB" and t[i] in _NO_LONGER:
-                # "Ann no longer works": a noun can follow "no longer" only after a verb ("is no longer news").
+                # "Ann no longer works": after "no longer", a noun needs a verb before it ("is no longer news").
                 t[i] = _NO_LONGER[t[i]]
-            # "will also mark", "to found": after a modal or "to", a word is the base form of a verb, whatever its most frequent
-            # tag.
+            # "will also mark", "to found": after a modal or "to" comes a base form, whatever the most frequent tag.
             if (
                 t[i] in ("NN", "VBP", "VBD", "VBN")
                 and w[i].islower()
@@ -216,7 +215,7 @@ class Tagger:
         if "-" in word and self.lexicon.get(word.rpartition("-")[2]) == "NN" and word.endswith(_AGENTS):
             return "NN"
         tag = "NN"
-        # For an extremely long word, suffixes mean nothing, and testing each rule would take long.
+        # No suffix rule applies to extremely long words, and testing each rule is slow.
         for before, x, command, after in self._suffixes if len(word) < 40 else ():
             if before and tag != before:
                 continue
@@ -234,5 +233,5 @@ class Tagger:
 
 @cache
 def tagger() -> Tagger:
-    """Returns the tagger of this process, which is loaded at its first use."""
+    """Returns the tagger of this process, loaded at first use."""
     return Tagger()

@@ -42,11 +42,10 @@ def chinese_sentences(text: str) -> Iterator[list[Word]]:
 
 
 def _bounds_of_name(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Returns where a foreign name in `text` begins and ends. `found`: its parts, of which the first and the last may be too
-    long.
+    """Returns where a foreign name in `text` begins and ends. `found`: its parts; the first and the last may be too long.
 
-    The first part is at least the word before the first dot; the last part is at least the word after the last dot. The two
-    parts are extended while characters of foreign names follow, but no word is divided: in "卡特拉·隆德维护", "维护" is a word.
+    They contain at least the words next to the first and the last dot. Both parts grow while characters of foreign names
+    follow, but no word is divided: in "卡特拉·隆德维护", "维护" is a word.
     """
     import rjieba
 

@@ -1,5 +1,5 @@
-"""Finds names in German, where every noun has a capital. The Hanover Tagger splits words into morphemes and selects the most
-probable sequence of tags (Wartena 2019)."""
+"""Finds names in German, where every noun has a capital. The Hanover Tagger analyses morphemes and selects the most probable
+tags (Wartena 2019)."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -18,7 +18,7 @@ def _tagger() -> Any:
     from HanTa.HanoverTagger import HanoverTagger
 
     tagger = HanoverTagger(MODEL)
-    # Most of the time is spent on a word's morphemes, which do not depend on its sentence.
+    # Morphemes take most of the time and do not depend on the sentence.
     tagger.analyze_forward = lru_cache(1 << 14)(tagger.analyze_forward)
     return tagger
 
@@ -26,7 +26,7 @@ def _tagger() -> Any:
 def tag_german(sentence: Sequence[str]) -> list[Word]:
     """Returns the words with tags that distinguish names from common nouns."""
     tagger = _tagger()
-    # The time grows with the square of a word's length, and German has no words this long.
+    # The time is quadratic in a word's length, and German has no words this long.
     numbers = tagger.tag_sent_viterbi([text if len(text) <= LONGEST_WORD else "Wort" for text in sentence])
     found: list[Word] = []
     for text, number in zip(sentence, numbers, strict=True):
@@ -40,5 +40,5 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
 def _tag(text: str, tag: str) -> str:
     if text[0].isdigit():
         return NUMBER
-    # Code, and foreign words inside a name ("of"), are in lower case; alone they are no names.
+    # Lower-case code and foreign words ("of") are no names by themselves.
     return NAME if tag in _NAME_TAGS and text[0].isalpha() and not text.islower() and len(text) > 1 else OTHER
