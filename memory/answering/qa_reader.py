@@ -31,8 +31,8 @@ SHOWN_CHARS = 24
 class Answer:
     """`text` contains citations as [n]; `cited` contains the numbers n in ascending order, each of a passage in the prompt.
 
-    `short` is the bare answer, or "true" or "false" for a claim. If `found` is false (the model abstained), it is "".
-    `reasoning` is the text that the model wrote before the answer; "" if it was not requested.
+    `short` is the bare answer, or "true" or "false" for a claim; "" if `found` is false (the model abstained). `reasoning` is
+    the text that the model wrote before the answer; "" if it was not requested.
     """
 
     text: str

@@ -32,7 +32,7 @@ Hashes = NDArray[np.uint64]
 
 
 class HashEncoder(Encoder):
-    """An encoder without a model, for tests and small machines. Its vectors are float32 and L2-normalised."""
+    """For tests and small machines. Its vectors are float32 and L2-normalised."""
 
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         if dim < 1:

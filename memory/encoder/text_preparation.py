@@ -51,8 +51,8 @@ def prefixes_of(model: str) -> tuple[str, str]:
 
 
 def triple_query_prefix_of(model: str) -> str:
-    """Returns the prefix of a query that is compared with triples. A model that takes instructions gets one for facts, as
-    HippoRAG 2's authors use for NV-Embed and GritLM; other models get the prefix of any query."""
+    """Returns the prefix of a query that is compared with triples. A model that takes instructions gets an instruction for
+    facts, as HippoRAG 2's authors use for NV-Embed and GritLM; other models get the prefix of any query."""
     return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
 
 

@@ -19,7 +19,7 @@ class EdgeProvenance:
 
     kind: str
     weight: float
-    """The edge's weight without the factor of its kind."""
+    """Weight without the factor that a walk uses for edges of this kind."""
     triples: tuple[StatedTriple, ...] = ()
 
 
@@ -74,7 +74,7 @@ class PassageExplanation:
     similarity: float
     """Cosine with the query; BM25 if passages were compared by words."""
     own_share: float | None = None
-    """Share of the seed that is the passage itself; its weight depends on the similarity to the query."""
+    """Share of the passage's own seed, whose weight depends on the similarity to the query."""
     phrase_shares: tuple[SeedShare, ...] = ()
     """Shares of the phrase seeds, largest first."""
     passage_shares: tuple[SeedShare, ...] = ()

@@ -16,7 +16,7 @@ CONFIGURATION_ERRORS = {
     404: "no such address or model",
     405: "no such address",
 }
-"""The meaning of these statuses; the server's own text is ignored."""
+"""The meaning of these statuses, whatever text the server adds."""
 NOT_READY = 503
 """Status of a server that is loading its model, and of a proxy whose server is not running."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)

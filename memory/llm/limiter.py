@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Number of concurrent calls at the start. Each answer raises it by one until the first failure."""
+"""Number of concurrent calls at the start. Each answer adds one until the first failure."""
 DEFAULT_PAUSE_S = 0.5
 """Seconds without calls after a refusal that states no wait."""
 OUTAGE_PAUSE_S = 1.0
@@ -133,8 +133,8 @@ class Limiter:
         self._freed = asyncio.Event()
         self._next = 0.0
         self._paused_until = self._server_pause_until = 0.0
-        """When calls may continue by our estimate, and by the server's statement. The second is later if other calls are being
-        accepted."""
+        """When calls may continue by hippod's estimate, and by the server's statement. The second is later if other calls are
+        being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
         """The first of several simultaneous refusals, until the pause after them ends."""
         self._resumed_at = clock()
@@ -151,7 +151,6 @@ class Limiter:
 
     @property
     def inside(self) -> int:
-        """Number of running calls."""
         return self._calls_under_way
 
     @property

@@ -36,7 +36,7 @@ MAX_ROUNDS = 6
 """Maximum number of searches for near-duplicates per query. Each search covers the candidates that replace the near-duplicates
 left out before."""
 WIDENING_FACTOR = 4
-"""Factor of the number of candidates after a round in which at least half of them were near-duplicates."""
+"""Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
 MAX_WIDENING = 16
 """Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out at most about
 10,000."""

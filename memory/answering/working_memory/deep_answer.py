@@ -41,9 +41,9 @@ class TokenCount:
 class DeepAnswer:
     """`text` contains citations as [n]; each n is the `rank` of one of `citations`.
 
-    `short` is the bare answer. If `found` is false (the memory does not contain the answer), it is "". `note` is a sentence for
-    the user if something failed or a limit of the budget was reached. If the model could not write the answer, `written` is
-    false, and `text` consists of the points' descriptions or the passages' titles.
+    `short` is the bare answer; "" if `found` is false (the memory does not contain it). `note` is a sentence for the user if
+    something failed or a limit of the budget was reached. If the model could not write the answer, `written` is false, and
+    `text` consists of the points' descriptions or the passages' titles.
     """
 
     question: str

@@ -103,7 +103,7 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, from `passages`, if requested. `short` is the bare answer."""
+    """An answer that was written after a step, from `passages`, if requested."""
 
     text: str
     short: str
@@ -157,7 +157,6 @@ class Trace:
 
     @property
     def memory(self) -> WorkingMemory:
-        """The memory after the last step."""
         return self.steps[-1].after if self.steps else self.earlier
 
 

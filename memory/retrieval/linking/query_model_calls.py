@@ -26,7 +26,7 @@ from store.types import Triple
 MAX_KEPT_TRIPLES = 4
 """The paper's prompt requests "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
-"""Minimum ratio of equal letters (difflib) with which a triple in an answer counts as the most similar offered triple."""
+"""Minimum ratio of equal letters (difflib) at which a triple in an answer is taken for the most similar offered triple."""
 MAX_COMPARED_CHARS = 2_000
 """Maximum number of characters of a triple in this comparison; a longer triple in an answer is dropped."""
 RECOGNITION_MAX_TOKENS = 1024

@@ -23,8 +23,8 @@ def _phrase_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> lis
     """Returns the `seed_phrases` heaviest phrases of the kept triples (HippoRAG 2, section 3.5 and appendix G.1).
 
     As in the paper, a phrase's weight is the mean score of the kept triples that contain it. As in the authors' code
-    (`graph_search_with_fact_entities`), it is multiplied by the node specificity. Without the setting `node_specificity`, it is
-    the paper's weight.
+    (`graph_search_with_fact_entities`), it is multiplied by the node specificity. If the setting `node_specificity` is false,
+    the weight is the paper's.
     """
     snapshot = context.snapshot
     sums: dict[int, list[float]] = {}

@@ -110,7 +110,7 @@ def _read_clause(clause: ClauseState, i: int) -> None:
 
 
 def _is_finite(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether a finite verb is at `i`. A participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
+    """Whether a finite verb is at `i`. A participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
     c = chunks[i]
     return c.kind == VERB and (c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1))
 
