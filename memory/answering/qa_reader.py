@@ -160,7 +160,7 @@ def without_markers(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """`answer` is None if the call failed with `error`. The tokens include a reply that ended early."""
+    """`answer` is None if the call failed with `error`. Tokens of a reply that ended early are included."""
 
     reply: Reply
     prompt_tokens: int

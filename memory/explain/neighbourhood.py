@@ -173,7 +173,7 @@ class Neighbourhood:
     paths: tuple[PassagePath, ...] = ()
     note: str | None = None
     neighbours: int | None = None
-    """Number of all neighbours of the first node, if the neighbourhood is that of one node."""
+    """Number of all neighbours of the first node, if the nodes are its neighbourhood."""
 
 
 def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:

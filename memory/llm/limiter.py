@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Number of concurrent calls at the start. Each answer adds one until the first failure."""
+"""Number of concurrent calls at the start. Each answer raises the number by one until the first failure."""
 DEFAULT_PAUSE_S = 0.5
 """Seconds without calls after a refusal that states no wait."""
 OUTAGE_PAUSE_S = 1.0

@@ -38,7 +38,7 @@ FIRST_EXACT_ROWS = 16
 """Initial number of best rows (plus two per requested row) whose exact cosines give a lower bound of the k-th nearest."""
 
 MAX_QUERY_INTEGER = 127
-"""Largest integer in a quantised query. With it, 32 bits hold the exact sums of products."""
+"""Largest integer in a quantised query. Sums of products with it are exact in 32 bits."""
 PARALLEL_MIN_ROWS = 65_536
 """Number of rows from which several threads compute the products. One thread takes half a millisecond for half of them."""
 

@@ -33,7 +33,7 @@ milliseconds."""
 PUSH_MAX_STARTS = 4_096
 """Maximum number of starts for forward push; with more starts, a walk over all nodes costs less."""
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
-"""Residuals at which pushes stop, as shares of a node's degree. A smaller one follows if the ranking is not certain yet."""
+"""Residuals at which pushes stop, as shares of a node's degree. The next residual is used if the ranking is not certain yet."""
 PUSH_MAX_WORK = 0.5
 """Maximum work of pushes, as a share of the sum of all degrees. If they need more, a walk over all nodes replaces them."""
 
