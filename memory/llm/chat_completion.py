@@ -28,7 +28,7 @@ MAX_TOKENS = 10**9
 ChatMessage = dict[str, str]
 
 CHARS_PER_TOKEN = 3
-"""Low for most scripts, so that estimates are rather too high."""
+"""Low for most scripts, so estimates are too high."""
 DEFAULT_MAX_TOKENS = 4096
 """Maximum tokens of an answer, unless the caller gives another number."""
 REDUCED_MAX_TOKENS = 1024
