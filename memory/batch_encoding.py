@@ -1,4 +1,4 @@
-"""Completes a batch: encodes exactly the texts without a vector in the store."""
+"""Completes a batch: encodes the texts that have no vector in the store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,25 +13,26 @@ from store.types import Batch, EncoderIdentity, Triple
 
 ENCODE_SLICE_S = 0.25
 ENCODE_SLICE_CHARS = (4_096, 262_144)
-"""Minimum and maximum characters of a slice; in between, slices are sized to take about `ENCODE_SLICE_S`."""
+"""Minimum and maximum number of characters of a slice. Between them, the size is chosen so that a slice takes about
+`ENCODE_SLICE_S`."""
 
 Vectors = dict[str, NDArray[np.float32]]
 
 
 def triple_text(triple: Triple) -> str:
-    """Returns the text that is encoded for a triple: the quoted parts, as in HippoRAG 2 (`docs/explanation/retrieval.md`)."""
+    """Returns the text that is encoded for a triple: its quoted parts, as in HippoRAG 2 (`docs/explanation/retrieval.md`)."""
     subject, predicate, object_ = triple
     return f"('{subject}', '{predicate}', '{object_}')"
 
 
 @dataclass(slots=True)
 class EncodedAhead:
-    """Vectors by text, encoded before the batch that needs them is completed."""
+    """Vectors by text, encoded before their batch is completed."""
 
     rough: Vectors = field(default_factory=dict)
     exact: Vectors = field(default_factory=dict)
     made_by: EncoderIdentity | None = None
-    """The encoder of these vectors; None if the same encoder completes the batch."""
+    """The encoder of these vectors; None if it also completes the batch."""
 
     def encode_slice(self, encoder: Encoder, rough: Sequence[str], exact: Sequence[str]) -> None:
         self.rough |= _encoded(encoder.encode_low_precision, rough)
@@ -39,19 +40,20 @@ class EncodedAhead:
 
 
 def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
-    """Returns the texts to encode for the batch, shortest first: passages and triples (low precision), and phrases (exact)."""
+    """Returns two lists of texts to encode for the batch, shortest first: passages and triples (low precision), and phrases
+    (full precision)."""
     missing = store.missing(batch)
     return sorted(set(_contents(missing)), key=len), sorted(set(missing.phrases), key=len)
 
 
 class SliceSize:
-    """The number of characters to encode at a time, adapted so that encoding takes about `ENCODE_SLICE_S`."""
+    """The number of characters that are encoded in one slice, adapted so that a slice takes about `ENCODE_SLICE_S`."""
 
     def __init__(self) -> None:
         self.chars = ENCODE_SLICE_CHARS[0]
 
     def adapt(self, took_s: float, full: bool) -> None:
-        """Adapts the size to the time of the last slice. If that was not `full`, its time allows no increase."""
+        """Adapts the size to the duration of the last slice. If the slice was not `full`, the size is not increased."""
         factor = ENCODE_SLICE_S / max(took_s, 1e-3)
         least, most = ENCODE_SLICE_CHARS
         if factor < 1 or full:
@@ -59,7 +61,7 @@ class SliceSize:
 
 
 def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:
-    """Yields runs of texts with at most `chars` characters in total, but at least one text each."""
+    """Yields runs of at least one text with at most `chars` characters in total."""
     run: list[str] = []
     size = 0
     for text in texts:
@@ -75,7 +77,7 @@ def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:
 def with_vectors(store: Store, encoder: Encoder, batch: Batch, ahead: EncodedAhead | None = None) -> Batch:
     """Returns `batch` with the vectors that its commit needs.
 
-    Texts in `ahead` are not encoded again. Each kind is encoded in one call, so that texts of equal length are encoded
+    Texts in `ahead` are not encoded again. Each kind of text is encoded in one call, so that texts of equal length are encoded
     together.
     """
     ahead = ahead or EncodedAhead()

@@ -1,14 +1,15 @@
-"""Data files of other packages that are installed with hippod: the encoder's model and word lists."""
+"""Locates data files of other packages that are installed with hippod: the encoder's model and word lists."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 FOLDER = "hippod_data"
-"""Located next to hippod's own packages, where `systemd/package/wheel_backend.py` puts it."""
+"""Its folder is next to hippod's own packages; `systemd/package/wheel_backend.py` puts it there."""
 
 
 def packaged_data(name: str) -> Path:
-    """Returns the folder `name` of the packaged data. Raises `FileNotFoundError`, with what to do, if it is not installed."""
+    """Returns the folder `name` of the packaged data. Raises `FileNotFoundError` if it is not installed; the message tells what
+    to do."""
     spec = find_spec(FOLDER)
     for place in (spec and spec.submodule_search_locations) or ():
         if (folder := Path(place) / name).is_dir():

@@ -1,7 +1,7 @@
-"""Normalises phrases: one spelling for every subject, predicate and object, so that equal things become one node.
+"""Normalises phrases: subjects, predicates and objects with equal words get one spelling, so that they become one node.
 
 HippoRAG keeps only ASCII letters and digits, so phrases in other scripts become empty. hippod keeps letters, digits and marks
-of every script. For plain ASCII, the two differ only in runs of spaces.
+of every script. For ASCII text, the two differ only in runs of spaces.
 """
 
 import re
@@ -14,14 +14,14 @@ _KEPT_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "M
 
 
 def normalise_phrase(text: str) -> str:
-    """Returns `text` as NFKC, case-folded words joined by single spaces; "" if nothing is left.
+    """Returns the words of `text`, in NFKC and case-folded, joined by single spaces; "" if there are none.
 
-    Idempotent. Letters, digits and combining marks stay; format characters are dropped; all other characters separate words.
-    "œ" becomes "oe".
+    Idempotent. Letters, digits and combining marks are kept; format characters are dropped; all other characters separate
+    words. "œ" becomes "oe".
     """
     if text.isascii():
         return _NOT_ASCII_WORD.sub(" ", text.lower()).strip()
-    # If a character is dropped, its neighbours may compose, which requires another pass. Two passes are nearly always enough.
+    # After a character is dropped, its neighbours may compose, which requires another pass. Two passes nearly always suffice.
     for _ in range(4):
         once = _words(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()))
         if once == text:
@@ -39,16 +39,17 @@ def _words(text: str) -> str:
             kept.append(char)
             bare = False
         elif category != "Cf":
-            # A combining mark needs a letter before it: after a space it is dropped.
+            # A combining mark needs a letter before it; after a space, it is dropped.
             kept.append(" ")
             bare = True
     return " ".join("".join(kept).replace("œ", "oe").split())
 
 
 def normalise_triple(raw: object, *, mentions: bool = False) -> Triple | None:
-    """Returns the triple with normalised parts; `None` unless `raw` is three strings that are not empty after normalisation.
+    """Returns the triple with normalised parts; None unless `raw` contains three strings, with subject and object not empty
+    after normalisation.
 
-    With `mentions`, a triple whose predicate is empty in `raw` is a mention edge (`store.types.MENTION`).
+    With `mentions`, a triple with an empty predicate in `raw` is a mention edge (`store.types.MENTION`).
     """
     if not isinstance(raw, (list, tuple)) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
         return None

@@ -1,4 +1,4 @@
-"""The interfaces of the retrieval method: the encoder, the extractor, and the result of a query."""
+"""The interfaces of retrieval: the encoder, the extractor, and the result of a query."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,18 @@ Matrix = NDArray[np.float32]
 
 
 class Encoder(ABC):
-    """Turns texts into vectors. Thread-safe; queries have priority over indexing."""
+    """Turns texts into vectors. Thread-safe. Queries have priority over indexing."""
 
     identity: EncoderIdentity
     passage_prefix: str | None = None
     """The configured prefix of texts to be indexed; None for an encoder without such a setting."""
     remote: bool = False
-    """Whether it may fail to answer, or take long, for a reason outside this process."""
+    """Whether the encoder may fail or be slow for reasons outside this process."""
     temperature_factor: float = 1.0
-    """Factor of `[retrieval] temperature`. Larger than 1 if a lead in cosines says less about the best passage than with
-    all-MiniLM-L6-v2."""
+    """Multiplies `[retrieval] temperature`. It exceeds 1 if differences between cosines say less about the best passage than
+    with all-MiniLM-L6-v2."""
     start_error: str | None = None
-    """Why its server did not answer the first request; None if it did, or if there is no server."""
+    """Why the encoder's server did not answer the first request; None if it did, or if there is no server."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -36,19 +36,20 @@ class Encoder(ABC):
     def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         """Encodes passages and triples, whose vectors are compared with queries only.
 
-        These vectors decide no edge of the graph, so precision may be traded for speed (cosine with `encode` at least 0.9999).
+        These vectors decide no edge of the graph, so they may be less precise and faster (cosine with `encode` at least
+        0.9999).
         """
         return self.encode(texts)
 
     @abstractmethod
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Returns the vector of one query, shape (dim,), with priority over running indexing."""
+        """Returns the vector of a query, shape (dim,); has priority over running indexing."""
 
     def begin_query(self, text: str) -> None:  # noqa: B027
         """Starts encoding a query, if the encoder can do so in the background; `encode_query` then waits for the vector."""
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """Returns the vector of one query for comparison with triples, shape (dim,)."""
+        """Returns the vector of a query for comparison with triples, shape (dim,)."""
         return self.encode_query(text)
 
     def encode_phrase_query(self, text: str, is_name: bool) -> NDArray[np.float32]:  # noqa: ARG002
@@ -56,27 +57,26 @@ class Encoder(ABC):
         return self.encode_query(text)
 
     def known_words(self, text: str) -> float:  # noqa: ARG002
-        """Returns the share of a text's words that the encoder knows, from 0 to 1; 1 if it cannot say."""
+        """Returns the share of a text's words that the encoder knows, from 0 to 1; 1 if it is unknown."""
         return 1.0
 
 
 class Extractor(Protocol):
-    """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
+    """OpenIE. `name` identifies model and prompt; it is the key of the extractions in the store."""
 
     @property
     def name(self) -> str: ...
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns one extraction for each passage, in order, with normalised phrases. A passage's content never causes an
-        exception."""
+        """Returns one extraction for each passage, in order, with normalised phrases. Content never causes an exception."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedTriple:
-    """A triple that the query was linked to. `row`: its row in the snapshot. `kept`: whether it passed the filter.
+    """A triple to which the query was linked. `row`: its row in the snapshot. `kept`: whether recognition memory kept it.
 
-    `score`: the similarity as scaled by the mode: min-max in `hipporag2`, standard deviations above the mean in `fused`.
+    `score`: the similarity, scaled by the mode: min-max in `hipporag2`, standard deviations above the mean in `fused`.
     """
 
     row: int
@@ -89,7 +89,7 @@ class LinkedTriple:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A phrase that the random walk restarts at, with its reset weight (before normalising)."""
+    """A phrase at which the random walk restarts, and its reset weight (not normalised)."""
 
     row: int
     phrase: str
@@ -98,7 +98,7 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One retrieved passage; `row` is its row in the snapshot."""
+    """A retrieved passage; `row` is its row in the snapshot."""
 
     row: int
     id: str
@@ -108,15 +108,13 @@ class Hit:
     cosine: float | None = None
     """Cosine with the query; None if passages were compared by words."""
     versions: tuple[str, ...] = ()
-    """Ids of the passages that are older versions of this one, newest first."""
+    """Ids of older versions of this passage, newest first."""
     conflicting_values: tuple[str, ...] = ()
     """Words with a digit that some of the versions contain and others lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The result of a query on one commit."""
-
     query: str
     mode: str
     commit: int
@@ -126,8 +124,8 @@ class Retrieved:
     note: str | None = None
     """Information for the user about this result (an empty filter, a fallback), if any."""
     stages_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds by stage."""
+    """Duration of each stage in milliseconds."""
     best_cosine: float | None = None
-    """Cosine of the query with the nearest passage of the memory, found or not; None if passages were compared by words."""
+    """Cosine of the query with the nearest passage of the memory, returned or not; None if passages were compared by words."""
     explanations: tuple[PassageExplanation, ...] = ()
-    """Reasons for each hit, in order; empty if the query did not request them."""
+    """Explanation of each hit, in order; empty if the query did not request them."""

@@ -7,7 +7,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 
 TOKENS_A_WORD = 4
-"""Tokens allowed per requested word, which includes JSON, sources and languages with many tokens per word."""
+"""Completion tokens per requested word, including JSON, sources and languages with many tokens per word."""
 VERDICTS = ("true", "false")
 
 
@@ -15,9 +15,9 @@ VERDICTS = ("true", "false")
 class AnswerForm:
     """The form of an answer.
 
-    `length` is the approximate number of words, None for one to four sentences. `reason`: the model writes its reasoning before
-    the answer. `verify`: the question is a claim, and the short answer a verdict on it. `consistent`: the claim is true unless
-    the passages contradict it. `closed_book`: there are no passages, and the model answers from its own knowledge.
+    `length` is the approximate number of words; None means one to four sentences. `reason`: the model writes its reasoning
+    before the answer. `verify`: the question is a claim, and the short answer a verdict on it. `consistent`: the claim is true
+    unless the passages contradict it. `closed_book`: there are no passages, and the model answers from its own knowledge.
     """
 
     length: int | None = None
@@ -40,7 +40,7 @@ _SENTENCE = json_object(text=JSON_TEXT, sources=json_array(JSON_INTEGER))
 
 
 def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
-    """Returns the schema with the fields in the order of writing: reasoning comes before the answer that follows from it."""
+    """Returns the schema of an answer. Its fields are in the order of writing, so the reasoning precedes the answer."""
     reasoning = {"reasoning": JSON_TEXT} if form.reason else {}
     short = {**JSON_TEXT, "enum": [*VERDICTS, ""]} if form.verify else JSON_TEXT
     whole = json_object(**reasoning, found=JSON_BOOLEAN, sentences=json_array(_SENTENCE), short=short)
@@ -48,14 +48,14 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
-    """Returns the system prompt."""
     own = f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}"
     task = prompt_text("answer", own)
     return f"{task}{_asked_beyond(form) if task != own else ''}{_missing(form)}{_form(form)}"
 
 
 def _asked_beyond(form: AnswerForm) -> str:
-    """Returns the instructions for this answer's form that a prompt file does not contain."""
+    """Returns the instructions for `form` that must follow a prompt read from a file, because the file does not contain
+    them."""
     closed = _role(form) if form.closed_book else ""
     return f"{closed}{_reasoning(form)}{_writing(form) if form.length else ''}{_short(form) if form.verify else ''}"
 

@@ -1,6 +1,7 @@
 """Prompts with which a model judges answers: a score on one criterion, the better of two answers, or correctness.
 
-Scores range from 0 to 100 in five levels of twenty, as in HGMem's evaluation (arXiv 2512.23959); the wording is our own.
+Scores range from 0 to 100 in five levels of twenty, as in HGMem's evaluation (arXiv 2512.23959); the prompts' wording is
+hippod's.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ _DATA = (
 class Verdict:
     """The judge's verdict and its reason.
 
-    Exactly one is set: `score` (0 to 100), `better` (1, 2, or 0 for a tie) or `correct`.
+    Exactly one of these is set: `score` (0 to 100), `better` (1, 2, or 0 for a tie), `correct`.
     """
 
     reason: str
@@ -81,7 +82,7 @@ def score_prompt(
 def better_prompt(
     question: str, first: str, second: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Returns the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
+    """A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
@@ -94,7 +95,7 @@ def better_prompt(
 def correct_prompt(
     question: str, answer: str, references: Sequence[str], passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Returns the prompt for whether `answer` agrees with one of the known answers."""
+    """Returns the prompt that asks whether `answer` agrees with one of the reference answers."""
     own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
         "known answer contradicts is wrong. "
@@ -106,7 +107,7 @@ def correct_prompt(
 
 
 def read_score(value: object) -> Verdict:
-    """Returns the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
+    """Raises BadAnswer if the score is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
         raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
@@ -114,7 +115,7 @@ def read_score(value: object) -> Verdict:
 
 
 def read_better(value: object) -> Verdict:
-    """Returns the verdict on two answers. Raises BadAnswer if it is not 0, 1 or 2."""
+    """Raises BadAnswer if the choice is not 0, 1 or 2."""
     better = get_field(value, "better")
     if isinstance(better, bool) or better not in (0, 1, 2):
         raise BadAnswer("wrong schema", 'the judge\'s "better" is neither 0, 1 nor 2')
@@ -140,7 +141,7 @@ def _against(references: Sequence[str], passages: Sequence[str]) -> str:
 
 
 def _reference_material(references: Sequence[str], passages: Sequence[str]) -> list[str]:
-    """The passages that the question was made from, and the known answers."""
+    """Returns the quoted passages that the question was made from, then the quoted reference answers."""
     return [
         *(quote_passage(at, "", text) for at, text in enumerate(passages, 1)),
         *(quote_passage(at, "", text, "reference") for at, text in enumerate(references, 1)),

@@ -1,4 +1,4 @@
-"""The budget of a question with several steps, and its spending so far. A part of each budget is reserved for the answer."""
+"""The budget of a question with several steps, and its spending so far. A part of each limit is reserved for the answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,18 +19,19 @@ PassageT = TypeVar("PassageT")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum cost of a question. When a budget is reached, the steps end; the call for the answer is reserved."""
+    """The maximum cost of a question. At the first reached limit, the steps end; the call for the answer is reserved."""
 
     calls: int = 12
-    """Maximum number of requests that the model answered, including repeated ones."""
+    """Maximum number of requests to the model, including retries except those after a 429."""
     tokens: int = 100_000
-    """Maximum number of prompt and completion tokens, as the server counts them, or estimated at three characters each."""
+    """Maximum number of prompt and completion tokens. Estimated at three characters per token if the server does not count
+    them."""
     seconds: float = 300.0
-    """Maximum seconds from question to answer."""
+    """Maximum number of seconds from question to answer."""
 
 
 class BudgetReached(Exception):
-    """A budget is reached. The message is for the user."""
+    """A limit of the budget is reached. The message is for the user."""
 
     def __init__(self, limit: BudgetLimit, message: str) -> None:
         super().__init__(message)
@@ -72,7 +73,7 @@ class Spending:
         self.completion_tokens += completion_tokens
 
     def reached(self, calls: int = 1) -> BudgetLimit | None:
-        """Returns the budget that does not allow a step with `calls` more calls and the answer's call after it, or None."""
+        """Returns the limit that `calls` more calls and the answer's call would exceed; None if they fit."""
         if self.calls + calls + 1 > self.budget.calls:
             return "calls"
         if self.tokens >= self.budget.tokens:
@@ -80,14 +81,15 @@ class Spending:
         return "seconds" if self.seconds_left(final=False) <= 0 else None
 
     def has_tokens_for(self, prompt: Sequence[ChatMessage] = (), answer_prompt: Sequence[ChatMessage] = ()) -> bool:
-        """Whether a step may send `prompt` and leave the answer its share of the tokens, at least for `answer_prompt`."""
+        """Whether a step may send `prompt` and still leave enough tokens for the answer: the reserved share, or more if
+        `answer_prompt` needs more."""
         reserve = max(ANSWER_SHARE * self.budget.tokens, prompt_tokens(answer_prompt) + ANSWER_TOKENS)
         return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
 
     def require_call(self, prompt: Sequence[ChatMessage], final: bool) -> float:
-        """Returns the seconds that a call with `prompt` may take; `final` for the answer's call.
+        """Returns the maximum number of seconds for a call with `prompt`. `final`: the call writes the answer.
 
-        Raises BudgetReached if the call exceeds a budget.
+        Raises BudgetReached if the call would exceed a limit.
         """
         share = 1.0 if final else 1.0 - ANSWER_SHARE
         if self.tokens + prompt_tokens(prompt) > self.budget.tokens * share:
@@ -97,7 +99,7 @@ class Spending:
         return left
 
     def take_request(self, final: bool) -> None:
-        """Counts one request to the model. Raises BudgetReached if none is left, or only the answer's."""
+        """Counts one request to the model, for the answer if `final`. Raises BudgetReached if none is left for this purpose."""
         self._require_request(final)
         self.calls += 1
 
@@ -128,5 +130,5 @@ def fit_passages(
 
 
 def halved(passages: Sequence[PassageT]) -> tuple[PassageT, ...]:
-    """Returns the better half of the passages, for a model that refuses the prompt as too long."""
+    """Returns the better half of the passages, after a model refused the prompt as too long."""
     return tuple(passages[: (len(passages) + 1) // 2])

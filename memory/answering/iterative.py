@@ -1,10 +1,9 @@
 """Iterative retrieval: retrieval and a model's thought alternate until a thought answers (IRCoT, arXiv 2212.10509).
 
-HippoRAG 1 combines it with its graph (section 4.2): the graph finds the passages that one question leads to, and a thought
-states facts from them, about which the next query asks. `memory.answering.qa_reader` writes the answer from the merged
-passages.
+HippoRAG 1 combines IRCoT with its graph (section 4.2): the graph finds passages, a thought states facts from them, and the next
+query asks about these facts. `memory.answering.qa_reader` writes the answer from the merged passages.
 
-Passages of all steps are merged by their best score. A score is a share of its query's best score, because scores of
+Passages of all steps are merged by their best score. Scores are divided by the best score of their query, because scores of
 different queries have no common scale.
 """
 
@@ -30,10 +29,11 @@ from memory.types import Hit
 
 THOUGHT_TOKENS = 512
 IterativeStopReason = Literal["answered", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
-"""Reason for the end of the steps: a thought answers; all steps were made; a thought repeats an earlier query; a budget was
-reached (three kinds); a model call failed."""
+"""Reason for the end of the steps: a thought answers; all steps were made; a thought repeats an earlier query; one of three
+limits was reached; a model call failed."""
 THOUGHT_CHARS = 2_000
-"""A longer thought is cut, because it becomes the next query and encoders use only a few hundred words."""
+"""Maximum number of characters of a thought; the rest is cut off. The thought becomes the next query, and encoders use only a
+few hundred words."""
 THOUGHT_SCHEMA = JsonSchema(
     "thought", json_object(thought=JSON_TEXT, sources=json_array(JSON_INTEGER), answers=JSON_BOOLEAN)
 )
@@ -62,8 +62,8 @@ class Thought:
 class RetrievalResult:
     """The hits of one query, best first.
 
-    `calls` and the tokens are the cost of the query's model calls. `remembered` are the (prompt, completion) tokens of cached
-    replies, which an earlier equal query paid for.
+    `calls` and the tokens are the cost of the query's model calls. `remembered` contains (prompt tokens, completion tokens) of
+    each cached reply, paid for by an earlier equal query.
     """
 
     hits: tuple[Hit, ...]
@@ -78,15 +78,15 @@ class RetrievalResult:
 class IterativeStep:
     """One step: the query, its hits, all hits so far (at most k, best first), and the thought about them.
 
-    Scores in `found` and `passages` are shares of their query's best score. `reply` is the model's answer, "" if it was not
-    asked. The last step may have no `thought`; if the model failed, `error` gives the reason.
+    Scores in `found` and `passages` are divided by the best score of their query. `reply` is the model's answer; "" without a
+    model call. The last step may have no `thought`; if the model failed, `error` gives the reason.
     """
 
     number: int
     query: str
     found: tuple[Hit, ...]
     new: tuple[str, ...]
-    """Ids of the hits that no earlier step had found."""
+    """Ids of the hits that no earlier step found."""
     passages: tuple[Hit, ...]
     thought: Thought | None = None
     note: str | None = None
@@ -97,12 +97,12 @@ class IterativeStep:
     completion_tokens: int = 0
     seconds: float = 0.0
     deeper: tuple[Hit, ...] = ()
-    """What the query found beyond the first k, if it was asked for more. Neither thought nor answer reads it."""
+    """Hits of the query after the first k, if requested. They are used neither for the thought nor for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IterativeResult:
-    """All steps, and why they ended. The answer is written from `passages`."""
+    """The answer is written from `passages`."""
 
     question: str
     steps: tuple[IterativeStep, ...]
@@ -119,13 +119,13 @@ class IterativeResult:
 
 
 def scale_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Returns the passages with scores as shares of the best score. If no score is above 0, all become 1."""
+    """Divides the scores by the best score. If no score is above 0, all become 1."""
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(replace(hit, score=max(hit.score, 0.0) / best if best > 0 else 1.0) for hit in hits)
 
 
 def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Returns the `k` best of both, each passage with its best score; among equal scores, passages found earlier come first."""
+    """Returns the `k` best hits, each passage once with its best score; among equal scores, hits of `before` come first."""
     best: dict[str, tuple[float, int, Hit]] = {}
     for order, hit in enumerate([*before, *found]):
         known = best.get(hit.id)
@@ -167,7 +167,8 @@ def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Th
 
 
 def read_thought(value: object, passages: Sequence[Hit]) -> Thought:
-    """Returns the thought in the model's JSON, without sources that were not shown. Raises BadAnswer."""
+    """Returns the thought in the model's JSON, without sources that the prompt did not contain. Raises BadAnswer if there is no
+    thought."""
     said = get_field(value, "thought")
     if not isinstance(said, str) or not (text := replace_surrogates(without_markers(said)).strip()[:THOUGHT_CHARS]):
         raise BadAnswer("wrong schema", 'the model\'s "thought" is no sentence')
@@ -200,12 +201,13 @@ async def iterate(
     spending: Spending,
     on_step: Callable[[IterativeStep], None] = lambda _step: None,
 ) -> IterativeResult:
-    """Runs at most `steps` retrievals, with a thought after each but the last.
+    """Runs at most `steps` retrievals, with a thought after every retrieval except the last.
 
-    Stops early when a thought answers or a budget is reached. `retrieve` itself skips recognition memory if only the answer's
-    call is left. If the model fails, or if `retrieve` raises ModelError after the first step, the steps end and the answer is
-    made from the passages found so far. `on_step` is called with a step after its retrieval, and again after its thought.
-    Raises ModelError if the first `retrieve` does, and any other error that `retrieve` raises.
+    Stops early when a thought answers, a thought repeats an earlier query, or a limit of the budget is reached. `retrieve`
+    itself must skip recognition memory if only the answer's call is left. If the model fails, or if `retrieve` raises
+    ModelError after the first step, the steps end and the answer is made from the passages found so far. `on_step` receives
+    each step after its retrieval, and again after its thought. Raises all errors of `retrieve`, but ModelError only from its
+    first call.
     """
     steps_made: list[IterativeStep] = []
     query = question
@@ -255,7 +257,7 @@ def _result_with(
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """Returns the step with its thought. Raises ModelError or TimeoutError after one try, without waiting for a retry."""
+    """Makes one try without a retry. Raises ModelError or TimeoutError."""
 
     def read(value: object) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
@@ -284,9 +286,9 @@ def passage_titles(passages: Sequence[Hit]) -> str:
 
 
 def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]:
-    """Returns the thoughts as an answer, each with its passages as [n], and the cited passages in order of their numbers.
+    """Returns the thoughts as an answer, each followed by its passages as [n], and the cited passages in the order of n.
 
-    The answer is "" if there is no thought.
+    Without thoughts, the answer is "".
     """
     known = {hit.id: hit for step in result.steps for hit in step.found}
     cited: dict[str, int] = {}
@@ -298,7 +300,7 @@ def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]
 
 
 def end_note(result: IterativeResult, budget: Budget) -> str | None:
-    """Returns a sentence for the user if the steps ended early for a reason outside the question, otherwise None."""
+    """Returns a sentence for the user if a limit or a failure ended the steps, otherwise None."""
     steps = len(result.steps)
     after = f"after {steps} {'step' if steps == 1 else 'steps'}"
     match result.stopped:

@@ -1,7 +1,7 @@
 """The reader: prompts for an answer from the retrieved passages, streams it, and parses it with verified citations.
 
-The model writes sentences, each with the numbers of the passages that support it. Numbers of passages that the model was not
-shown are removed from the lists and from the text.
+The model writes sentences, each with the numbers of the passages that support it. Numbers of passages that the prompt did not
+contain are removed from the lists and from the text.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ NOT_KNOWN = "The model does not know the answer."
 NO_ANSWER_WRITTEN = "No answer was written."
 
 SHOWN_CHARS = 24
-"""Number of characters by which the reply must grow before the answer is shown again."""
+"""Number of characters by which the reply must grow before hippod shows the answer again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `text` contains its citations as [n]; `cited` are those n, ascending, each the number of a shown passage.
+    """`text` contains citations as [n]; `cited` contains the numbers n in ascending order, each of a passage in the prompt.
 
-    `short` is the bare answer, "true" or "false" for a claim; it is "" if the memory does not contain the answer (`found` is
-    false, the model abstained). `reasoning` is what the model wrote before the answer, "" if it was not requested.
+    `short` is the bare answer, or "true" or "false" for a claim; "" if `found` is false (the model abstained). `reasoning` is
+    the text that the model wrote before the answer; "" if it was not requested.
     """
 
     text: str
@@ -63,13 +63,14 @@ def quote_passage(
 def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
     """Returns the model's complete answer from `count` passages, verified. Raises BadAnswer.
 
-    `cut`: the answer reached its length limit. Its last sentence may be incomplete, and is removed unless it is the only one.
+    `cut`: the reply reached its length limit. Its last sentence may be incomplete, so it is removed unless it is the only
+    sentence.
     """
     return answer_from_json(parse(text).value, count, cut, form)
 
 
 def answer_from_json(value: object, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
-    """Returns the answer of `read_answer` for parsed JSON."""
+    """Like `read_answer`, for parsed JSON."""
     whole = _without_last_entry(value) if cut and isinstance(value, dict) else value
     answer = _verified_answer(whole, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY)
     reasoning = value.get("reasoning") if form.reason and isinstance(value, dict) else None
@@ -79,13 +80,12 @@ def answer_from_json(value: object, count: int, cut: bool = False, form: AnswerF
 
 
 def _verdict(short: str) -> str:
-    """Returns the verdict on a claim, or "" if the text is not a verdict."""
+    """Returns "true" or "false"; "" if the text is not a verdict."""
     word = short.strip().rstrip(".").lower()
     return word if word in VERDICTS else ""
 
 
 def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns the object of a truncated answer without its last entry."""
     last = next(reversed(value), "")
     if last == "short":
         return {**value, "short": ""}
@@ -96,7 +96,7 @@ def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> str:
-    """Returns the text of an unfinished answer. As the answer grows, the text changes only in its last words."""
+    """As the answer grows, the text changes only in its last words."""
     value = parse_partial(text)
     try:
         text = _verified_answer(value, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY, finished=False).text
@@ -107,7 +107,7 @@ def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> st
 
 
 def _verified_answer(value: object, count: int, missing: str, finished: bool = True) -> Answer:
-    """Returns the answer with verified citations. `missing` is the sentence that begins an answer which was not found."""
+    """`missing` is the sentence that begins the answer if `found` is false."""
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
         sentences = [{"text": sentences, "sources": value.get("sources", []) if isinstance(value, dict) else []}]
@@ -160,7 +160,7 @@ def without_markers(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """A streamed answer. `answer` is None if the call failed with `error`. Tokens count the text written so far."""
+    """`answer` is None if the call failed with `error`. Tokens of a reply that ended early are included."""
 
     reply: Reply
     prompt_tokens: int
@@ -179,7 +179,7 @@ async def stream_answer(
 ) -> StreamedAnswer:
     """Asks once for the answer from `passages` numbered passages, for at most `limit_s` seconds.
 
-    Calls `on_text` with the text so far each time it has grown. Does not raise for failures of the model.
+    Calls `on_text` with the whole text so far each time it has grown. Does not raise for failures of the model.
     """
     reply, parsed_chars, shown = Reply(""), 0, ""
     answer: Answer | None = None

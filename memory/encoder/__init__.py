@@ -7,8 +7,8 @@ from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.registry import EmbeddingServer, identity_before_loading, make_encoder
 
 for _unused in ("openvino.tools.ovc", "openvino_telemetry"):
-    # OpenVINO's model converter imports a client that reports usage. Neither is loaded, so nothing can be sent.
-    # Set here, because every file of this package that imports OpenVINO does so after this one.
+    # OpenVINO's model converter imports a client that reports usage. These entries prevent both imports, so nothing is sent.
+    # They are set here, because every file of this package that imports OpenVINO does so after this one.
     sys.modules.setdefault(_unused, None)  # type: ignore[arg-type]
 
 __all__ = ["EmbeddingServer", "EncoderUnavailable", "identity_before_loading", "make_encoder"]

@@ -1,4 +1,4 @@
-"""Stands for the encoder of a store's vectors where it cannot be loaded, until another encoder has replaced them."""
+"""Replaces the encoder of a store's vectors if it cannot be loaded, until the store is re-encoded."""
 
 from collections.abc import Sequence
 from typing import NoReturn

@@ -1,7 +1,7 @@
 """BERT's forward pass (Devlin et al. 2019; the encoder of Vaswani et al. 2017, section 3.1) as an OpenVINO graph.
 
-The graph is built from the published weights when the encoder is loaded, so no second model file exists. Why OpenVINO:
-docs/decisions/0001-encoder-engine.md.
+hippod builds the graph from the published weights when it loads the encoder, so no second model file is needed.
+docs/decisions/0001-encoder-engine.md gives the reasons for OpenVINO.
 """
 
 import queue
@@ -23,7 +23,7 @@ Tokens = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """The part of the model's configuration that the forward pass needs."""
+    """The dimensions of the model that the forward pass needs."""
 
     layers: int
     heads: int
@@ -32,12 +32,13 @@ class BertShape:
 
 
 class BertWeights(Protocol):
-    """The weights of one model, by the tensor names of `BertModel`."""
+    """The weights of a model, by the tensor names of `BertModel`."""
 
     def tensor(self, name: str) -> NDArray[np.float32]: ...
 
     def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
-        """Returns the graph's node that turns token ids, shape (n, length), into word embeddings, shape (n, length, hidden)."""
+        """Returns the graph's node that converts token ids, shape (n, length), to word embeddings, shape (n, length,
+        hidden)."""
         ...
 
 
@@ -47,15 +48,16 @@ def has_bfloat16() -> bool:
 
 
 class Bert:
-    """Mean-pooled, L2-normalised sentence embeddings of one BERT on the CPU. Thread-safe.
+    """Computes mean-pooled, L2-normalised sentence embeddings with a BERT on the CPU. Thread-safe.
 
-    A sequence's vector does not depend on the other sequences of its call.
+    A sequence's vector does not depend on the other sequences of the same call.
     """
 
     def __init__(self, graph: openvino.Model, streams: int, *, bfloat16: bool = False) -> None:
         """Compiles `graph`, made by `bert_graph`. Its `streams` threads get the calling thread's priority.
 
-        `bfloat16`: computes products and attention in bfloat16. Cosines with the float32 vectors are at least 0.9999.
+        `bfloat16`: computes products and attention in bfloat16. The vectors then have a cosine of at least 0.9999 with the
+        float32 vectors.
         """
         compiled = openvino.Core().compile_model(
             graph,
@@ -74,7 +76,7 @@ class Bert:
     def __call__(self, tokens: Tokens) -> Matrix:
         """Returns the embeddings of the sequences, shape (n, hidden). Waits while all streams are busy."""
         with self._request() as request:
-            # Not `infer`: it deadlocked when called from short-lived threads.
+            # `infer` deadlocked when called from short-lived threads.
             request.start_async([tokens])
             request.wait()
             vectors: Matrix = request.get_output_tensor().data.copy()
@@ -95,7 +97,7 @@ def bert_graph(weights: BertWeights, shape: BertShape) -> openvino.Model:
 
 
 def looked_up(table: NDArray[Any], rows: openvino.Node) -> openvino.Node:
-    """Returns the graph's node that takes rows of a table."""
+    """Returns the graph's node that selects rows of a table."""
     return op.gather(_constant(table), rows, _constant(0))
 
 
@@ -125,7 +127,7 @@ class _Graph:
         return op.add(self._weights.word_vectors(tokens), places)
 
     def _attention(self, x: openvino.Node, name: str) -> openvino.Node:
-        """Returns softmax(QKᵀ/√d)V of each sequence over itself."""
+        """Returns softmax(QKᵀ/√d)V: each sequence attends to itself."""
         heads, hidden = self._shape.heads, self._shape.hidden
         query, key, value = (
             op.transpose(

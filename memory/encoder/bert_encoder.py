@@ -1,6 +1,6 @@
-"""The packaged models on the CPU: OpenVINO computes the forward pass (`bert.Bert`), so torch is not needed.
+"""The packaged models on the CPU. OpenVINO computes the forward pass (`bert.Bert`), so torch is not needed.
 
-As the models' authors specify, a text becomes tokens, a forward pass, the mean over the tokens, and a vector of L2 norm one.
+The steps are those of the models' authors: tokens, forward pass, mean over the tokens, L2 normalisation.
 """
 
 import os
@@ -30,50 +30,47 @@ from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 CALL_TOKENS = 256
-"""Maximum number of tokens of one call of the model, unless a single sequence has more. More tokens are not faster, and a query
-waits for the end of a call."""
+"""Maximum number of tokens in one call of the model; a longer sequence has a call of its own. Larger calls are not faster, and
+a query waits for the end of the running call."""
 CACHED_QUERIES = 64
 
 _TEXTS_AT_ONCE = 1024
-"""Texts tokenised and sorted by length together."""
+"""Number of texts that are tokenised and sorted by length together."""
 
 Group = tuple[list[int], Tokens]
-"""Numbers of windows of one length, and their tokens."""
+"""(row of each window, tokens of the windows), for windows of one length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextReader:
-    """The tokenisation of a model."""
+    """The tokeniser of a model and its settings."""
 
     tokenizer: Tokenizer
-    """Adds the tokens that begin and end a sequence. Neither pads nor truncates."""
+    """Adds the special tokens at the beginning and end of a sequence. It neither pads nor truncates."""
     vocabulary: Vocabulary
     max_tokens: int
-    """Maximum length of a sequence."""
+    """Maximum number of tokens of a sequence."""
     query_prefix: str = ""
     passage_prefix: str = ""
     one_language: bool
-    """Whether the model was made for one language, most of whose words are single tokens."""
+    """Whether the model knows one language, in which most words are single tokens."""
     windows: bool = True
-    """Whether a text longer than `max_tokens` is encoded in windows. If not, only its beginning is encoded."""
+    """Whether a text longer than `max_tokens` is encoded in windows. If not, its end is cut off."""
     centre: NDArray[np.float32] | None = None
-    """Subtracted from each vector, which is then normalised again: for a model whose vectors all point in one direction."""
+    """Subtracted from each vector before a second normalisation, for a model whose vectors all point in similar directions."""
     temperature_factor: float = 1.0
-    """`Encoder.temperature_factor` of the model."""
     prepare: Callable[[str], str] = str
-    """Prepares a text for the tokeniser."""
 
 
 class BertEncoder(Encoder):
-    """An encoder with a packaged model. `batch_size` limits the sequences of one call of the model.
+    """`batch_size` is the maximum number of sequences in one call of the model.
 
-    A text longer than the model reads is encoded in windows (`text_windows`).
+    A text longer than the model's maximum is encoded in windows (`text_windows`).
 
-    Indexing runs on one low-priority thread per processor, queries on their own threads. One thread computes one call, so other
-    load on the machine slows calls in proportion only.
+    Indexing runs on one low-priority thread per processor, queries on their own threads. Each call uses one thread, so other
+    load on the machine slows calls only in proportion.
 
-    A window that the tokeniser does not know (`memory.encoder.unknown_text`) does not count. A text without other windows has
-    the zero vector.
+    A window without known tokens (`memory.encoder.unknown_text`) is ignored. A text without other windows has the zero vector.
 
     Phrases and queries are computed in float32, because their vectors decide synonym edges, which must be equal on all
     machines. Passages and triples are computed in bfloat16 if the processor supports it.
@@ -89,7 +86,7 @@ class BertEncoder(Encoder):
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._workers, "encoder", lower_thread_priority)
         self._query = Bert(graph, self._workers)
-        # A low-priority thread compiles it, because the engine's threads inherit its priority.
+        # A low-priority thread compiles the model, because the engine's threads inherit the priority.
         self._exact = self._pool.submit(Bert, graph, self._workers).result()
         bfloat16 = partial(Bert, graph, self._workers, bfloat16=True)
         self._rough = self._pool.submit(bfloat16).result() if has_bfloat16() else self._exact
@@ -114,7 +111,8 @@ class BertEncoder(Encoder):
             raise
 
     def known_words(self, text: str) -> float:
-        """Returns the share of the text's words that the model knows; 1 for multilingual models, which know words in pieces."""
+        """Returns the share of the text's words that the model knows. It is 1 for multilingual models, which know words in
+        pieces."""
         return self._known(tokenizable(text, MAX_QUERY_CHARS)) if self._reader.one_language else 1.0
 
     def _whole_words(self, text: str) -> float:
@@ -143,7 +141,7 @@ class BertEncoder(Encoder):
         return vector
 
     def _windows(self, text: str, prefix: str) -> Iterator[list[int]]:
-        """Yields the tokens of each window that the model knows."""
+        """Yields the tokens of each window that has known tokens."""
         reader = self._reader
         text = reader.prepare(text)
         encoded = reader.tokenizer.encode(prefix + text)
@@ -160,7 +158,7 @@ class BertEncoder(Encoder):
         room = reader.max_tokens - len(reader.tokenizer.encode(prefix).ids)
         spans = reader.tokenizer.encode(text, add_special_tokens=False).offsets
         sequences = [reader.tokenizer.encode(prefix + window).ids for window in text_windows(text, spans, room)]
-        # A window that ends inside a word may have a token or two more when it is tokenised alone.
+        # A window that ends inside a word may have one or two more tokens when it is tokenised alone.
         return [[*ids[: reader.max_tokens - 1], ids[-1]] if len(ids) > reader.max_tokens else ids for ids in sequences]
 
     def _vectors_of_texts(self, vectors: Matrix, windows: Sequence[Sequence[Sequence[int]]]) -> Matrix:
@@ -180,7 +178,7 @@ class BertEncoder(Encoder):
             vectors[rows] = result.result()
 
         for rows, tokens in self._groups(sequences):
-            # A few at a time, so that the texts of another caller can go in between.
+            # Only a few calls are queued at a time, so that calls for other texts can run in between.
             if len(under_way) > self._workers:
                 take_oldest()
             under_way.append((rows, self._pool.submit(self._run, bert, tokens)))
@@ -193,7 +191,8 @@ class BertEncoder(Encoder):
         return bert(tokens)
 
     def _groups(self, sequences: Sequence[list[int]]) -> Iterator[Group]:
-        """Yields sequences grouped by length, shortest first: up to `CALL_TOKENS` and `batch_size` together, at least one."""
+        """Yields groups of sequences of equal length, shortest first. A group has one sequence, or at most `CALL_TOKENS` tokens
+        and `batch_size` sequences."""
 
         def most(length: int) -> int:
             return max(1, min(self._batch_size, CALL_TOKENS // length))

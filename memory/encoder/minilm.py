@@ -44,7 +44,7 @@ def load_minilm(weights: Path, identity: EncoderIdentity, batch_size: int, *, wi
 
 
 class _PublishedWeights:
-    """`bert.BertWeights` of a safetensors file."""
+    """BERT weights from a safetensors file (`bert.BertWeights`)."""
 
     def __init__(self, file: Any) -> None:
         self._file = file

@@ -22,27 +22,27 @@ from store.types import EncoderIdentity
 
 CACHED_SERVER_QUERIES = 64
 MAX_TEXT_CHARS = 32_000
-"""Maximum number of characters sent of a text; models read some 8,000 tokens of it, often 512."""
+"""Maximum number of characters of a text that are sent. Models read the first 8,000 tokens or so, often only 512."""
 MAX_REASON_CHARS = 300
-"""Maximum number of characters of a server's message in an error."""
+"""Maximum number of characters of a server's message that an error quotes."""
 PROBE_TEXT = "hippod"
-"""A text of no document, sent to learn the length of the vectors and whether the server works."""
+"""A text that belongs to no document. It is sent to find the vectors' dimension and to test the server."""
 REFUSED_TEXT_STATUSES = (400, 413, 422)
 """Status codes with which servers refuse texts, for example texts that are too long."""
 QUERY_RETRIES = 1
-"""Retries of a query, which cannot wait as long as indexing."""
+"""Retries of a query; fewer than for indexing, because a user waits."""
 
 
 class OpenAIEncoder(Encoder):
-    """An encoder on a server. Queries have their own connection, so they never wait for a batch."""
+    """Queries have their own connection, so they never wait for a batch."""
 
     remote = True
     passage_prefix: str
 
     def __init__(self, model: str, batch_size: int, server: EmbeddingServer) -> None:
-        """Asks the server once, to learn the length of the vectors.
+        """Sends one request to find the vectors' dimension.
 
-        Raises EncoderUnavailable when the server does not answer and `server.known_dim` is None.
+        Raises EncoderUnavailable if the server does not answer and `server.known_dim` is None.
         """
         self._openai = openai.OpenAI(
             base_url=server.base_url,
@@ -93,12 +93,12 @@ class OpenAIEncoder(Encoder):
         return vector
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """As `encode_query`, with the prefix for triples. If the prefixes are equal, one call serves both."""
+        """Like `encode_query`, with the prefix for triples. If the two prefixes are equal, one request serves both methods."""
         vector: NDArray[np.float32] = self._cached_query(self._triple_query_prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
 
     def encode_phrase_query(self, text: str, is_name: bool) -> NDArray[np.float32]:
-        """As `encode_query`, with the prefix for phrases. If the prefixes are equal, one call serves all."""
+        """Like `encode_query`, with the prefix for phrases or for names. Equal prefixes share one request."""
         prefix = self._phrase_query_prefixes[is_name]
         vector: NDArray[np.float32] = self._cached_query(prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
@@ -109,7 +109,7 @@ class OpenAIEncoder(Encoder):
         return vector
 
     def _request_for_indexing(self, texts: list[str]) -> list[list[float]]:
-        """As `_request`. Raises EncoderRefused if the server fails on these texts but answers another one."""
+        """Like `_request`. Raises EncoderRefused if the server fails on these texts but encodes the probe text."""
         try:
             return self._request(texts, self._retries)
         except EncoderServerDown as error:
@@ -155,7 +155,8 @@ class OpenAIEncoder(Encoder):
         return self._sentence(f"{type(error).__name__}: {one_line(reason, self._key, MAX_REASON_CHARS)}")
 
     def _loggable_message(self, error: openai.OpenAIError) -> str:
-        """Returns the message without the server's words; the whole message if there was no connection, so no text was sent."""
+        """Returns the message without the server's words. It is complete if no connection was made, because then no text was
+        sent."""
         cause = error.__cause__
         if isinstance(error, openai.APIStatusError):
             return self._sentence(f"{type(error).__name__}, status {error.status_code}")

@@ -1,4 +1,4 @@
-"""The packaged models: finds their files and verifies that they are the published ones."""
+"""The packaged models: locates their files and verifies that they are the published ones."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,18 +13,17 @@ from store.types import Calibration, EncoderIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedModel:
-    """A packaged model. `find_weights` raises `FileNotFoundError`, with what to install, if the weights are missing."""
+    """`find_weights` raises `FileNotFoundError` if the weights are missing; its message tells what to install."""
 
     names: tuple[str, ...]
-    """Values of `[encoder] model`; the first one is recommended."""
+    """Values of `[encoder] model`; the first is recommended."""
     identity: EncoderIdentity
     beginnings_only: EncoderIdentity | None = None
-    """The identity in earlier releases, which encoded only the beginning of a long text. Their stores keep it."""
+    """Identity in earlier releases, which encoded only the beginning of a long text. Stores of those releases keep it."""
     find_weights: Callable[[], Path]
     sha256: str
-    """SHA-256 of the weights."""
     calibration: Calibration
-    """Measured with these weights."""
+    """Constants measured with these weights."""
     reinstall: str
     only_on_cpu: bool = False
 
@@ -68,12 +67,12 @@ PACKAGED_MODELS = (MINILM, E5)
 
 
 def packaged_model(name: str) -> PackagedModel | None:
-    """The packaged model that `[encoder] model` names; None for any other model."""
+    """Returns the packaged model that `[encoder] model` names; None for any other model."""
     return next((model for model in PACKAGED_MODELS if name in model.names), None)
 
 
 def identity_for(model: PackagedModel, made_by: EncoderIdentity | None) -> EncoderIdentity:
-    """Returns the identity of the model's encoder for a store made by `made_by`; None for a new store."""
+    """Returns the identity of the model's encoder for a store made by the encoder `made_by` (None: a new store)."""
     if made_by is not None and made_by == model.beginnings_only:
         return made_by
     return model.identity

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PATIENCE_S = 0.05
-"""Maximum length of one pause of indexing: an endless stream of queries slows indexing but does not stop it."""
+"""Maximum length of one pause of indexing, so that an endless stream of queries slows indexing but does not stop it."""
 _NICER = 5
-"""With this niceness of indexing threads, a query gets three times the processor time of one of them."""
+"""Added to the niceness of indexing threads. A query then gets three times the processor time of one such thread."""
 
 
 class QueryPriority:
@@ -37,12 +37,12 @@ class QueryPriority:
                     self._clear.set()
 
     def yield_to_queries(self) -> None:
-        """Called by indexing: returns once no query is being encoded, or after `_PATIENCE_S`."""
+        """Returns once no query is being encoded, or after `_PATIENCE_S`; indexing calls it."""
         self._clear.wait(self._patience_s)
 
 
 def lower_thread_priority() -> None:
-    """Lowers the calling thread's priority, if threads have their own (Linux)."""
+    """Lowers the calling thread's priority, if the system has priorities of threads (Linux)."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICER))

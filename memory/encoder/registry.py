@@ -1,6 +1,6 @@
-"""Declares the encoder backends; configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
+"""Declares the encoder backends. Configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
 
-A backend's code is in its own file, imported when the encoder is made, so this module imports nothing heavy.
+The code of a backend is in its own file, imported when the encoder is made, so this module imports nothing heavy.
 """
 
 from collections.abc import Callable
@@ -17,40 +17,39 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 MAX_HASH_DIM = 8192
-"""Twice the dimension of usual models. Hashing a batch of texts into longer vectors would take gigabytes."""
+"""Twice the dimension of usual models. With longer vectors, hashing a batch of texts would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmbeddingServer:
-    """The server of a backend that requests embeddings. `key` is the secret itself."""
+    """The server to which a backend sends texts. `key` is the secret itself."""
 
     base_url: str
     key: str | None = None
     timeout_s: float = 60.0
     max_retries: int = 5
     query_prefix: str | None = None
-    """None: the prefix documented by the model's makers."""
+    """None: the prefix that the model's makers document."""
     passage_prefix: str | None = None
     triple_query_prefix: str | None = None
-    """None: `query_prefix` if it is set, otherwise an instruction for facts if the model takes instructions."""
+    """None: `query_prefix` if it is set; otherwise an instruction for facts, if the model takes instructions."""
     known_dim: int | None = None
-    """Length of the vectors, if an earlier run learnt it."""
+    """The vectors' dimension, if an earlier run found it."""
     phrase_query_prefix: str | None = None
-    """Prefix of a query that is compared with phrases. None: as for triples, with its own instruction."""
+    """Prefix for encoding a query that is compared with phrases. None: like `triple_query_prefix`, with an instruction for
+    phrases."""
     name_query_prefix: str | None = None
-    """Prefix of a name in a query that is compared with phrases."""
+    """Prefix for encoding a name in a query that is compared with phrases."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """`[encoder]`. `batch_size`: maximum number of texts in one call of a model."""
-
     model: str
     batch_size: int
     device: str
     server: EmbeddingServer | None = None
     triple_query_prefix: str | None = None
-    """For a local model: prefix of a query that is compared with triples."""
+    """For a local model: prefix for encoding a query that is compared with triples."""
     made_by: "EncoderIdentity | None" = None
     """The encoder that made the store; None for a new store."""
 
@@ -63,18 +62,19 @@ class EncoderBackend:
     """One sentence for docs and `doctor`."""
     make: "Callable[[EncoderSettings], Encoder]"
     identity: "Callable[[str, EncoderIdentity | None], EncoderIdentity | None]" = lambda _model, _made_by: None
-    """Returns the identity of a model's encoder for a store made by an encoder; None if only loading the model tells it."""
+    """(model, encoder that made the store): returns the identity of the model's encoder; None if it is unknown before
+    loading."""
     check_model: Callable[[str], object] = lambda _model: None
-    """Raises `ValueError`, with the allowed values, for an impossible model. Loads nothing."""
+    """Raises `ValueError`, with the allowed values, if the model's name is invalid. Loads nothing."""
     needs_server: bool = False
     passage_prefix: Callable[[str, str | None], str | None] = lambda _model, _given: None
-    """The prefix of texts to be indexed, for a model and the configured prefix; None of a backend without such a setting."""
+    """(model, configured prefix): returns the prefix of texts to be indexed; None for a backend without such a setting."""
     missing_package: Callable[[str, str], str | None] = lambda _model, _device: None
-    """Returns the package that this model lacks on this device; None if nothing is missing. Loads nothing."""
+    """(model, device): returns the package that is missing; None if none is missing. Loads nothing."""
     loads_model_files: bool = False
     """Whether `[encoder] model` names files on this machine, which `doctor` checks."""
     memory_bytes: int
-    """Memory of an empty hippod with this encoder: its libraries, the model, two busy parsers."""
+    """Memory of an empty hippod with this encoder: libraries, model and two busy parsers."""
 
 
 def _hash(settings: EncoderSettings) -> "Encoder":
@@ -92,7 +92,8 @@ def _hash_identity(model: str, _made_by: "EncoderIdentity | None") -> "EncoderId
 
 
 def _hash_dim(model: str) -> int | None:
-    """Returns the dimension of a text of digits; None (the default) for any other text. Raises as `check_model` does."""
+    """Returns the dimension if `model` consists of digits; None (the default dimension) for any other text. Raises ValueError
+    like `check_model`."""
     if not (model.isascii() and model.isdigit()):
         return None
     dim = float(model)  # int() refuses thousands of digits
@@ -154,7 +155,7 @@ def _sentence_transformers_identity(model: str, made_by: "EncoderIdentity | None
 
 
 def _torch_device(device: str) -> str:
-    """Returns torch's name of `device`: "auto" is an accelerator if torch is installed and finds one, otherwise "cpu"."""
+    """Returns torch's name of `device`; "auto" means an accelerator if torch finds one, otherwise "cpu"."""
     if device != "auto":
         return device
     if find_spec("sentence_transformers") is None:
@@ -208,7 +209,7 @@ ENCODER_BACKENDS = {
         ),
     )
 }
-"""By name, in the order in which they are offered."""
+"""The backends by name, in the order in which users see them."""
 
 
 def make_encoder(
@@ -222,13 +223,13 @@ def make_encoder(
 ) -> "Encoder":
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
-    `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder (the models of
-    `packaged_model` never use the network); for "hash" the dimension in digits (at most 8192), otherwise 256.
-    `batch_size`: maximum number of texts in one call of a model. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
-    best one; "hash" and "openai" have none. `triple_query_prefix`: for a sentence-transformers model that is not packaged.
-    `made_by`: the encoder that made the store.
+    `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers", a model's name or folder (the models of
+    `packaged_model` never use the network); for "hash", the dimension in digits (at most 8192), otherwise 256. `batch_size`:
+    maximum number of texts in one call of a model. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the best one;
+    ignored by "hash" and "openai". `triple_query_prefix`: for a sentence-transformers model that is not packaged. `made_by`:
+    the encoder that made the store.
 
-    Raises `ValueError` for an impossible backend, batch size or dimension, `EncoderUnavailable` if the model cannot be loaded.
+    Raises `ValueError` for an invalid backend, batch size or dimension, and `EncoderUnavailable` if the model cannot be loaded.
     """
     if batch_size < 1:
         raise ValueError(f"[encoder] batch_size is {batch_size}; it must be at least 1.")
@@ -243,12 +244,12 @@ def make_encoder(
 def identity_before_loading(
     backend: str, model: str, made_by: "EncoderIdentity | None" = None
 ) -> "EncoderIdentity | None":
-    """Returns the identity of the encoder for a store made by `made_by`; None if only loading the model tells it."""
+    """Returns the identity of the encoder for a store made by `made_by`; None if it is unknown before loading."""
     return ENCODER_BACKENDS[backend].identity(model, made_by) if backend in ENCODER_BACKENDS else None
 
 
 def encoder_name(backend: str, model: str) -> str:
-    """The name that the encoder will have for a new store."""
+    """Returns the name that the encoder gives to a new store."""
     known = identity_before_loading(backend, model)
     if known is not None:
         return known.name
@@ -256,7 +257,7 @@ def encoder_name(backend: str, model: str) -> str:
 
 
 def backend_and_model(made_by: "EncoderIdentity") -> tuple[str, str]:
-    """`[encoder]` backend and model of the encoder that made a store's vectors."""
+    """Returns `[encoder]` backend and model of the encoder that made a store's vectors."""
     if made_by == _hash_identity(str(made_by.dim), None):
         return "hash", str(made_by.dim)
     for model in packaged_models.PACKAGED_MODELS:

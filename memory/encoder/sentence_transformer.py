@@ -1,4 +1,4 @@
-"""Encoders of models that sentence-transformers can load; also the packaged one on an accelerator."""
+"""Encoders for models that sentence-transformers can load, and for the packaged model on an accelerator."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -25,18 +25,18 @@ from store.types import EncoderIdentity
 
 CACHED_QUERIES = 64
 _CHARACTERS_A_TOKEN = 32
-"""A text is cut to this many characters per token of the model's maximum, before it is tokenised."""
+"""Before tokenising, a text is cut to this many characters per token of the model's maximum."""
 _TEXTS_AT_ONCE = 1024
 
 
 class SentenceTransformerEncoder(Encoder):
-    """An encoder through `SentenceTransformer`, with the model's own prompts for documents and queries.
+    """An encoder that uses `SentenceTransformer`, with the model's own prompts for documents and queries.
 
-    A processor encodes texts with equal numbers of tokens together, so nothing is padded. An accelerator gets full batches
-    of texts of similar length, because small ones leave it idle. Kernels depend on the batch size and on the padding, so a
-    text's vector repeats to about 1e-6 in float32 (2.4e-4 in float16 on an H200). Texts beyond the model's maximum are cut,
-    or encoded in windows (`text_windows`). A text that the tokeniser does not know (`memory.encoder.unknown_text`) has the
-    zero vector.
+    On a processor, a batch contains texts with equal numbers of tokens, so nothing is padded. On an accelerator, a batch is
+    full and contains texts of similar length, because small batches leave it idle. Results depend on the batch size and the
+    padding, so a text's vector is reproducible to about 1e-6 in float32 (2.4e-4 in float16 on an H200). Texts longer than the
+    model's maximum are cut, or encoded in windows (`text_windows`). A text that the tokeniser does not know
+    (`memory.encoder.unknown_text`) has the zero vector.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SentenceTransformerEncoder(Encoder):
     ) -> None:
         """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache). Takes seconds; may run in any thread.
 
-        `windows`: encode long texts in windows, for a model without prefixes whose tokeniser reports the offsets of tokens.
+        `windows`: encodes long texts in windows; for a model without prefixes whose tokeniser reports offsets of tokens.
         """
         self._model = _load(model, name, device)
         self._windows = windows
@@ -61,7 +61,7 @@ class SentenceTransformerEncoder(Encoder):
         self._batch_size = batch_size
         self._triple_query_prefix = triple_query_prefix
         self._priority = QueryPriority()
-        # The library's tokenisers cannot be used by two threads at once.
+        # Two threads cannot use the library's tokenisers at the same time.
         self._one_at_a_time = threading.Lock()
         self._remembered = lru_cache(CACHED_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(name, int(self._model.get_embedding_dimension()))
@@ -112,7 +112,7 @@ class SentenceTransformerEncoder(Encoder):
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), None)
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """As `encode_query`, with the configured prefix for triples instead of the model's own prompt."""
+        """Like `encode_query`, with the configured prefix for triples instead of the model's own prompt."""
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), self._triple_query_prefix)
 
     def _encode_query(self, text: str, prompt: str | None) -> NDArray[np.float32]:
@@ -137,16 +137,16 @@ class SentenceTransformerEncoder(Encoder):
 
 
 def _load(model: str, name: str, device: str | None) -> Any:
-    # Imported here, because it takes seconds that the packaged model and the hash encoder do not need.
+    # Imported here, because the import takes seconds, and the packaged model and the hash encoder do not need it.
     from sentence_transformers import SentenceTransformer
 
     try:
-        # Safetensors only: older weight files are pickles, which execute code when they are loaded.
+        # Only safetensors are loaded: older weight files are pickles, which execute code.
         return SentenceTransformer(
             model, device=device, trust_remote_code=False, model_kwargs={"use_safetensors": True}
         )
     except Exception as error:
-        # Any error of the library, the hub or the accelerator: the message names the model and what to do.
+        # The library, the hub and the accelerator raise many types; the message names the model and what to do.
         reason = str(error).strip().splitlines()
         raise EncoderUnavailable(
             f"The encoder {name} cannot be loaded on {device or 'the default device'} "

@@ -1,8 +1,7 @@
-"""Prepares texts for encoding: truncates them, makes them valid Unicode, knows the prefixes of models, and groups by length.
+"""Prepares texts for encoding: truncates them, makes them valid Unicode, adds the models' prefixes, and groups them by length.
 
-A text that is longer than its model's maximum is encoded in windows, which together are the whole text. Its vector is the
-mean of its windows' vectors, weighted by their numbers of tokens (docs/decisions/0005-passages-longer-than-the-encoder-
-reads.md).
+A text that is longer than its model's maximum is encoded in windows that cover the whole text. Its vector is the mean of the
+windows' vectors, weighted by their numbers of tokens (docs/decisions/0005-passages-longer-than-the-encoder-reads.md).
 """
 
 import math
@@ -14,9 +13,9 @@ import numpy as np
 from memory.types import Matrix
 
 MAX_QUERY_CHARS = 8192
-"""Maximum length of a query, before tokenising by a local model."""
+"""Maximum number of characters of a query for a local model; the rest is cut off before tokenising."""
 MAX_INDEXED_CHARS = 1 << 18
-"""Maximum length of an indexed text: 8,192 tokens of 32 characters, the largest `[passages] max_tokens`."""
+"""Maximum number of characters of an indexed text: 8,192 tokens, the largest `[passages] max_tokens`, of 32 characters each."""
 _TASK = "Given a question, retrieve passages that answer it"
 _TRIPLE_TASK = "Given a question, retrieve facts that match it"
 _PHRASE_TASK = "Given a question, retrieve phrases that it mentions or that matter to it"
@@ -37,33 +36,33 @@ MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
 )
 """(part of the model's name in lower case, prefix of a query, prefix of a text), as the models' makers document them. The first
-matching row counts."""
+matching row applies."""
 
 SLACK = 0.25
-"""Share of a window by which it may be shorter in order to end between two words."""
+"""Share by which a window may be shortened so that it ends between two words."""
 Span = tuple[int, int]
-"""Offsets of a token in its text: the first character, and the first one after it."""
+"""Offsets of a token in its text: first character, and end (exclusive)."""
 
 
 def prefixes_of(model: str) -> tuple[str, str]:
-    """Returns (prefix of a query, prefix of a text) for `model`; two empty strings for an unknown model."""
+    """Returns (prefix of a query, prefix of a text) for `model`; empty strings for an unknown model."""
     name = model.lower()
     return next(((query, text) for part, query, text in MODEL_PREFIXES if part in name), ("", ""))
 
 
 def triple_query_prefix_of(model: str) -> str:
-    """Returns the prefix of a query that is compared with triples: for a model that takes instructions one for facts, as
-    HippoRAG 2's authors use for NV-Embed and GritLM, otherwise the prefix of any query."""
+    """Returns the prefix of a query that is compared with triples. A model that takes instructions gets an instruction for
+    facts, as HippoRAG 2's authors use for NV-Embed and GritLM; other models get the prefix of any query."""
     return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
 
 
 def phrase_query_prefix_of(model: str, is_name: bool) -> str:
-    """Returns the prefix of a query, or of a name in a query, that is compared with phrases; as `triple_query_prefix_of`."""
+    """Returns the prefix of a query, or of a name in a query, that is compared with phrases. Like `triple_query_prefix_of`."""
     return prefixes_of(model)[0].replace(_TASK, _NAME_TASK if is_name else _PHRASE_TASK)
 
 
 def rows_of_equal_length(lengths: Sequence[int], most: Callable[[int], int]) -> Iterator[list[int]]:
-    """Yields rows of one length, shortest first, at most `most(length)` together. Rows of length 0 are left out."""
+    """Yields groups of rows of equal length, shortest first, at most `most(length)` rows each. Rows of length 0 are omitted."""
     by_length: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         if length:
@@ -74,7 +73,7 @@ def rows_of_equal_length(lengths: Sequence[int], most: Callable[[int], int]) -> 
 
 
 def rows_of_similar_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yields rows by increasing length, at most `most` together. Rows of length 0 are left out."""
+    """Yields groups of rows by increasing length, at most `most` rows each. Rows of length 0 are omitted."""
     rows = sorted((row for row, length in enumerate(lengths) if length), key=lengths.__getitem__)
     yield from (rows[at : at + most] for at in range(0, len(rows), most))
 
@@ -82,8 +81,8 @@ def rows_of_similar_length(lengths: Sequence[int], most: int) -> Iterator[list[i
 def tokenizable(text: str, limit: int) -> str:
     """Returns the first `limit` characters of `text` as valid Unicode.
 
-    Truncated before tokenising, because a tokeniser reads all of a megabyte and then drops everything but a page. A surrogate
-    pair becomes its character, a lone surrogate U+FFFD, because a tokeniser refuses surrogates.
+    It is cut before tokenising, because a tokeniser processes all of a text and then drops most of it. Tokenisers refuse
+    surrogates: a surrogate pair becomes its character, a lone surrogate becomes U+FFFD.
     """
     text = text[:limit]
     try:
@@ -94,9 +93,10 @@ def tokenizable(text: str, limit: int) -> str:
 
 
 def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
-    """Returns windows of `text` of nearly equal length, with at most `room` tokens each; `[text]` if it has no more tokens.
+    """Returns windows of `text` of nearly equal length with at most `room` tokens each, or `[text]` if the text has at most
+    `room` tokens.
 
-    `spans`: those of the text's tokens, in order. A window ends before a word if there is a word near its end.
+    `spans`: the spans of the text's tokens, in order. A window ends before a word, if a word begins near its end.
     """
     if len(spans) <= room:
         return [text]
@@ -105,7 +105,7 @@ def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
 
 
 def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
-    """Yields the first characters of all windows except the first."""
+    """Yields the first character of each window except the first window."""
     at = 0
     while len(spans) - at > room:
         left = len(spans) - at
@@ -125,9 +125,9 @@ def _begins_word(text: str, span: Span) -> bool:
 
 
 def pooled(vectors: Matrix, counts: Sequence[Sequence[int]]) -> Matrix:
-    """Returns the vector of each text, of length one; zero for a text without windows.
+    """Returns the vector of each text, L2-normalised; zero for a text without windows.
 
-    `vectors`: those of all windows, text by text. `counts`: the numbers of tokens of each text's windows.
+    `vectors`: the vectors of all windows, text by text. `counts`: for each text, the numbers of tokens of its windows.
     """
     of_texts = np.zeros((len(counts), vectors.shape[1]), np.float32)
     at = 0

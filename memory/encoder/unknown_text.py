@@ -1,7 +1,8 @@
-"""Decides whether a model's tokeniser knows a text, and what share of its words. The vector of an unknown text is zero.
+"""Decides whether a model's tokeniser knows a text, and which share of the text's words it knows. The vector of an unknown text
+is zero.
 
-A model also gives vectors to texts in languages that it never saw. Its tokeniser turns most of their characters into the
-unknown token, or words into single letters, and nearly all such texts get similar vectors: cosines between them mean nothing.
+A model also gives vectors to texts in languages on which it was not trained. Its tokeniser then produces mostly unknown tokens
+or single letters. Nearly all such texts get similar vectors, so their cosines mean nothing.
 """
 
 import unicodedata
@@ -10,25 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 MIN_WORD_PIECES = 100
-"""Minimum number of pieces with two or more letters that a vocabulary has of a known script. That of the packaged model has
-26,587 of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
+"""A vocabulary knows a script if it has this many pieces with two or more of its letters. The packaged model's vocabulary has
+26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
 
 MIN_PIECES = 2_000
-"""Alternative minimum number of pieces of any length, for scripts in which a character is a word or half a word. The packaged
-model's vocabulary has 488 Chinese characters, multilingual models have thousands."""
+"""Alternatively, it has this many pieces of any length. For scripts in which a character is a word or half a word. The packaged
+model's vocabulary has 488 Chinese characters; multilingual models have thousands."""
 
 UNKNOWN_SHARE = 0.5
-"""A text with a larger share of meaningless tokens is unknown."""
+"""A text is unknown if a larger share of its tokens is meaningless."""
 
 _MEANINGLESS, _MEANINGFUL, _NOT_COUNTED = 0, 1, 2
 
 
 class Vocabulary:
-    """Which tokens of a tokeniser have a meaning. Immutable, so thread-safe."""
+    """Knows which tokens of a tokeniser have a meaning. Immutable, hence thread-safe."""
 
     def __init__(self, pieces: Mapping[str, int], unknown: str | None, special: Iterable[int]) -> None:
-        """`pieces`: the vocabulary with its numbers. `unknown`: the piece for characters that no other piece has. `special`:
-        numbers of tokens that stand for no text."""
+        """`pieces`: the number of each piece of the vocabulary. `unknown`: the piece for characters outside the vocabulary.
+        `special`: numbers of tokens that represent no text."""
         letters = {piece: _letters(piece) for piece in pieces}
         scripts = {piece: _script_of(found[0]) if found else None for piece, found in letters.items()}
         every = Counter(script for script in scripts.values() if script is not None)
@@ -47,8 +48,7 @@ class Vocabulary:
             self._kinds[pieces[unknown]] = _MEANINGLESS
 
     def knows(self, tokens: Iterable[int]) -> bool:
-        """Returns whether at most half of the tokens with letters or digits are meaningless. True if there are no such
-        tokens."""
+        """Returns whether at most half of the tokens with letters or digits are meaningless."""
         counts = [0, 0, 0]
         for token in tokens:
             counts[self._kinds[token]] += 1
@@ -58,8 +58,9 @@ class Vocabulary:
     def whole_words(self, tokens: Sequence[int], words: Sequence[int | None]) -> float:
         """Returns the share of a text's words that are one meaningful token; 1 for a text without words.
 
-        `words`: the number of each token's word; None for tokens that stand for no text. A model has words that it never saw in
-        pieces of a few letters. So most words of a text in the model's language are whole, and few of other texts.
+        `words`: for each token, the number of its word; None for tokens that represent no text. Tokenisers split words outside
+        the vocabulary into pieces of a few letters. So most words of a text in the model's language are whole; few words of
+        other texts are.
         """
         parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
         whole = sum(
@@ -79,5 +80,5 @@ def _letters(piece: str) -> str:
 
 @cache
 def _script_of(letter: str) -> str:
-    """Returns the first word of the letter's Unicode name: "LATIN", "CJK", "HANGUL"."""
+    """Returns the first word of the letter's Unicode name, such as "LATIN", "CJK" or "HANGUL"."""
     return unicodedata.name(letter, "?").split(maxsplit=1)[0]

@@ -1,12 +1,12 @@
 """Explains a passage's score: the seeds that contribute to its PageRank, and the strongest path to it.
 
-PageRank is linear in the reset weights r: score(p) = Σₛ r(s) z(s), where z(s) is the contribution of one unit at s to p. One
-further walk, from p, gives all of z: with A symmetric and M = (1 - d)(I - d A D⁻¹)⁻¹, the matrix M D is symmetric, hence Mᵀ c =
+PageRank is linear in the reset weights r: score(p) = Σₛ r(s) z(s), where z(s) is the contribution to p of one unit of weight at
+s. One walk from p computes all of z: with A symmetric and M = (1 - d)(I - d A D⁻¹)⁻¹, the matrix M D is symmetric, hence Mᵀ c =
 D⁻¹ M (D c).
 
-A score is also a sum over paths from a seed, each contributing (1 - d) r(s) times the product of d A(u, v) / D(u) over its
-edges; `memory.explain.strongest_path` finds the strongest. Each of its edges has its provenance: the triples of the edge, and
-the passages that state them.
+A score is also a sum over all paths from a seed. A path contributes (1 - d) r(s) times the product of d A(u, v) / D(u) over its
+edges; `memory.explain.strongest_path` finds the path that contributes most. The explanation names, for each edge of this path,
+its triples and the passages that state them.
 """
 
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot
 
 INFLUENCE_EPSILON = 1e-8
-"""Epsilon of `memory.retrieval.pagerank.push`. The contribution of a unit of weight at a node is then too low by at most half
-of this times the degree of the passage, so the seed that contributes most is listed first."""
+"""Epsilon of `memory.retrieval.pagerank.push`. The contribution of one unit of weight at a node is then too low by at most this
+value times half the passage's degree, so the seed that contributes most is listed first."""
 NAMED_PASSAGES = 5
 """Number of other passages that are listed as seeds of a score."""
 
 
 def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
-    """Returns one explanation for each of the passages `rows`.
+    """Returns one explanation for each passage of `rows`.
 
-    Costs one walk per passage and a search over the nodes with the most PageRank.
+    Costs one walk per passage, and a search over the nodes with the highest PageRank.
     """
     chosen = np.array(rows, np.int64)
     if context.passages_by_words:
@@ -100,7 +100,7 @@ def _explanation(
 
 
 def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Floats:
-    """Returns the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
+    """Returns the nodes' weights in the passage's score, shape (nodes,): the score is Σ weight · rank."""
     target: Floats = np.zeros(pagerank.walk.graph.nodes)
     if not pagerank.walk.through_phrases:
         target[snapshot.n_phrases + row] = 1.0
@@ -113,7 +113,7 @@ def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Fl
 
 
 def influence(pagerank: PageRankResult, target: Floats) -> Floats:
-    """Returns the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
+    """Returns how much one unit of reset weight at each node contributes to Σ target · rank, shape (nodes,)."""
     degrees = pagerank.walk.graph.degrees
     mass = target * degrees
     out: Floats = (1.0 - pagerank.walk.damping) * target
@@ -125,7 +125,7 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
 
 
 def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
-    """Returns the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
+    """Returns the PageRank for the reset weights `reset`, shape (nodes,), of which few are not zero.
 
     Uses forward push if the explained walk used it.
     """
@@ -154,7 +154,7 @@ def _path(
     row: int,
     kept: float,
 ) -> StrongestPath | None:
-    """Returns the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
+    """Converts a path of `StrongestPathSearch.to` to its nodes and edges, and multiplies its share by `kept`."""
     if found is None:
         return None
     share, nodes = found[0] * kept, found[1]
@@ -177,7 +177,7 @@ def _path_node(snapshot: Snapshot, node: int, before: int | None) -> PathNode:
 
 
 def phrase_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
-    """Returns the relation edge between two phrases, otherwise their mention edge, otherwise their synonym edge."""
+    """Returns the relation edge of two phrases; if there is none, their mention edge; otherwise their synonym edge."""
     weight = _entry(snapshot.relation, a, b)
     if not weight:
         mentioned = _entry(snapshot.mention, a, b)
@@ -194,7 +194,6 @@ def _synonym_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
 
 
 def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenance:
-    """Returns the edge between a passage and a phrase in it."""
     _, triples, _ = snapshot.incidence.entries(np.array([passage]))
     about = (snapshot.triple_ends[triples] == phrase).any(axis=1) & snapshot.is_statement[triples]
     return EdgeProvenance(
@@ -205,7 +204,6 @@ def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenanc
 
 
 def stated_triples(snapshot: Snapshot, triples: NDArray[Any] | Sequence[int]) -> tuple[StatedTriple, ...]:
-    """Returns the triples with the passages that state them."""
     return tuple(
         StatedTriple(snapshot.triple(row), tuple(passages))
         for row, passages in snapshot.passages_of(np.asarray(triples)).items()

@@ -1,4 +1,4 @@
-"""Data classes that explain why a passage was found. Rows refer to the snapshot that answered."""
+"""Data classes that explain why a passage was found. Rows refer to the snapshot of the query."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ class StatedTriple:
 
 @dataclass(frozen=True, slots=True)
 class EdgeProvenance:
-    """An edge of the graph, and the statements that it comes from. `kind` is "relation", "mention", "synonym" or "context"."""
+    """An edge of the graph, and the statements that it is made of. `kind` is "relation", "mention", "synonym" or "context"."""
 
     kind: str
     weight: float
-    """Weight of the edge, without the factor of its kind in a walk."""
+    """Weight without the factor that a walk uses for edges of this kind."""
     triples: tuple[StatedTriple, ...] = ()
 
 
@@ -33,7 +33,7 @@ class SeedShare:
 
 @dataclass(frozen=True, slots=True)
 class PathNode:
-    """A phrase or a passage on a path, and the edge that leads to it; None for the seed at the beginning."""
+    """A phrase or passage on a path, and the edge to it; the seed has none."""
 
     row: int
     is_passage: bool
@@ -44,7 +44,7 @@ class PathNode:
 class StrongestPath:
     """The strongest path from a phrase seed to the passage.
 
-    `share` is the part of the passage's score along exactly its edges.
+    `share` is the share of the score that flows along exactly this path.
     """
 
     share: float
@@ -55,8 +55,8 @@ class StrongestPath:
 class FollowedLink:
     """A link that led to a passage of the document `target`.
 
-    `source` is the row of the passage with the link, and `document` the document that contains the link. `heading`, the heading
-    of the target, and `text`, the link's words, may be empty.
+    `source` is the row of the passage with the link, `document` its document. `heading` (the target's) and `text` (the link's)
+    may be "".
     """
 
     source: int
@@ -68,25 +68,25 @@ class FollowedLink:
 
 @dataclass(frozen=True, slots=True)
 class PassageExplanation:
-    """Why one passage was found. Shares refer to its score and sum to 1; they are None without a walk."""
+    """Shares refer to the passage's score and sum to 1; they are None without a walk."""
 
     row: int
     similarity: float
     """Cosine with the query; BM25 if passages were compared by words."""
     own_share: float | None = None
-    """Share of the passage's own seed, whose weight depends on its similarity to the query."""
+    """Share of the passage's own seed, whose weight depends on the similarity to the query."""
     phrase_shares: tuple[SeedShare, ...] = ()
-    """Shares of the phrase seeds, the largest first."""
+    """Shares of the phrase seeds, largest first."""
     passage_shares: tuple[SeedShare, ...] = ()
     """The largest shares of other passages' seeds."""
     other_share: float | None = None
-    """Share of all other passages' seeds together."""
+    """Sum of the shares of all other passages' seeds."""
     path: StrongestPath | None = None
     hub_factor: float = 1.0
-    """Share of the score from other nodes that the passage keeps; less than 1 if it is a hub."""
+    """Share of the score from other nodes that the passage keeps; a hub keeps less than 1."""
     near_duplicate_of: int | None = None
-    """Row of the leader if the passage is a near-duplicate. The shares and the path are then the leader's."""
+    """Row of the leader, if the passage is a near-duplicate that was left out. Shares and path are then the leader's."""
     link: FollowedLink | None = None
-    """The link that gave the passage its score. Shares are then unknown."""
+    """The link that led to the passage, if its score comes from a link. The shares are then unknown."""
     group_size: int = 1
-    """Size of the group of near-duplicates; the leader's score was divided by it."""
+    """Size of the group of near-duplicates, by which the leader's score was divided."""

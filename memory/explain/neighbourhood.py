@@ -1,9 +1,9 @@
 """Extracts the part of the graph that a query is about, with a limited number of nodes.
 
-Nodes are selected by their PageRank from the query's seeds. The parts of the answer come first: its passages, the strongest
-path to each, and the phrases where the walk starts. Of the edges between these nodes, those are listed along which most
-PageRank passes: in one step, d (r(u) / D(u) + r(v) / D(v)) times the edge's weight. All steps are a few array operations; loops
-cover selected nodes only.
+Nodes are selected by their PageRank from the query's seeds. The parts of the answer come first: the passages found, the
+strongest path to each, and the phrase seeds. Of the edges between the selected nodes, those with the highest flow are listed.
+An edge's flow in one step is d (r(u) / D(u) + r(v) / D(v)) times its weight. All steps are a few array operations; loops cover
+selected nodes only.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,33 +30,34 @@ from store.snapshot import Snapshot, column_entries
 from store.types import Triple
 
 MIN_PATH_SHARE = 0.01
-"""Minimum share of a passage's score for a path to be shown. A weaker path explains nothing, and finding it requires a search
-of the whole graph."""
+"""Minimum share of a passage's score for a path to be shown. A weaker path explains little, and finding it takes a search of
+the whole graph."""
 
 EDGES_PER_NODE = 4
 """Maximum number of edges per node of a neighbourhood."""
 TRIPLES_PER_EDGE = 3
-"""Maximum number of triples that are listed for a relation edge."""
+"""Maximum number of triples listed for a relation edge."""
 EdgeKind = Literal["relation", "mention", "synonym", "context"]
 EDGE_KINDS: tuple[EdgeKind, ...] = ("relation", "mention", "synonym", "context")
 RELATION, MENTION, SYNONYM, CONTEXT = range(len(EDGE_KINDS))
 WALK_FACTORS = np.array([getattr(HIPPORAG2_WEIGHTS, kind) for kind in EDGE_KINDS])
-"""The factor of each of `EDGE_KINDS` in `hipporag2`, by which the edges of every walk are compared."""
+"""Factor of each of `EDGE_KINDS` in `hipporag2`; flows are compared with these factors in every mode."""
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourhoodEdges:
-    """Distinct edges. `sources` and `targets` index the nodes, `kinds` index `EDGE_KINDS`; all have shape (edges,)."""
+    """Distinct edges. `sources` and `targets` are indices of nodes, `kinds` indices of `EDGE_KINDS`; all have shape
+    (edges,)."""
 
     sources: Rows
     targets: Rows
     kinds: Rows
     weights: Floats
     triples: tuple[tuple[Triple, ...], ...]
-    """For each relation edge, some of its triples, in order of text; empty for other edges."""
+    """For each edge, some of its triples in alphabetical order; () for edges that are not relation edges."""
     edges_between: int
-    """Number of all edges between the nodes. The listed edges are those along which most PageRank passes."""
+    """Number of edges between the nodes. Those with the highest flow are listed."""
     degrees: Rows
     """Number of edges of each node in the whole memory, shape (nodes,)."""
 
@@ -74,10 +75,9 @@ def listed_edges(
     *,
     centre: bool = False,
 ) -> NeighbourhoodEdges:
-    """Returns the edges between `nodes`, at most `EDGES_PER_NODE` times as many as nodes.
+    """Returns edges between `nodes`: at most `EDGES_PER_NODE` times the number of nodes.
 
-    Edges on `paths` come first, and with `centre` also those of the first node; then the edges along which most PageRank
-    passes.
+    Edges on `paths` come first; with `centre`, edges of the first node too. Edges with the highest flow follow.
     """
     first = snapshot.n_phrases
     place = np.full(first + snapshot.n_passages, -1, np.int64)
@@ -113,7 +113,7 @@ def listed_edges(
 
 
 def _on_paths(paths: Sequence[Sequence[int]], place: Rows, sources: Rows, targets: Rows) -> NDArray[np.bool_]:
-    """Returns which edges are on a path, shape (edges,)."""
+    """Returns a mask of the edges that are on a path, shape (edges,)."""
     width = len(place)
     steps = [(place[a], place[b]) for path in paths for a, b in pairwise(path)]
     keys = {int(min(pair)) * width + int(max(pair)) for pair in steps}
@@ -123,7 +123,7 @@ def _on_paths(paths: Sequence[Sequence[int]], place: Rows, sources: Rows, target
 def _triples(
     snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
 ) -> tuple[tuple[Triple, ...], ...]:
-    """Returns some statements of each relation edge, and none for other edges."""
+    """Returns some statements of each relation edge; () for other edges."""
     first = snapshot.n_phrases
     found: list[list[Triple]] = [[] for _ in sources]
     relations = np.flatnonzero(kinds == RELATION)
@@ -149,7 +149,7 @@ def _triples(
 
 @dataclass(frozen=True, slots=True)
 class PassagePath:
-    """The strongest path to a passage: `nodes` of the graph from the seed on, and the share of the score along it."""
+    """The strongest path to a passage: its nodes in the graph, seed first, and its share of the score."""
 
     passage: int
     share: float
@@ -158,10 +158,9 @@ class PassagePath:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The selected nodes and edges. Node numbers are those of the snapshot's phrases, then of its passages.
+    """A node's number is the row of a phrase, or the number of phrases plus the row of a passage.
 
-    `mass` is the nodes' PageRank and `reset` their share of the reset probability, both of shape (nodes,); None without a
-    query.
+    `mass` contains the nodes' PageRank, `reset` their reset probabilities, both of shape (nodes,); None without a query.
     """
 
     snapshot: Snapshot
@@ -174,11 +173,11 @@ class Neighbourhood:
     paths: tuple[PassagePath, ...] = ()
     note: str | None = None
     neighbours: int | None = None
-    """Number of all neighbours of the first node, if a node was expanded."""
+    """Number of all neighbours of the first node, if the nodes are its neighbourhood."""
 
 
 def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:
-    """Returns at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
+    """Returns at most `max_nodes` nodes that are relevant to the query. Its passages are the hits of `retrieve` in `mode`."""
     ranking = MODES[mode].rank(context)
     snapshot, hits = context.snapshot, top_hits(context, ranking, context.k)
     pagerank, note = _pagerank(context, ranking, hits)
@@ -206,7 +205,7 @@ def node_neighbourhood(
 ) -> Neighbourhood:
     """Returns the node `centre` and its neighbours, those with the heaviest edges first.
 
-    With a query, neighbours with equal edges are in order of PageRank.
+    With a query, ties are ordered by PageRank.
     """
     pagerank: PageRankResult | None = None
     note = None
@@ -223,7 +222,7 @@ def node_neighbourhood(
 
 
 def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> tuple[PageRankResult | None, str | None]:
-    """Returns the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
+    """Returns the walk that ranked the passages, or else a walk from the passages found, and a note for the user."""
     if ranking.pagerank is not None or not hits:
         return ranking.pagerank, ranking.note
     reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
@@ -238,7 +237,7 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # Scores sum to 1; the search compares with contributions before this scaling.
+    # The search needs the scores before they are scaled to sum to 1.
     whole = float(pagerank.walk.reset.sum())
     total = whole * unscaled_sum(pagerank.walk.reset / whole, pagerank.walk.graph.degrees, pagerank.walk.damping)
     paths = []
@@ -255,7 +254,7 @@ def _paths(
 
 
 def _heaviest(ranks: Floats, count: int) -> Rows:
-    """Returns at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
+    """Returns at most `count` nodes with the highest PageRank, highest first, without nodes of rank 0."""
     rows = np.argpartition(ranks, -count)[-count:] if len(ranks) > count else np.arange(len(ranks))
     rows = rows[ranks[rows] > 0]
     found: Rows = rows[np.lexsort((rows, -ranks[rows]))]
@@ -263,7 +262,7 @@ def _heaviest(ranks: Floats, count: int) -> Rows:
 
 
 def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
-    """Returns the first `max_nodes` distinct nodes of all parts, in order."""
+    """Returns the first `max_nodes` distinct nodes of the parts, in order."""
     nodes = dict.fromkeys(int(node) for part in parts for node in part)
     return np.array(list(nodes)[:max_nodes], np.int64)
 
@@ -275,7 +274,7 @@ def _reset_probabilities(pagerank: PageRankResult) -> Floats:
 
 
 def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
-    """Returns the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
+    """Returns the distinct neighbours of `centre`, and for each the weight of its heaviest edge."""
     first = snapshot.n_phrases
     if centre >= first:
         columns, values = snapshot.context.row(centre - first)

@@ -1,8 +1,8 @@
-"""Finds the strongest path from a phrase seed to a passage: a shortest path with the edge length -log(d A(u, v) / D(u)).
+"""Finds the strongest path from a phrase seed to a passage: the shortest path if an edge has the length -log(d A(u, v) / D(u)).
 
-A node's PageRank is a sum over all paths to it, and no factor of a path exceeds 1. So every node on a path has at least the
-PageRank that the whole path contributes, and a path that contributes more than the PageRank of any node outside the search is
-the strongest of all. A few thousand nodes nearly always suffice, whatever the size of the graph.
+A node's PageRank is a sum over all paths to it, and no factor of a path exceeds 1. So each node on a path has at least the
+PageRank that the path contributes. A path is therefore the strongest of all if it contributes more than the PageRank of every
+node outside the search. A search of a few thousand nodes nearly always suffices, whatever the size of the graph.
 """
 
 from typing import Any
@@ -17,14 +17,12 @@ from memory.retrieval.passage_weights import Floats
 from store.snapshot import Snapshot
 
 FIRST_SEARCH_NODES = 2_048
-"""Number of nodes in the first search, those with the most PageRank."""
+"""Number of nodes in the first search: those with the highest PageRank."""
 SEARCH_GROWTH_FACTOR = 64
 """Factor by which the number of nodes grows in each further search."""
 
 
 class StrongestPathSearch:
-    """Finds the strongest path from any phrase seed to each passage of an answer."""
-
     def __init__(self, snapshot: Snapshot, pagerank: PageRankResult) -> None:
         self._phrases = snapshot.n_phrases
         self._pagerank = pagerank
@@ -32,7 +30,7 @@ class StrongestPathSearch:
         self._whole = float(pagerank.walk.reset.sum())
         self._searched = 0
         self._beyond = np.inf
-        """No node outside the search has more PageRank than this."""
+        """Upper bound of the PageRank of nodes outside the search."""
         self._nodes: NDArray[np.int64] = np.empty(0, np.int64)
         self._lengths: Floats = np.empty(0)
         self._before: NDArray[Any] = np.empty(0, np.int64)
@@ -40,9 +38,9 @@ class StrongestPathSearch:
     def to(self, target: Floats, score: float, min_share: float = 0.0) -> tuple[float, list[int]] | None:
         """Returns the share of a passage's score along its strongest path, and the nodes of the path, seed first.
 
-        `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
-        If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no phrase seed
-        leads there, or if the share is below `min_share`, which is known earlier than the path itself.
+        `target`, shape (nodes,), contains the nodes' weights in the score, which is Σ target · rank; `score` is Σ reset ·
+        influence. If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no
+        phrase seed leads to the passage, or if the share is below `min_share`; the second needs no complete search.
         """
         ends = np.flatnonzero(target)
         if not len(ends) or not len(self._seeds):
@@ -59,7 +57,8 @@ class StrongestPathSearch:
         return float(worth / score), self._back(best)
 
     def _best(self, ends: NDArray[Any], target: Floats) -> tuple[int | None, float]:
-        """Returns the index of the strongest path's last node, and the path's length with that node's weight in the score."""
+        """Returns the index of the strongest path's last node, and the path's length including that node's weight in the
+        score."""
         if not len(self._nodes):
             return None, np.inf
         at = np.searchsorted(self._nodes, ends)
@@ -82,7 +81,8 @@ class StrongestPathSearch:
             edges = pagerank.walk.graph.merged().tocoo()
         seeds = np.searchsorted(nodes, self._seeds)
         resets = pagerank.walk.reset[self._seeds]
-        # An extra node leads to all seeds. A sparse matrix drops edges of length 0, so 1 is added to their lengths.
+        # An extra node has edges to all seeds. Their lengths are increased by 1, because a sparse matrix drops edges of length
+        # 0.
         begin = -np.log(resets / resets.max()) + 1.0
         lengths = np.concatenate(
             [-np.log(pagerank.walk.damping * edges.data / pagerank.walk.graph.degrees[nodes[edges.row]]), begin]

@@ -1,8 +1,9 @@
-"""Sends one chat completion with OpenAI's client and returns the used parts of the answer, and counts or estimates tokens.
+"""Sends one chat completion with OpenAI's client, returns the parts of the answer that hippod uses, and counts or estimates
+tokens.
 
-How many answer tokens to request is learnt from refused requests and remembered (`AnswerLengths`), because a server's context
-must hold the prompt and the answer. The remaining context is not computed from a refusal: servers word refusals differently,
-and some count only a part of the prompt.
+A server's context must hold the prompt and the answer. The number of answer tokens to request is learnt from refused requests
+(`AnswerLengths`). It is not computed from the text of a refusal: servers word refusals differently, and some count only a part
+of the prompt.
 """
 
 import asyncio
@@ -21,17 +22,17 @@ from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities
 
 REPETITION_CHECK_CHARS = 400
-"""Characters of a streamed answer after which it is checked for repetition again."""
+"""Number of characters of a streamed answer between two checks for repetition."""
 MAX_TOKENS = 10**9
 """Larger token counts are treated as invalid."""
 ChatMessage = dict[str, str]
 
 CHARS_PER_TOKEN = 3
-"""A cautious value for most scripts."""
+"""Low for most scripts, so estimates are too high."""
 DEFAULT_MAX_TOKENS = 4096
-"""Tokens of an answer if the caller names no other number."""
+"""Maximum tokens of an answer, unless the caller gives another number."""
 REDUCED_MAX_TOKENS = 1024
-"""Tokens that are requested if a server refuses more; enough for the answer about a passage of the default length."""
+"""Maximum tokens of an answer after a server refused more; enough for a passage of the default length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +52,18 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `cut`: it reached its length limit. Token counts are the server's, 0 if it reports none."""
+    """A model's answer. `cut`: the answer reached its length limit. The token counts are the server's; 0 if it reports none."""
 
     text: str
     cut: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
     rate_limit: RateLimit | None = None
-    """The number of further calls that the server accepts, from its headers."""
+    """The rate limit in the server's headers."""
 
 
 class Chat:
-    """One server and model.
-
-    A call is one request; it is repeated immediately only without an option that the server refused.
-    """
+    """A call sends one request. It is repeated immediately only to omit an option that the server refused."""
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
         import openai  # half a second of imports, needed only if a model is configured
@@ -94,11 +92,11 @@ class Chat:
     async def complete(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
-        """Returns the answer. Raises TransientError or ModelRefused.
+        """Raises TransientError or ModelRefused.
 
-        The whole answer must come within the time limit. If it does not, later answers of this server are streamed, so that the
-        limit applies to the time without progress. Later answers are also streamed after one that repeated itself up to its
-        length limit, so that the next one can be ended.
+        The whole answer must arrive within the time limit. After a timeout, this server's answers are streamed, so that the
+        limit applies to the time without progress. Answers are also streamed after one that repeated itself up to its length
+        limit, so that a repetition can be ended early.
         """
         import openai
 
@@ -124,7 +122,7 @@ class Chat:
     async def stream(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
-        """Yields the answer while it is written; each Reply contains the whole text so far.
+        """Yields the answer while the server sends it; each Reply contains the whole text so far.
 
         The time limit applies to each wait for more text. An answer that repeats itself is ended and marked as `cut`. Raises
         TransientError or ModelRefused.
@@ -167,7 +165,7 @@ class Chat:
                             return  # closing the connection stops the server
                     yield reply
         except Exception as error:
-            # Once a stream has begun, the client passes on the transport's own errors.
+            # Once a stream has begun, OpenAI's client raises the transport's own errors.
             if isinstance(error, ModelError):
                 raise
             if isinstance(error, TimeoutError) or type(error).__name__ == "ReadTimeout":
@@ -177,14 +175,15 @@ class Chat:
             raise self._failures.unfinished_stream()
 
     async def _next_piece(self, pieces: Any) -> Any:
-        """Returns the next piece of a stream, or None at its end. Raises TimeoutError if none comes within the time limit."""
+        """Returns the next piece of a stream, or None at its end. Raises TimeoutError if no piece arrives within the time
+        limit."""
         async with asyncio.timeout(self._settings.timeout_s):
             return await anext(pieces, None)
 
     def _options(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
-        """Returns the request, and the number of answer tokens that it allows."""
+        """Returns the request, and the number of answer tokens in it."""
         answer_tokens = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
         options = self._capabilities.options(schema, json_mode, self._settings.temperature, answer_tokens)
         return {"model": self._settings.model, "messages": list(messages), **options}, answer_tokens
@@ -195,7 +194,7 @@ def _chars(messages: Sequence[ChatMessage]) -> int:
 
 
 def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
-    """Returns the used parts of a completion; a server may omit any of them."""
+    """Returns the parts of a completion that hippod uses; a server may omit any of them."""
     choices = getattr(answer, "choices", None)
     if not choices:
         raise TransientError("protocol", "the model server's answer contains no message")
@@ -221,7 +220,7 @@ async def _read_whole(pieces: Any) -> Reply:
 
 
 def _text(content: Any) -> str:
-    """Returns a message's text, which some servers send in several parts."""
+    """Returns a message's text. Some servers send it in several parts."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))
@@ -240,29 +239,29 @@ def text_tokens(texts: Iterable[str]) -> int:
 
 
 def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
-    """Returns the estimated number of tokens of a prompt."""
     return text_tokens(message["content"] for message in prompt)
 
 
 def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
-    """Returns the prompt and completion tokens of a reply: the server's counts, or estimates."""
+    """Returns the prompt tokens and completion tokens of a reply: the server's counts, or else estimates."""
     return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])
 
 
 @dataclass(slots=True)
 class AnswerLengths:
-    """Limits learnt from one server's refusals. Prompts are compared by their number of characters."""
+    """Limits learnt from one server's refusals. A prompt's length is its number of characters."""
 
     _refused: dict[int, int] = field(default_factory=dict)
-    """For a number of answer tokens, the length of the shortest prompt with which it was refused."""
+    """By number of answer tokens: the length of the shortest prompt that was refused with this number."""
 
     def tokens_to_ask(self, prompt_chars: int, wanted_tokens: int) -> int:
-        """Returns the tokens to request if the caller wants `wanted_tokens`."""
+        """Returns the number of answer tokens to request if the caller wants `wanted_tokens`."""
         refused = self._refused.get(wanted_tokens)
         return wanted_tokens if refused is None or prompt_chars < refused else min(wanted_tokens, REDUCED_MAX_TOKENS)
 
     def reduce(self, prompt_chars: int, wanted_tokens: int, asked_tokens: int) -> bool:
-        """Records that `asked_tokens` were refused as too long. Returns whether a request for fewer tokens is worth a try."""
+        """Records that a request for `asked_tokens` answer tokens was refused as too long. Returns whether to repeat it with
+        fewer answer tokens."""
         if asked_tokens <= REDUCED_MAX_TOKENS:
             return False
         self._refused[wanted_tokens] = min(prompt_chars, self._refused.get(wanted_tokens, prompt_chars))

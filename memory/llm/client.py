@@ -1,4 +1,4 @@
-"""Asks a model for JSON. Calls are repeated according to `retry`, with the format that `response_format` found to work."""
+"""Asks a model for JSON. Failed calls are repeated as in `retry`, in the format that works (`response_format`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -20,7 +20,8 @@ from memory.llm.retry import ModelCallRetries
 __all__ = ["ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 
 PARSED_INLINE_CHARS = 2048
-"""A longer answer is parsed in a thread, because repairing it may take a second."""
+"""Maximum number of characters of an answer that is parsed on the event loop. A longer one is parsed in a thread, because
+repairing it may take a second."""
 
 CountCall = Callable[[str, str], None]
 """Called with the purpose and the outcome of every try; both are fixed words.
@@ -29,8 +30,8 @@ Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge",
 "verdict", "probe".
 """
 CountTokens = Callable[[str, int, int], None]
-"""Called with the purpose, prompt tokens and completion tokens of every answer, usable or not, complete or broken off: as the
-server counts them, else estimates."""
+"""Called with the purpose, prompt tokens and completion tokens of every answer, even an unusable or incomplete one. Tokens are
+the server's counts, or estimates."""
 T = TypeVar("T")
 
 
@@ -44,7 +45,7 @@ class ModelClient:
         count_tokens: CountTokens = lambda _purpose, _prompt, _completion: None,
         chat: Chat | None = None,
     ) -> None:
-        """`chat` sends the calls; by default OpenAI's client."""
+        """`chat` sends the calls; OpenAI's client by default."""
         self.settings = settings
         self.count_call = count_call
         self._count_tokens = count_tokens
@@ -54,7 +55,7 @@ class ModelClient:
     def at_temperature(self, temperature: float | None) -> "ModelClient":
         """Returns a client with another temperature, or this client for None.
 
-        Both share the connection, which only this client closes.
+        The two clients share the connection; only this client closes it.
         """
         if temperature is None or temperature == self.settings.temperature:
             return self
@@ -77,14 +78,14 @@ class ModelClient:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         before_try: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
-        """Returns the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
+        """Returns the result of `read` on the JSON answer, and the answer with the tokens of all answered tries.
 
-        An incomplete answer is requested once more, even if the server declares it complete; a second incomplete answer is used
-        and marked as `cut`.
+        After an incomplete answer, even if the server calls it complete, asks once more. A second incomplete answer is used and
+        marked as `cut`.
 
-        `read` raises BadAnswer for unusable JSON. `retries` is the number of repetitions after failures, by default `[llm]
+        `read` raises BadAnswer for unusable JSON. `retries` is the number of retries after failures, by default `[llm]
         max_retries`. `before_try` is called before every try that does not follow a 429; it may raise to end the call. Raises
-        ModelDown, ModelRefused or BadAnswer, with the tokens of the unusable answers.
+        ModelDown, ModelRefused or BadAnswer, which contain the tokens of the unusable answers.
         """
         tries = ModelCallRetries(self.settings.max_retries if retries is None else retries)
         rate_limited = asked_again = False
@@ -131,7 +132,7 @@ class ModelClient:
                 raise
 
     async def probe(self) -> None:
-        """Sends a question of a few tokens, and returns if the server answers. Raises ModelDown otherwise."""
+        """Sends a prompt of a few tokens to test the server. Raises ModelDown if the server does not answer."""
         try:
             await self._chat.complete([user_message("Say OK.")], None, "words", 16)
         except (TransientError, ModelRefused) as error:
@@ -142,7 +143,7 @@ class ModelClient:
     async def stream(
         self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> AsyncGenerator[Reply, None]:
-        """Yields the answer while it is written; each Reply contains the whole text so far.
+        """Yields the answer while the server sends it; each Reply contains the whole text so far.
 
         Makes one try. Raises ModelDown or ModelRefused.
         """
@@ -215,6 +216,6 @@ class ModelClient:
 
 
 def _with_tokens(error: ModelError, reply: Reply) -> ModelError:
-    """Returns the error with the tokens that were spent before it."""
+    """Returns the error with the tokens that the call cost before it."""
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error

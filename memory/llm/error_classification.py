@@ -1,4 +1,4 @@
-"""Classifies a failed request: worth another try, refused for good, or worth repeating without an option."""
+"""Classifies a failed request: to be retried, refused for good, or to be repeated without an option."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,17 +18,17 @@ CONFIGURATION_ERRORS = {
 }
 """The meaning of these statuses, whatever text the server adds."""
 NOT_READY = 503
-"""Sent by a server that is loading its model, and by a proxy whose server is not running."""
+"""Status of a server that is loading its model, and of a proxy whose server is not running."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)
 REFUSED_FORMAT = "response_format"
 """llama-cpp-python's server answers 500 to an unsupported JSON format, with the option's name in its message."""
 PROTOCOL_ERRORS = (ValueError, TypeError, AttributeError, LookupError)
-"""Errors that OpenAI's client, or parsing its answer, raises for a body that does not follow the protocol."""
+"""Errors that OpenAI's client, or parsing its answer, raises if a body violates the protocol."""
 MAX_MESSAGE_CHARS = 400
 
 
 class TransientError(ModelError):
-    """One try failed, and another one may succeed. `outcome` is a fixed word for counting; for `unavailable` see ModelDown."""
+    """A try failed; another one may succeed. `outcome` is a fixed word for counting. `unavailable`: as in ModelDown."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class TransientError(ModelError):
 
 
 class Failures:
-    """Classifies failed requests to one server. No message contains its key."""
+    """Classifies failed requests to one server. No message contains the key."""
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
         self._host = host_of(base_url)
@@ -58,10 +58,10 @@ class Failures:
         self._capabilities = capabilities
 
     def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
-        """Returns if the same request is worth repeating immediately, without an option that was refused.
+        """Returns normally if the request should be repeated immediately, without an option that was refused.
 
-        Otherwise, raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
-        repeat it with fewer tokens for the answer.
+        Otherwise raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
+        repeat the request with fewer answer tokens.
         """
         import openai
 
@@ -118,7 +118,7 @@ class Failures:
         after: float | None = None,
         unavailable: bool = False,
     ) -> TransientError:
-        """Returns the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
+        """`cause` is the server's own text, for the message only; the log gets `loggable_cause`."""
         loggable = self._message(what + loggable_cause)
         return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 
@@ -133,13 +133,13 @@ def _cause(error: Exception) -> str:
 
 
 def _cause_without_content(error: Exception) -> str:
-    """Returns the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
+    """Returns the cause without the server's text. It is complete if no connection was made, because then no text was sent."""
     inner: BaseException = error.__cause__ or error
     return (str(inner) if _not_connected(error) else "") or type(inner).__name__
 
 
 def _not_connected(error: Exception) -> bool:
-    """Whether no connection was made, so that nothing was sent."""
+    """Whether no connection was made, so that no text was sent."""
     import httpx2
 
     return isinstance(error.__cause__ or error, httpx2.ConnectError)

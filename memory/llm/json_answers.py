@@ -1,4 +1,4 @@
-"""Parses a model's text as JSON: unchanged, without the text around it, or repaired by a library."""
+"""Parses a model's text as JSON: unchanged, without the text around it, or after a repair by a library."""
 
 import json
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from memory.llm.errors import BadAnswer
 MAX_ANSWER_CHARS = 2_000_000
 MAX_DEPTH = 40
 MAX_REPAIRED_CHARS = 16_384
-"""For some broken texts, the time of a repair grows with the square of the length (about a second for 16 KiB). Further
-characters are cut off."""
+"""Maximum number of characters that are repaired; the rest is cut off. Some repairs take quadratic time (about a second for 16
+KiB)."""
 _THINKING_BEGINS, _THINKING_ENDS = "<think>", "</think>"
-"""The marks around the thinking of a reasoning model."""
+"""The marks around the reasoning of a reasoning model."""
 _JSON_ERRORS = (ValueError, RecursionError)
-"""Errors of the JSON parser for invalid text, and for text with more nested brackets than the stack allows."""
+"""Errors of the JSON parser: invalid text, or more nested brackets than the stack allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedJson:
-    """A value, and how it was parsed: "ok", "surrounded" (prose or a code fence around it) or "repaired".
+    """A value, and how it was parsed: "ok", "surrounded" (by prose or a code fence) or "repaired".
 
-    `whole` is False if the text ends within the value.
+    `whole` is False if the text ends inside the value.
     """
 
     value: object
@@ -32,9 +32,9 @@ class ParsedJson:
 
 
 def parse(text: str) -> ParsedJson:
-    """Returns the JSON in `text`. May take a second for a long text.
+    """May take a second for a long text.
 
-    Raises BadAnswer if there is none, or if the text is too long or nested too deeply.
+    Raises BadAnswer if there is no JSON, or if the text is too long or nested too deeply.
     """
     if len(text) > MAX_ANSWER_CHARS:
         raise BadAnswer("bomb", f"the model wrote {len(text):,} characters")
@@ -66,14 +66,14 @@ def parse(text: str) -> ParsedJson:
 
 
 def objects_in(value: object) -> list[dict[str, Any]]:
-    """Returns the object that a model wrote; several if it wrote a list of objects."""
+    """Returns the object in a model's JSON, or all objects of its list."""
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 
 
 def get_field(value: object, *names: str) -> Any:
-    """Returns the value of the first of `names` in an object, or in the first object of a list that has one.
+    """Returns the value of the first of `names` that the object contains. In a list, the first object with such a name is used.
 
-    Raises BadAnswer if there is none.
+    Raises BadAnswer if none of the names occurs.
     """
     for candidate in objects_in(value):
         for name in names:
@@ -83,19 +83,20 @@ def get_field(value: object, *names: str) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """Returns `text` with unpaired surrogates, such as half of an emoji, replaced; they have no UTF-8 encoding."""
+    """Returns `text` without unpaired surrogates, such as half of an emoji, which have no UTF-8 encoding."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole_number(value: object) -> int | None:
-    """Returns an integer, also one written as text; None for any other value."""
+    """Returns the value as an integer if it is an integer or a text of digits; otherwise None."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def parse_partial(text: str) -> Any:
-    """Returns the certain part of an unfinished JSON text, or `None`. For showing an answer while it is written."""
+    """Returns the part of an unfinished JSON text that further text cannot change; None if there is none. Used to show an
+    answer before it is complete."""
     text = text.rpartition(_THINKING_ENDS)[2]
     start = text.find("{")
     if (
@@ -112,14 +113,14 @@ def parse_partial(text: str) -> Any:
 
 
 def _opening(text: str) -> int:
-    """Returns the index of the first JSON bracket, or -1 if there is none."""
+    """Returns the index of the first JSON bracket; -1 if there is none."""
     return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
 
 
 def _without_thinking(text: str) -> str:
-    """Returns the text after a reasoning model's thinking, which may contain drafts of JSON.
+    """Returns the text after a reasoning model's reasoning, which may contain drafts of JSON.
 
-    An answer may quote the mark that ends thinking, so text that is JSON as a whole is returned unchanged.
+    Text that is JSON as a whole is returned unchanged, because an answer may quote the mark that ends reasoning.
     """
     if _THINKING_ENDS not in text:
         return text
@@ -144,7 +145,8 @@ def _depth(text: str) -> int:
 
 
 def _scan(text: str) -> tuple[int, int, bool]:
-    """Returns the maximum depth of brackets outside strings, the depth at the end, and whether the end is in a string."""
+    """Returns the maximum depth of brackets outside strings, the depth at the end, and whether the text ends inside a
+    string."""
     depth = deepest = 0
     inside = escaped = False
     for char in text:

@@ -1,15 +1,15 @@
-"""Learns how many calls a server accepts, concurrently and per second, from which calls it accepts and refuses.
+"""Learns how many calls a server accepts, concurrently and per second, from accepted and refused calls.
 
-Statements of the server take precedence over estimates: `Retry-After`, and the `x-ratelimit-*` headers of every answer. Without
-them, a refusal (429) means that one of two limits was too high: the number of concurrent calls if more were under way than when
-others were accepted, otherwise the calls per second. A rate is only estimated from accepted calls. If no call was accepted, the
-server is unavailable, and one call at a time tests whether it is back. Failures (5xx, timeouts) lower the number of concurrent
-calls.
+Limits that the server states take precedence over estimates: `Retry-After`, and the `x-ratelimit-*` headers of every answer.
+Without stated limits, a refusal (429) means that one of two limits was too high. If more calls ran concurrently than when
+others were accepted, it is the number of concurrent calls; otherwise, it is the calls per second. The rate is estimated from
+accepted calls only. If no call was accepted, the server is unavailable, and one call at a time tests it. Failures (5xx,
+timeouts) lower the number of concurrent calls.
 
-Each limit (`AdaptiveLimit`) is lowered after a refusal, then raised along the cubic curve of CUBIC (Ha, Rhee and Xu, "CUBIC: a
-new TCP-friendly high-speed TCP variant", 2008; RFC 9438), with shares of the plateau instead of packets. The plateau is the
-level that was accepted last. The curve is steep far below the plateau, flat around it, and steep again above it, because the
-server's limit may have been raised.
+After a refusal, a limit (`AdaptiveLimit`) is lowered, then raised along the cubic curve of CUBIC (Ha, Rhee and Xu, "CUBIC: a
+new TCP-friendly high-speed TCP variant", 2008; RFC 9438), in shares of the plateau instead of packets. The plateau is the last
+level that was accepted. The curve is steep far below the plateau and flat around it. Above the plateau it becomes steep again,
+because the server's limit may have been raised.
 """
 
 import asyncio
@@ -23,50 +23,51 @@ from dataclasses import dataclass, replace
 from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Concurrent calls at the start, when nothing is known about the server; one more for each answer until the first failure."""
+"""Number of concurrent calls at the start. Each answer raises the number by one until the first failure."""
 DEFAULT_PAUSE_S = 0.5
-"""Seconds that calls wait after a refusal without a stated wait."""
+"""Seconds without calls after a refusal that states no wait."""
 OUTAGE_PAUSE_S = 1.0
-"""Seconds that calls wait after such a refusal during an outage."""
+"""Seconds without calls after such a refusal during an outage."""
 BRIEF_S = 2.0
-"""If the server asks for at most this wait and its rate is known, calls are slowed down instead of paused."""
+"""If the server states at most this wait and its rate is known, calls are slowed down instead of paused."""
 SETTLE_S = 0.25
-"""Seconds after a refusal in which calls under way may be refused for the same reason."""
+"""Seconds after a refusal in which running calls may be refused for the same reason."""
 RECENT_S = 3.0
 """Minimum number of seconds over which the accepted rate is measured."""
 ENOUGH_CALLS = 8
-"""Minimum number of accepted calls for a reliable estimate."""
+"""Minimum number of accepted calls for a reliable estimate of the rate."""
 RATE_BACKOFF, RATE_PLATEAU = 0.95, 0.97
-"""After a refused rate: the share of it at which calls continue, and the share that is assumed to be accepted."""
+"""Shares of a refused rate: the rate at which calls continue, and the rate that is assumed to be accepted."""
 REPEATED_BACKOFF = 0.8
-"""`RATE_BACKOFF` for a rate that was lowered twice and is refused again before it has recovered."""
+"""Replaces `RATE_BACKOFF` for a rate that was lowered twice and is refused again before it has recovered."""
 SLOW_RATE = 2.0
-"""Below this number of calls per second, a rate grows with the number of calls and not with the seconds."""
+"""Calls per second. Below this rate, a limit grows with the number of calls instead of the time."""
 LEVELS = 64
-"""Number of accepted calls whose concurrency is remembered."""
+"""Number of accepted calls whose concurrency is stored."""
 LEVEL_OUTLIERS = 8
-"""One in this many remembered calls is ignored as an outlier: a call that hangs raises the concurrency of the others."""
+"""One in eight stored calls is ignored as an outlier, because a call that hangs raises the concurrency of other calls."""
 OUTAGE_FAILURES = 4
-"""Number of consecutive failures that count as an outage, from which no limit is learnt."""
+"""Number of consecutive failures that count as an outage. No limit is learnt from an outage."""
 
 AMPLITUDE = 0.2
-"""Share of the plateau by which the value rises in the first `recovery_s` above it."""
+"""Share of the plateau by which the limit rises in the first `recovery_s` above the plateau."""
 RECOVERY_S = 3.0
-"""Seconds from `1 - AMPLITUDE` of the plateau to the plateau, and from there to `1 + AMPLITUDE` of it."""
+"""Seconds in which the limit rises from `1 - AMPLITUDE` of the plateau to the plateau, and again from there to `1 +
+AMPLITUDE`."""
 MAX_RECOVERY_S = 24.0
-"""Maximum recovery time if the limit is reached repeatedly at the same level, because each attempt costs a refused call."""
+"""Maximum recovery time after repeated refusals at one level. Each attempt costs a refused call."""
 RECOVERY_FACTOR = 2.0
 SAME_LEVEL = 0.15
-"""Levels with at most this relative difference count as the same."""
+"""Two levels with at most this relative difference count as one level."""
 DOUBLING_S = 1.5
-"""Seconds in which the value doubles while the plateau is unknown."""
+"""Seconds in which the limit doubles while the plateau is unknown."""
 
 
 @dataclass(slots=True)
 class AdaptiveLimit:
-    """`value` is the current limit, `maximum` its maximum.
+    """`value` is the current limit; it never exceeds `maximum`.
 
-    `plateau` is the level that was accepted last, None if it is unknown.
+    `plateau` is the last level that was accepted; None if it is unknown.
     """
 
     value: float
@@ -76,11 +77,11 @@ class AdaptiveLimit:
 
     @property
     def probes(self) -> bool:
-        """Whether the value is above every level that is known to be accepted."""
+        """Whether the limit is above every level that is known to be accepted."""
         return self.plateau is None or self.value > self.plateau
 
     def grow(self, seconds: float) -> None:
-        """Raises the value after `seconds` in which it was fully used."""
+        """Raises the limit after `seconds` in which it was fully used."""
         if self.plateau is None:
             self.value = min(self.value * 2.0 ** min(seconds / DOUBLING_S, 20.0), self.maximum)
             return
@@ -91,7 +92,7 @@ class AdaptiveLimit:
             self.plateau, self.recovery_s = None, RECOVERY_S
 
     def back_off(self, value: float, plateau: float) -> None:
-        """Lowers the value to `value`, and sets the plateau to about `plateau`."""
+        """Lowers the limit to `value`, and sets the plateau to about `plateau`."""
         if (known := self.plateau) is not None:
             same = self.value > known and abs(plateau / known - 1) < SAME_LEVEL
             self.recovery_s = min(RECOVERY_FACTOR * self.recovery_s, MAX_RECOVERY_S) if same else RECOVERY_S
@@ -102,39 +103,40 @@ class AdaptiveLimit:
 
 @dataclass(slots=True)
 class LimitedCall:
-    """A call in its slot. `inside` is the number of calls under way when it began, including itself."""
+    """A running call. `inside` is the number of running calls when it began, including itself."""
 
     began: float
     inside: int
     probes_rate: bool
-    """Whether the rate limit delayed the call, at a level that is not known to be accepted."""
+    """Whether the rate limit delayed the call, at a rate that is not known to be accepted."""
     accepted: bool = True
-    """False once the call was refused or failed."""
+    """False after the call was refused or failed."""
 
 
 class Limiter:
     """Limits the calls on one event loop.
 
-    Each call runs inside a `slot()`; `succeeded`, `refused` or `failed` report its outcome.
+    Each call runs inside `slot()`; `succeeded`, `refused` or `failed` records its outcome.
     """
 
     def __init__(self, maximum: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._window = AdaptiveLimit(min(START_CALLS, maximum), maximum)
-        """Number of concurrent calls."""
+        """Limit of concurrent calls."""
         self._rate = AdaptiveLimit(math.inf)
-        """Calls per second; infinite until the first refusal."""
+        """Limit of calls per second; infinite until the first refusal."""
         self._waited_for: AdaptiveLimit | None = None
-        """The limit that delays the next call. Only a fully used limit is raised."""
+        """The limit for which the next call waits. Only a limit that is fully used is raised."""
         self._grown_at = clock()
         self._calls_under_way = 0
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
         self._next = 0.0
         self._paused_until = self._server_pause_until = 0.0
-        """When calls continue, and when the server said they may. The latter is later if other calls are being accepted."""
+        """When calls may continue by hippod's estimate, and by the server's statement. The second is later if other calls are
+        being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
-        """The first of the refusals that came together, until the pause after them ends."""
+        """The first of several simultaneous refusals, until the pause after them ends."""
         self._resumed_at = clock()
         self._calls: list[LimitedCall] = []
         """Calls since the last refusal."""
@@ -149,17 +151,16 @@ class Limiter:
 
     @property
     def inside(self) -> int:
-        """Number of calls under way."""
         return self._calls_under_way
 
     @property
     def rate(self) -> float | None:
-        """Calls per second that are currently allowed; None if the server has not refused any."""
+        """Current limit of calls per second; None before the first refusal."""
         return None if self._rate.value == math.inf else self._rate.value
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[LimitedCall]:
-        """Waits for a turn (first come, first served) and holds the slot."""
+        """Waits for a free slot (first come, first served) and occupies it."""
         call = await self._enter()
         try:
             yield call
@@ -205,7 +206,7 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """Records an accepted call. `limit` is from the answer's headers."""
+        """Records an accepted call. `limit`: the rate limit in the answer's headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
@@ -234,8 +235,8 @@ class Limiter:
             window.value, window.plateau = self._window_before.value, self._window_before.plateau
             self._outage = True
             return
-        # Half a call less for each failure: a round of failures halves the concurrency, one failure in a hundred has little
-        # effect.
+        # Each failure lowers the limit by half a call: if all calls fail, the concurrency halves; one failure in a hundred has
+        # little effect.
         lost = max(0.0, min(0.5, window.value - 1))
         plateau = window.value if window.plateau is None else window.plateau
         window.value -= lost
@@ -257,7 +258,7 @@ class Limiter:
             self._paused_until = self._server_pause_until
 
     def _learn(self, now: float) -> None:
-        """Learns from a refusal, once it is known which calls were refused with it."""
+        """Learns from a refusal, after it is known which other calls were refused for the same reason."""
         assert self._refusal is not None
         (at, refused), self._refusal = self._refusal, None
         accepted = [call for call in self._calls if call.accepted and call.began <= at]
@@ -278,7 +279,7 @@ class Limiter:
     def _lower_rate(self, accepted: list[LimitedCall], at: float, now: float) -> None:
         rate = self._rate
         if rate.value == math.inf:
-            # The span includes the pause, in which a server whose quota accumulates replenishes it.
+            # The span includes the pause, during which some servers refill their quota.
             span = max(1.0, now - at)
             count = sum(call.began >= at - span for call in accepted)
             estimate = max(count, 1) / span
@@ -296,6 +297,6 @@ class Limiter:
         rate.back_off(factor * refused, factor * refused * RATE_PLATEAU / RATE_BACKOFF)
 
     def _remember_levels(self, calls: list[LimitedCall]) -> None:
-        """After a long time without a refusal, keep only the needed data of its calls."""
+        """After a long time without a refusal, deletes the data of old calls that is no longer needed."""
         self._levels.extend(call for call in calls[:-LEVELS] if call.accepted)
         del calls[:-LEVELS]

@@ -1,10 +1,10 @@
-"""Builds the messages of a prompt. Every prompt uses these functions, so that all quoted material is neutralised.
+"""Builds the messages of a prompt. All prompts use these functions, so that all quoted material is neutralised.
 
 System messages, and the examples of answers, contain the operator's text. User messages contain material: text of documents,
 names, triples, earlier answers, and questions.
 
-A model's server puts each message between control tokens. Many servers convert the spelling of such a token inside a message to
-the token itself. A document with that spelling could therefore end its own message and begin one of the operator's
+A model's server puts each message between control tokens. Many servers convert the spelling of a control token inside a message
+to the token itself. A document that contains such a spelling could end its own message and begin a message of the operator
 (`neutralise_control_tokens`).
 """
 
@@ -18,7 +18,7 @@ from memory.llm.chat_completion import ChatMessage
 
 
 def system_message(text: str) -> ChatMessage:
-    """Returns a message with the operator's own text: the task and the form of the answer."""
+    """Returns a message with the operator's own text: the task, and the format of the answer."""
     return {"role": "system", "content": text}
 
 
@@ -28,7 +28,7 @@ def example_answer(text: str) -> ChatMessage:
 
 
 def user_message(text: str) -> ChatMessage:
-    """Returns a message with the material. All its parts must be joined first, because a control token may span two parts."""
+    """All parts of the material must be joined first, because a control token may span two parts."""
     return {"role": "user", "content": neutralise_control_tokens(text)}
 
 
@@ -44,13 +44,14 @@ def without_quote_marks(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Returns `text` as a prompt shows it to a model; text that the model repeats is compared with this. Idempotent."""
+    """Returns `text` as a prompt shows it to a model. Text that the model repeats must be compared with this form.
+    Idempotent."""
     return neutralise_control_tokens(without_quote_marks(text))
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTokens:
-    """The control tokens of one family of chat templates. `source` is the document that defines them."""
+    """The control tokens of one family of chat templates. `source` is the document that defines the tokens."""
 
     source: str
     tokens: tuple[str, ...]
@@ -212,19 +213,19 @@ CONTROL_TOKENS: Mapping[str, TemplateTokens] = {
         ),
     ),
 }
-"""Control tokens by template family. Role names ("User:", "### Instruction:") are plain text and not tokens.
+"""Control tokens by template family. Role names ("User:", "### Instruction:") are plain text, not tokens.
 
-Not listed are `<filename>`, `<repo_name>` and `<reponame>` of StarCoder 2 and SmolLM2. They are common placeholders in manuals;
-they mark files of the training text and cannot end a message.
+The table omits `<filename>`, `<repo_name>` and `<reponame>` of StarCoder 2 and SmolLM2. Manuals use them as placeholders. They
+mark files of the training text, and cannot end a message.
 """
 
 
 _BARRED = r"<\|[^\s<>|]{1,64}\|?>|<[^\s<>|]{1,64}\|>"
-"""The general form, `<|…|>`, `<|…>` or `<…|>`, which models outside the table use too."""
+"""The general forms `<|…|>`, `<|…>` and `<…|>`, which models outside the table use too."""
 
 
 _GAP = r"\s{0,3}"
-"""Spaces between the parts of a token of the table, which matching ignores."""
+"""Spaces between the parts of a token; matching ignores them."""
 
 
 _STAND_INS = str.maketrans("<>[]", "‹›⟦⟧")
@@ -235,10 +236,10 @@ _BARS = str.maketrans("|｜", "¦¦")
 
 
 def neutralise_control_tokens(text: str) -> str:
-    """Replaces the brackets of everything in `text` that could be parsed as a control token of a chat template.
+    """Replaces the brackets of every part of `text` that a server could parse as a control token.
 
-    Each character is replaced by one character, so the text keeps its length and remains readable. Tokens are recognised in any
-    case, with spaces or invisible characters in them, and in every spelling that Unicode normalises to the token. Idempotent.
+    One character replaces one character, so the text keeps its length and remains readable. Tokens are recognised in any case,
+    with spaces or invisible characters in them, and in every spelling that Unicode normalises to the token. Idempotent.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
     if not any(opener in plain for opener in "<[|"):
@@ -268,7 +269,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(65_536)
 def _visible(char: str) -> str:
-    """Returns the character in normalised spelling, without invisible parts (combining marks and zero-width characters)."""
+    """Returns the normalised character without invisible parts (combining marks and zero-width characters)."""
     return "".join(
         each
         for each in unicodedata.normalize("NFKD", char)
@@ -286,7 +287,7 @@ def _other_brackets(token: str) -> str:
 
 
 def _stand_in(char: str) -> str:
-    """Returns the replacement for a bracket of any width, and any other character unchanged."""
+    """Returns the replacement of a bracket of any width; other characters unchanged."""
     plain = char if char.isascii() else _visible(char)
     return plain.translate(_STAND_INS) if plain in ("<", ">", "[", "]") else char
 

@@ -1,7 +1,7 @@
-"""The texts of the prompts. Each default is next to the code that sends it, and a file can replace it.
+"""The texts of the prompts. Each default text is in the module that sends it; a file can replace it.
 
-A file contains the task for the model. hippod adds the parts that keep answers parsable and material separate from
-instructions: the warning about quoted text, and the requested JSON. Files are read and checked once, at the start.
+A file contains the task for the model. hippod adds the warning about quoted text, so that material is not taken for
+instructions, and the JSON format, so that answers can be parsed. Files are read and checked once, at the start.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PROMPTS: Mapping[str, str] = {
     "compare": "`eval --judge`: which of two answers is better by one criterion.",
     "correct": "`eval --judge`: whether an answer says what a known one says.",
 }
-"""Every prompt by the name of its file, with its purpose."""
+"""The purpose of each prompt, by the name of its file."""
 ENDING = ".txt"
 MAX_PROMPT_BYTES = 32_768
 
@@ -34,19 +34,20 @@ class BadPromptFile(ValueError):
 
 
 def prompt_text(name: str, default: str) -> str:
-    """Returns the model's task for this call: the text of the file `name`, or `default`."""
+    """Returns the task for the model: the text of the file `name`, or `default`."""
     assert name in PROMPTS, name
     return _replaced.get(name, default)
 
 
 def replace_prompts(texts: Mapping[str, str]) -> None:
-    """Replaces the prompts' own texts by these, and undoes earlier replacements. Called at the start of a process."""
+    """Replaces default prompts by these texts, and undoes earlier replacements. Called at the start of a process."""
     _replaced.clear()
     _replaced.update({name: f"{text.rstrip()} " for name, text in texts.items()})
 
 
 def read_prompt_files(folder: Path) -> dict[str, str]:
-    """Returns the texts in `folder` by prompt name. Ignores files that do not end in .txt. Raises BadPromptFile."""
+    """Returns the texts in `folder` by prompt name. Ignores files that do not end in .txt. Raises BadPromptFile if a file is
+    invalid."""
     try:
         files = sorted(path for path in folder.iterdir() if path.name.endswith(ENDING))
     except OSError as error:

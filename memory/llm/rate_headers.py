@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 MAX_WAIT_S = 3600.0
-"""A longer wait is treated as a mistake of the server."""
+"""A longer wait is treated as an error of the server."""
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -21,7 +21,7 @@ class RateLimit:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds after which a refused call may be repeated; None if the headers do not say."""
+    """Returns the seconds after which a refused call may be repeated; None if no header gives them."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
         seconds = _number(value)
@@ -36,19 +36,19 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def rate_limit_of(headers: Mapping[str, str]) -> RateLimit | None:
-    """Returns the tighter of the limits of requests and tokens; None if the headers have no valid limit."""
+    """Returns the tighter of the two limits, of requests and of tokens; None if the headers have no valid limit."""
     found = []
     for what in ("requests", "tokens"):
         remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
         reset_s = duration_s(headers.get(f"x-ratelimit-reset-{what}", ""))
         if remaining is not None and reset_s is not None and 0 <= reset_s <= MAX_WAIT_S:
-            # The number of calls that the remaining tokens allow is unknown, except if no tokens are left.
+            # The number of calls that the remaining tokens allow is unknown, unless no tokens are left.
             found.append(RateLimit(int(remaining) if what == "requests" or remaining <= 0 else 1 << 30, reset_s))
     return min(found, key=lambda limit: (limit.remaining, -limit.reset_s), default=None)
 
 
 def duration_s(text: str) -> float | None:
-    """Returns the seconds of "1s", "6m0s", "20ms" or "1.5"; None for any other text."""
+    """Parses "1s", "6m0s", "20ms" or "1.5" as seconds; returns None for any other text."""
     if (seconds := _number(text)) is not None:
         return seconds
     parts = _PARTS.findall(text.strip())
@@ -65,7 +65,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(date: str) -> float | None:
-    """Returns the seconds until an HTTP date, 0 for a date in the past."""
+    """Returns the seconds until an HTTP date; 0 for a past date."""
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

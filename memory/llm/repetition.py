@@ -1,18 +1,18 @@
-"""Detects an answer that ends in a repetition, which models, small ones above all, continue until the length limit."""
+"""Detects an answer that ends in a repetition. Models, above all small ones, repeat a text until the length limit."""
 
 REPETITION_CHARS = 1200
-"""Length of the repetition at the end of the text. Shorter ones occur in useful answers."""
+"""Minimum number of characters of a repetition at the end of the text. Shorter repetitions occur in useful answers."""
 MAX_PERIOD_CHARS = 400
 _PROBE_CHARS = 40
 
 
 def ends_in_repetition(text: str) -> bool:
-    """Whether the text ends with one piece of at most `MAX_PERIOD_CHARS`, over and over."""
+    """Whether the text ends with repetitions of one piece of at most `MAX_PERIOD_CHARS`."""
     return _period(text) > 0
 
 
 def without_repetition(text: str) -> str:
-    """Returns the text with a repetition at its end reduced to its first piece."""
+    """Returns the text with the repetition at its end reduced to one piece."""
     if (period := _period(text)) == 0:
         return text
     end = len(text) - REPETITION_CHARS
@@ -22,7 +22,7 @@ def without_repetition(text: str) -> str:
 
 
 def _period(text: str) -> int:
-    """Returns the length of the piece that the text's end repeats, or 0 if it ends without a repetition."""
+    """Returns the length of the piece that is repeated at the text's end; 0 without a repetition."""
     tail = text[-REPETITION_CHARS:]
     if len(tail) < REPETITION_CHARS:
         return 0

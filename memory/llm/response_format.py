@@ -1,7 +1,6 @@
-"""Learns how to ask a server for JSON (by schema, in JSON mode, or by the prompt only), and which options it refuses.
+"""Learns how a server accepts requests for JSON (by schema, in JSON mode, or by the prompt only), and which options it refuses.
 
-The result is learnt from requests and remembered: if a server refuses one format and accepts the next, it is asked in that
-format from then on.
+If a server refuses one format and accepts the next, later requests use the accepted format.
 """
 
 from collections.abc import Mapping
@@ -25,14 +24,14 @@ _DROPPABLE = ("stream_options", "temperature", "max_tokens")
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """A JSON schema with a name."""
+    """A JSON schema and its name."""
 
     name: str
     schema: Mapping[str, Any]
 
 
 def json_object(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the schema of an object with exactly these properties, in the order in which the model writes them."""
+    """Returns the schema of an object with exactly these properties; the model writes them in this order."""
     return {
         "type": "object",
         "properties": properties,
@@ -51,33 +50,33 @@ JSON_BOOLEAN = {"type": "boolean"}
 
 
 FIRST_RECHECK_ANSWERS = 4
-"""Number of answers after which a format that was dropped because the server failed is tried again; it doubles each time."""
+"""Number of answers after which a doubted format is tried again; it doubles each time."""
 
 
 @dataclass(slots=True)
 class ServerCapabilities:
-    """What one server has shown: the best JSON format, whether it ever worked, and the options that it refuses.
+    """What is known about one server: the best JSON format, whether a format ever worked, and the options that it refuses.
 
-    A format that a server refuses explicitly is dropped for good. If the server only failed (500) before anything worked, the
-    format may not be the cause, and it is tried again once the server answers.
+    A format that the server refuses explicitly is never tried again. If the server only failed (500) before any format worked,
+    the format may not be the cause. It is then doubted, and tried again after the server answers.
     """
 
     json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
     needs_streams: bool = False
-    """Whether an answer took longer than the time limit, or repeated itself up to its length limit. Only then are answers
-    streamed: reading hundreds of streams of a fast server would take much of the processor."""
+    """Whether an answer took longer than the time limit, or repeated itself up to its length limit. Answers are streamed only
+    then, because reading hundreds of streams from a fast server takes much processor time."""
     doubted: str | None = None
-    """The format that was dropped because the server failed."""
+    """The format that was given up because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS
     _answers: int = 0
-    """Number of answers since the doubted format was dropped or tried again."""
+    """Number of answers since the doubted format was given up or last tried."""
 
     def mode_to_ask(self, failed_tries: int) -> str:
         """Returns the format for a call that has failed `failed_tries` times.
 
-        Some servers fail (500) where they should refuse.
+        Some servers fail (500) instead of refusing a format.
         """
         if failed_tries >= 2 and not self.proven:
             return next_json_mode(self.json_mode) or self.json_mode
@@ -87,7 +86,7 @@ class ServerCapabilities:
         return self.json_mode
 
     def options(self, schema: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
-        """Returns the request's options other than model and messages."""
+        """Returns the options of the request, except model and messages."""
         options: dict[str, Any] = {}
         if "temperature" not in self.dropped:
             options["temperature"] = temperature
@@ -100,7 +99,7 @@ class ServerCapabilities:
         return options
 
     def drop_option(self, complaint: str) -> bool:
-        """Returns whether the complaint is about an option that can be omitted. If so, it is omitted from now on."""
+        """Returns whether the complaint is about an option that can be omitted. Later requests omit this option."""
         for option in _DROPPABLE:
             if option in complaint and option not in self.dropped:
                 self.dropped.add(option)
@@ -110,7 +109,7 @@ class ServerCapabilities:
     def mode_worked(self, json_mode: str, refused_better: bool = False) -> None:
         """Records that a request in this format was answered.
 
-        `refused_better`: the server explicitly refused a better format before.
+        `refused_better`: the server refused a better format explicitly before.
         """
         self._answers += 1
         if _is_better(json_mode, self.json_mode) or refused_better:
@@ -125,7 +124,7 @@ def _is_better(json_mode: str, other: str) -> bool:
 
 
 def next_json_mode(json_mode: str) -> str | None:
-    """Returns the next format to try, or None after the last."""
+    """Returns the next format to try; None after the last."""
     at = JSON_MODES.index(json_mode) + 1
     return JSON_MODES[at] if at < len(JSON_MODES) else None
 

@@ -1,7 +1,7 @@
-"""The retry policy of calls to the model server: how often a failed try is repeated, and after which pause.
+"""The retry policy of calls to the model server: the number of retries, and the pauses before them.
 
-Embedding requests use the retries of OpenAI's client (`memory.encoder.openai`), which suffice for them. Calls for answers need
-three counters that it does not have.
+Embedding requests use the retries of OpenAI's client (`memory.encoder.openai`). Chat calls need three counters that OpenAI's
+client lacks.
 """
 
 import random
@@ -10,28 +10,30 @@ from dataclasses import dataclass
 from memory.llm.error_classification import TransientError
 
 BAD_ANSWER_RETRIES = 2
-"""Number of repetitions after an unusable answer; a model at temperature 0 seldom answers differently."""
+"""Number of retries after an unusable answer; a model at temperature 0 seldom answers differently."""
 MAX_RATE_LIMITED_TRIES = 30
-"""Number of refusals with 429 of one call before they count as an outage."""
+"""Number of 429 refusals of one call that count as an outage."""
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
 
 
 @dataclass(slots=True)
 class ModelCallRetries:
-    """Counts the tries of one call. `limit` is the number of repetitions after failures; 429 has a limit of its own."""
+    """Counts the tries of one call. `limit` is the number of retries after failures; refusals with 429 have a separate
+    limit."""
 
     limit: int
     failed: int = 0
-    """Number of tries that ended without an answer, except 429."""
+    """Number of failed tries, without 429."""
     unanswered: int = 0
-    """Number of those tries in which the server did not accept the call."""
+    """Number of tries in which the server did not accept the call."""
     rate_limited: int = 0
     bad_answers: int = 0
 
     def pause_after(self, error: TransientError) -> float | None:
-        """Returns the seconds to wait before the next try; None if there is none.
+        """Returns the seconds to wait before the next try; None if the call has failed.
 
-        The wait is what the server asked for plus up to a tenth, otherwise exponential backoff with a random second half.
+        The wait is the server's stated wait plus up to a tenth; otherwise exponential backoff, of which the second half is
+        random.
         """
         self.rate_limited += error.rate_limited
         self.failed += not error.rate_limited
@@ -44,6 +46,6 @@ class ModelCallRetries:
         return min(FIRST_PAUSE_S * 2.0**doublings, MAX_PAUSE_S) * (0.5 + 0.5 * random.random())
 
     def again_after_bad_answer(self) -> bool:
-        """Whether an unusable answer is worth another request."""
+        """Whether to retry after an unusable answer."""
         self.bad_answers += 1
         return self.bad_answers <= min(BAD_ANSWER_RETRIES, self.limit)

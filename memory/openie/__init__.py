@@ -1,1 +1,1 @@
-"""OpenIE: extracts triples and named entities from passages, by rules or a model; reads recorded extractions."""
+"""OpenIE: extracts triples and named entities from passages, by rules or with a model; imports recorded extractions."""

@@ -11,12 +11,13 @@ from store.types import Triple
 
 
 class HippoRAGFormatError(ValueError):
-    """The file is no HippoRAG file of OpenIE results; the message states the expected format."""
+    """The file does not contain OpenIE results in HippoRAG's format; the message states the expected format."""
 
 
 @dataclass(frozen=True, slots=True)
 class HippoRAGPassage:
-    """One doc of the file. `skipped`: number of its malformed triples. `problem`: why a doc is unusable, otherwise `None`."""
+    """One entry of "docs". `skipped`: number of malformed triples. `problem`: the reason why the entry is unusable; None if it
+    is usable."""
 
     title: str
     text: str
@@ -27,12 +28,12 @@ class HippoRAGPassage:
 
 
 def read_hipporag_file(path: Path) -> Iterator[HippoRAGPassage]:
-    """Yields the passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in its order.
+    """Yields the passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in order.
 
     A passage's first line is its title; a passage of one line has no title. Triples keep their order and repetitions. A
-    malformed doc is yielded with its `problem` and does not affect others. Raises `OSError` if the file cannot be read, and
-    `HippoRAGFormatError` if it has another format, both before the first passage: the file is read twice, once to its end and
-    once for the passages, so that it need not be kept in memory.
+    malformed entry is yielded with its `problem` and does not affect other entries. Raises `OSError` if the file cannot be
+    read, and `HippoRAGFormatError` if it has another format, in both cases before the first passage. The file is read twice,
+    first to check all of it, then for the passages, so that it need not be kept in memory.
     """
     try:
         member = _docs_member(path)
@@ -52,7 +53,7 @@ def _unreadable(path: Path, error: Exception) -> HippoRAGFormatError:
 
 
 def _docs_member(path: Path) -> int | None:
-    """Returns the index of the member with the docs: the last one of that name, as in JSON parsers. None if there is none."""
+    """Returns the index of the member "docs" (the last one of that name, as in JSON parsers). Returns None if there is none."""
     found = None
     with path.open("rb") as file:
         text = JsonStream(file)

@@ -1,8 +1,8 @@
-"""Reads a large JSON file value by value, with little memory and without holding the interpreter for long.
+"""Reads a large JSON file value by value. It needs little memory and never blocks the interpreter for long.
 
-It accepts the same texts as `json.loads` and gives the same errors (a test compares both): NaN, as `json.dump` writes it,
-UTF-16, a byte order mark. ijson was rejected: it refuses these three and lone surrogates, and its errors quote the content
-without a position.
+It accepts the same texts as `json.loads` and raises the same errors (a test compares them), including NaN (written by
+`json.dump`), UTF-16 and a byte order mark. ijson was rejected: it refuses these three and lone surrogates, and its errors quote
+the content without a position.
 """
 
 import codecs
@@ -12,27 +12,27 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 READ_BYTES = 1 << 16
-"""Bytes read at a time; more for a value that does not fit."""
+"""Number of bytes read in one call; more for a longer value."""
 
 MAX_VALUE_CHARS = 16 << 20
 """Maximum number of characters of one value."""
 
 LOOKAHEAD_CHARS = 16
-"""An error this near to the end of the text read so far may disappear with more text: a word, a number or an escape may be cut
-off."""
+"""An error this near to the end of the text read so far may disappear with more text, because a word, a number or an escape may
+be incomplete."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
 class ValueTooLong(ValueError):
-    """A value is too long; the message says where it begins."""
+    """A value is too long; the message gives its position."""
 
 
 class JsonStream:
-    """A position in the file, which every call advances. All methods raise ValueError, with the position, for invalid JSON.
+    """A position in the file; every call advances it. All methods raise ValueError with the position for invalid JSON.
 
-    One value may have `max_value_chars` characters, and nest as deep as Python recurses (RecursionError).
+    A value may have `max_value_chars` characters, and nest as deep as Python recurses (RecursionError).
     """
 
     def __init__(self, file: BinaryIO, read_bytes: int = READ_BYTES, max_value_chars: int = MAX_VALUE_CHARS) -> None:
@@ -46,11 +46,11 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._before = self._lines = self._line = 0
-        """Characters and line ends before `_text`, and the position where the first line of `_text` begins."""
+        """Three numbers: characters before `_text`, line ends before it, and the position where its first line begins."""
         self._take(first)
 
     def peek(self) -> str:
-        """Returns the next character that is no white space; "" at the end of the file."""
+        """Returns the next character that is not white space; "" at the end of the file."""
         while True:
             match = _SPACE.match(self._text, self._at)
             assert match is not None
@@ -118,7 +118,7 @@ class JsonStream:
                 self.value()
 
     def end(self) -> None:
-        """Raises if there is more than white space."""
+        """Raises ValueError if more than white space is left."""
         if self.peek():
             raise self._wrong("Extra data", self._at)
 

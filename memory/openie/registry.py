@@ -1,10 +1,10 @@
-"""Declares the OpenIE backends; configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
+"""Declares the OpenIE backends. Configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
 
-A backend's code is in its own file, imported when the backend is made, so this module imports nothing heavy. The three kinds
-differ in where and when they read passages:
+The code of a backend is in its own file, imported when the backend is made, so this module imports nothing heavy. The three
+kinds of backends differ in where and when they read passages:
 
-- `WorkerBackend`: in the worker processes, before the passage is committed. For code that computes.
-- `ServerBackend`: by calls of the model server, after the commit. For code that waits.
+- `WorkerBackend`: in the worker processes, before the passage is committed. For extractors that compute.
+- `ServerBackend`: by calls of the model server, after the commit. For extractors that wait.
 - `BulkBackend`: in the daemon's process, hundreds of passages per call, on `hippoctl backfill`.
 """
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from store.types import Extraction, PassageText
 
 CountDropped = Callable[[str, int], None]
-"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long", "repeated",
-"ungrounded" (neither end occurs in the passage) or "excess"."""
+"""Called with the reason why triples were dropped, and their number. Reasons: "parts" (not three), "empty", "long", "repeated",
+"ungrounded" (neither end occurs in the passage), "excess"."""
 ReportUnread = Callable[[str, str], None]
-"""Called with the id of a passage that the model could not handle, and why."""
+"""Called with the id of a passage that the model could not read, and the reason."""
 
 
 _VERSIONED = re.compile(r"(?P<family>.+)/(?P<version>[0-9]+)(?:[+-][a-z]+)?")
@@ -34,12 +34,12 @@ class PassageReader(Protocol):
     """Reads one passage per call; calls run concurrently."""
 
     async def read(self, passage: "PassageText", load: "LoadEntities", save: "SaveEntities") -> "Extraction":
-        """Raises ModelDown if the server fails, ModelRefused or BadAnswer if this passage cannot be read."""
+        """Raises ModelDown if the server fails, and ModelRefused or BadAnswer if this passage cannot be read."""
         ...
 
 
 class BulkExtractor(Protocol):
-    """Reads many passages per call and blocks its thread meanwhile."""
+    """Reads many passages per call; the call blocks its thread."""
 
     def extract(self, passages: "Sequence[PassageText]", unread: ReportUnread | None = None) -> "list[Extraction]":
         """Returns one extraction per passage, in order, except for passages reported to `unread`."""
@@ -48,7 +48,7 @@ class BulkExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIEBackend:
-    """`extractor_name(llm_model)` is the backend's name, with which the store keeps its extractions."""
+    """`extractor_name(llm_model)`: the name under which the store keeps the extractions."""
 
     name: str
     """Value of `[openie] backend`."""
@@ -58,16 +58,16 @@ class OpenIEBackend:
     needs: tuple[str, ...] = ()
     """Required configuration keys."""
     needs_text: str = ""
-    """What the backend needs, for the error about a missing key."""
+    """Requirements of the backend, for the error about a missing key."""
     package: str | None = None
     """Python package that must be installed in addition to hippod's requirements."""
     install_text: str = ""
-    """How to install the package, or what to use instead, for the error about a missing package."""
+    """How to install the package, or which backend to use instead, for the error about a missing package."""
     calls_per_passage: int = 0
     """Model calls for a passage of usual length. 0 if extraction costs only this machine's time."""
 
     def present_names(self, llm_model: str) -> tuple[str, ...]:
-        """Returns the names under which the store keeps extractions that this backend would not change."""
+        """Returns the names of extractions that this backend would not change."""
         return (self.extractor_name(llm_model),)
 
 
@@ -76,16 +76,16 @@ class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
     """Called once in each worker process."""
     extra_name: Callable[[], str]
-    """Name of extractions that depend on an extra. It says whether the extra is installed."""
+    """Name of extractions that depend on an extra. It tells whether the extra is installed."""
     untagged_languages: Callable[[], frozenset[str]]
-    """Languages whose taggers are not installed, by the detector's codes."""
+    """Languages whose taggers are not installed, by code of the language detector."""
 
     def present_names(self, llm_model: str) -> tuple[str, ...]:
         return (self.extractor_name(llm_model), self.extra_name())
 
     def is_outdated(self, extractor: str) -> bool:
-        """Returns whether `extractor` names an earlier version of this backend, or this version with or without an extra that
-        has since been removed or installed: "rules/5" or "rules/6-multilingual" if "rules/6+multilingual" is present."""
+        """Returns whether `extractor` names an earlier version of this backend, or this version before the extra was installed
+        or removed. For example, "rules/5" and "rules/6-multilingual" are outdated if "rules/6+multilingual" is present."""
         present, found = (_VERSIONED.fullmatch(name) for name in (self.extractor_name(""), extractor))
         if present is None or found is None or extractor in self.present_names(""):
             return False
@@ -100,7 +100,7 @@ class ServerBackend(OpenIEBackend):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkBackend(OpenIEBackend):
     make: Callable[[str, float, CountDropped], BulkExtractor]
-    """Called with the model and the temperature; may take minutes."""
+    """Called with the model's name and the temperature; may take minutes."""
 
 
 def _rules() -> "Extractor":
@@ -182,6 +182,6 @@ _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
 )
 
 OPENIE_BACKENDS = {backend.name: backend for backend in _REGISTERED}
-"""By name, in the order in which they are offered."""
+"""All backends by name, in the order in which users see them."""
 WORKER_BACKENDS = {backend.name: backend for backend in _REGISTERED if isinstance(backend, WorkerBackend)}
-"""Backends that may extract until a model has read a passage (`[openie] fallback`)."""
+"""Backends that may extract until a model has read the passage (`[openie] fallback`)."""

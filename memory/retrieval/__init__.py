@@ -1,1 +1,1 @@
-"""Retrieval: from a query to ranked passages by modes, linking, seeds, recognition memory and Personalized PageRank."""
+"""Retrieval: ranks passages for a query by modes, linking, seeds, recognition memory and Personalized PageRank."""

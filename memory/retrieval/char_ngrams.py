@@ -1,10 +1,10 @@
-"""Scores passages by parts of the query's words, in addition to the words themselves.
+"""Scores passages by parts of the query's words, in addition to whole words.
 
-Stems do not match words that share a part in the middle: "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus",
-"setrecursionlimit" and "recursion". Runs of four characters do, without a dictionary and in any language that is written with
-letters (McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of them
-would be several times as large as that of words, so they are counted only in the best passages by BM25, and their BM25 is
-computed among these passages.
+Stems do not match words that share a part, such as "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus",
+"setrecursionlimit" and "recursion". Runs of four characters match them without a dictionary, in any language that is written
+with letters (McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of
+these runs would be several times as large as the index of words. So they are counted only in the best passages by BM25, and
+their own BM25 is computed among these passages.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from store.text.terms import folded
 from store.text.words import is_unspaced, split_words
 
 PART_LENGTH = 4
-"""Length of a part in characters. A shorter word has no parts, because it would occur within other words."""
+"""Length of a part in characters. A shorter word has no parts, because it would match inside other words."""
 PARTS_WEIGHT = 0.6
-"""Weight of BM25 of the parts, relative to BM25 of the words. Less than 1, because a word has several parts."""
+"""Weight of the parts' BM25; that of the words' BM25 is 1. It is less than 1, because a word has several parts."""
 CACHED_TEXTS = 4_096
 """Number of texts whose units are cached: 5 MB for passages of 100 words, 15 MB for the longest ones."""
 
@@ -30,7 +30,7 @@ _END = "\0"
 
 
 def char_ngrams(query: str) -> Counter[str]:
-    """Returns the parts of a query's words with their counts. In scripts without spaces, each pair of characters is a part.
+    """Returns the parts of a query's words, with their counts. In scripts without spaces, each pair of characters is a part.
 
     Function words have no parts, because they are not searched for (`store.text.query_words`).
     """
@@ -76,9 +76,9 @@ def _occurrences(texts: Sequence[NDArray[np.uint16]], parts: Sequence[str]) -> N
 
 
 def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the positions in `units` of any of `parts`, shape (length, parts), and the index of the part.
+    """Finds `parts`, shape (length, parts), in `units`; returns the positions, and the index of the part at each position.
 
-    A table of the parts' checksums excludes most runs of units, so that few are compared with the parts themselves.
+    A table of the parts' checksums excludes most positions before the parts themselves are compared.
     """
     length = len(parts)
     runs = [units[at : len(units) - length + 1 + at] for at in range(length)]
@@ -117,5 +117,5 @@ def _text_units(id: str, place: int, text: Callable[[int], str]) -> NDArray[np.u
 
 
 def _units(text: str) -> NDArray[np.uint16]:
-    """Returns a text's UTF-16 units; rare characters have two."""
+    """Returns the text's UTF-16 units; rare characters have two."""
     return np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)

@@ -1,15 +1,15 @@
-"""Follows links that authors set, from the best passages to the passages of other documents.
+"""Follows the links of authors from the best passages to passages of other documents.
 
-A question often needs a page that it does not name: the first page says who owns a service, and links to the owner's page. Each
-of the best passages passes part of its value to the passages of the documents that it links to, depending on their similarity
-to the question and to the linking passage. A passage keeps the larger of its own value and the value that it receives. It stays
-behind the first documents, because a page with many links, as in a manual, would otherwise be displaced by its targets. Links
-are followed in one direction only.
+A question often needs a page that it does not name: for example, the first page says who owns a service and links to the
+owner's page. Each of the best passages gives part of its value to the passages of the documents that it links to. The part
+depends on their similarity to the question and to the linking passage. A passage has the larger of its own value and the
+received value. A linked passage stays below the first documents; otherwise, the targets of a page with many links, as in a
+manual, would displace that page. Links are followed forwards only.
 
-Values are standard deviations above the mean cosine. The passage in place i of the walk's ranking gets the value of the i-th
-nearest compared passage. If no link is followed, the ranking does not change.
+Values are standard deviations above the mean cosine. The i-th passage of the walk's ranking gets the value of the i-th nearest
+compared passage. If no link is followed, the ranking does not change.
 
-`limit_documents` limits the number of passages of one document among the first results, so that other documents appear too.
+`limit_documents` limits the number of passages per document in the first places, so that other documents appear too.
 """
 
 from collections import Counter
@@ -31,35 +31,35 @@ from store.types import Link
 SOURCES = 10
 """Number of best passages whose links are followed."""
 SOURCE_SHARE = 0.5
-"""Share of the linking passage's value in the value of a linked passage; the linked passage's similarity has the remaining
-share."""
+"""Share of the linking passage's value in the value of a linked passage; the rest is the linked passage's similarity."""
 LINK_FACTOR = 1.2
-"""Factor of the weighted sum of both."""
+"""Factor of the weighted sum of value and similarity."""
 FIRST_DOCUMENTS = 3
 """Number of best documents that linked passages cannot displace."""
 SOURCE_IN_SIMILARITY = 0.5
-"""Weight of the linking passage's vector when it is added to the question's vector to compare linked passages with both."""
+"""Weight of the linking passage's vector. Linked passages are compared with the sum of this vector and the question's
+vector."""
 MAX_LINKS = 200
 """Maximum number of links followed per passage; the first ones are used."""
 MAX_DOCUMENTS = 100
 """Maximum number of documents whose links from one passage are read, in order of URI: thousands may contain one notice."""
 MAX_TARGETS = 1_000
-"""Maximum number of passages that one passage's links lead to, in the order of the links and of their documents."""
+"""Maximum number of passages that the links of one passage lead to, in the order of the links and of the linked documents."""
 
 LIMITED_PLACES = 5
-"""Number of first places in which the passages of a document are counted."""
+"""Number of first places in which the number of passages per document is limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RankedPassages:
-    """The best passages in order, and their values in descending order, shape (len(rows),)."""
+    """The best passages in order, and their values, descending, shape (len(rows),)."""
 
     rows: list[int]
     values: Floats
 
 
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
-    """Returns the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
+    """Returns the ranking with raised scores of linked passages; the ranking unchanged if no link leads to a passage."""
     documents = context.documents
     if not context.settings.links or documents is None or ranking.is_dense or context.passages_by_words:
         return ranking
@@ -84,7 +84,7 @@ def _ranked(context: QueryContext, ranking: Ranking) -> _RankedPassages:
 
 
 def _sources(context: QueryContext, document: Callable[[int], str], ranked: _RankedPassages) -> list[tuple[int, float]]:
-    """Returns the best passages and their values, with as many of each document as the first places may contain."""
+    """Returns the best passages and their values. Per document, at most the number of passages that the first places allow."""
     values = dict(zip(ranked.rows, ranked.values.tolist(), strict=True))
     per_document = fewer_passages(context.settings.document_passages)
     sources = limit_documents(ranked.rows, document, per_document, SOURCES)[:SOURCES]
@@ -92,7 +92,7 @@ def _sources(context: QueryContext, document: Callable[[int], str], ranked: _Ran
 
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
-    """Returns the passages that the links of a passage lead to, each with the first link to it."""
+    """Returns the passages that the links of a passage lead to, each with the first link that leads to it."""
     snapshot, compared, passage = context.snapshot, context.passage_mask, context.snapshot.passage_id(row)
     found: dict[int, FollowedLink] = {}
     for uri, link in islice(_links(documents, passage), MAX_LINKS):
@@ -117,7 +117,7 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
 
 
 def _values_of_targets(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
-    """Returns the values that the passage `row` with this `value` passes to each of its linked passages."""
+    """Returns the values that the passage `row`, with `value`, gives to the linked passages `targets`."""
     if not targets:
         return []
     vectors = context.snapshot.passage_vectors
@@ -132,10 +132,10 @@ def _values_of_targets(context: QueryContext, row: int, value: float, targets: S
 def _with_raised_scores(
     ranking: Ranking, ranked: _RankedPassages, reached: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
 ) -> Ranking:
-    """Returns the ranking with the score of each linked passage raised to its value, if that is larger than its own.
+    """Raises the score of each linked passage to its received value, if that is larger than its own value.
 
-    `order` contains the best passages, first one for each of the `FIRST_DOCUMENTS`. Passages that would precede the last of
-    these are placed after it.
+    `order` begins with the best passage of each of the first `FIRST_DOCUMENTS` documents. Passages that would precede the last
+    of these passages are placed after it.
     """
     values = ranked.values[::-1]
     rising = ranking.scores[np.array(ranked.rows[::-1], np.int64)].astype(np.float64)
@@ -161,9 +161,9 @@ def _with_raised_scores(
 def limit_documents(
     rows: Sequence[int], document: Callable[[int], str], per_document: int, places: int = LIMITED_PLACES
 ) -> list[int]:
-    """Returns `rows` so that the first `places` contain at most `per_document` passages of each `document`.
+    """Reorders `rows` so that the first `places` contain at most `per_document` passages of each `document`.
 
-    Passages beyond this limit follow after these places. They fill the first places only if no other passages are left.
+    Excess passages follow after these places. They fill the first places only if there are no other passages.
     """
     first: list[int] = []
     pushed_back: list[int] = []
@@ -178,8 +178,8 @@ def limit_documents(
 
 
 def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[int], str]:
-    """Returns a function from a row to the URI of the first document with that passage, or "" if a commit just removed the last
-    one."""
+    """Returns a function from a row to the URI of the first document with that passage; "" if a commit has just removed all its
+    documents."""
 
     def document(row: int) -> str:
         uris = documents.documents_with_passage(snapshot.passage_id(row))
@@ -189,5 +189,5 @@ def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[
 
 
 def fewer_passages(per_document: int) -> int:
-    """Returns the limit per document if links lead to other documents; `per_document` is the limit without links."""
+    """Returns the limit per document if links lead to other documents. `per_document`: the limit without links."""
     return max(per_document - 1, 1)

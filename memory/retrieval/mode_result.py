@@ -1,4 +1,4 @@
-"""The result of a mode: a score for every passage, and how the scores were computed."""
+"""The result of a mode: a score for every passage, and the data from which the scores were computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores of all passages, shape (n_passages,), and how they were computed.
+    """Scores of all passages, shape (n_passages,), and the data from which they were computed.
 
-    `candidates`, shape (n_passages,), marks the passages that may be answers; None allows all.
+    `candidates`: mask of the passages that may be returned, shape (n_passages,); None allows all.
     """
 
     scores: NDArray[np.floating]
@@ -29,17 +29,19 @@ class Ranking:
     note: str | None = None
     pagerank: PageRankResult | None = None
     is_dense: bool = False
-    """Whether the scores are the cosines themselves."""
+    """Whether the scores are cosines."""
     links: Mapping[int, FollowedLink] = field(default_factory=dict)
-    """Passages, by row, whose score comes from a link and not from `pagerank`."""
+    """By row: the link that gave a passage its score instead of `pagerank`."""
     document_passages: int | None = None
-    """Maximum number of passages of one document among the first results. None: no limit, and versions of a text stay apart."""
+    """Maximum number of passages of one document among the first results. None: no limit, and versions of a text are not
+    grouped."""
 
 
 def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), note: str | None = None) -> Ranking:
-    """Ranks passages by cosine with the query: the mode `dense`, and the fallback of other modes; `note` then gives the reason.
+    """Ranks passages by cosine with the query: the mode `dense`, and the fallback of other modes. `note`: the reason for the
+    fallback.
 
-    If cosines are not available, passages are ranked by words.
+    Without cosines, passages are ranked by words.
     """
     if context.passages_by_words:
         scores = context.similarities

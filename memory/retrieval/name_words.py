@@ -1,8 +1,8 @@
-"""Compares document names with a query by words, and adds the result to the scores of the documents' passages.
+"""Compares document names with a query by words, and adds the scores to the documents' passages.
 
-A document's name often does not occur in its passages: the content of "Zaehler 5571.pdf" may have a title of its own. BM25
-therefore also compares the query with each document's names (`store.links.names`), and adds that score to the score of each of
-its passages. The order of one document's passages does not change.
+A document's name often does not occur in its passages: the text of "Zaehler 5571.pdf" may have another title. So BM25 also
+compares the query with each document's names (`store.links.names`), and each passage of the document gets this score in
+addition. The order of one document's passages does not change.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from store.index.words.postings import ComparedWords
 from store.snapshot import Snapshot
 
 NAMES_WEIGHT = 0.5
-"""Weight of BM25 of a document's names, relative to BM25 of a passage's words."""
+"""Weight of the BM25 of a document's names; that of the BM25 of a passage's words is 1."""
 NAMED_DOCUMENTS = 50
-"""Number of document names that count for a query, the best by BM25; names with the score of the last one count too."""
+"""Number of document names that are used for a query: the best by BM25, and ties with the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """`names` are the rows of the best names.
+    """`names` contains the rows of the best names.
 
-    `scores` contains, for the passages of their documents, the best BM25 of a document's names. `coverage` is how much of the
-    query those names cover, as `ComparedWords.coverage`.
+    `scores` contains, for each passage of their documents, the best BM25 of its documents' names. `coverage` is the share of
+    the query that those names cover, as in `ComparedWords.coverage`.
     """
 
     names: NDArray[np.int64]
@@ -36,9 +36,9 @@ class NameWords:
 def compare_names(
     snapshot: Snapshot, query: str, taking_part: NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> NameWords:
-    """Compares a query with the document names of the passages `taking_part`.
+    """Compares a query with the names of the documents that contain the passages of the mask `taking_part`.
 
-    The rarity of words is computed from the names of the passages `counted`.
+    The rarity of words is computed from the names of the documents that contain passages of the mask `counted`.
     """
     found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
     names, held, _ = snapshot.naming.entries(found.rows)
@@ -52,7 +52,7 @@ def compare_names(
 
 
 def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWords:
-    """Returns the passages with the `best` scores by words and names together, and all with the score of the last of them."""
+    """Adds the scores of names to the scores of words; returns the `best` passages, and ties with the last of them."""
     scores = words.scores + NAMES_WEIGHT * names.scores.of(words.rows).astype(np.float32)
     coverage = np.maximum(words.coverage, names.coverage.of(words.rows))
     kept = np.flatnonzero(scores > 0)

@@ -1,18 +1,17 @@
-"""Groups passages with nearly the same text: among a query's candidates and among its results.
+"""Groups passages with nearly the same text: among a query's candidates, and among its results.
 
-Two passages are near-duplicates if their vectors and their words nearly agree. A group consists of a leader, which is the
-passage that matches the query best, and near-duplicates of the leader itself; a chain of small changes therefore never joins
-different passages. Groups are computed among the given passages only: nothing is stored, and passages outside the scope have no
+Two passages are near-duplicates if their vectors and their words nearly agree. A group consists of a leader (its passage that
+matches the query best) and near-duplicates of the leader itself. A chain of small changes therefore never joins different
+passages. Groups are computed among the given passages only: nothing is stored, and passages outside the scope have no
 influence.
 
-**Candidates.** Only the leader of each group takes part in linking. Otherwise a few hundred copies of one passage take all
-places among the nearest passages and among those with the query's words, make words and phrases look common, and draw the walk
-to themselves. The other passages score as if the copies were not in the memory. A copy that is left out stays in the ranking:
-its score is that of the leader divided by the number of passages in the group.
+**Candidates.** Only the leader of each group takes part in linking. Otherwise, a few hundred copies of one passage would fill
+the nearest passages and those with the query's words, make words and phrases look common, and attract the walk. Passages
+outside the group get the scores that they would have if the copies were not in the memory. A copy that is left out stays in the
+ranking: its score is the leader's score divided by the number of passages in the group.
 
-**Results.** Versions of one text are one result, represented by the newest: `report_v1` to `report_v7`, or one page in two
-exports, would otherwise fill all places. Passages with nearly equal vectors and words may still state different values, such as
-different prices; the result names these values.
+**Results.** Versions of one text are one result: the newest version. Otherwise, `report_v1` to `report_v7`, or one page in two
+exports, would fill all places. Versions may state different values, such as prices; the result names these values.
 """
 
 import re
@@ -32,36 +31,38 @@ from store.text.words import split_words
 from store.types import document_time
 
 MIN_GROUP_PASSAGES = 3
-"""Minimum number of passages in a group. Two versions of one text are common, and each may be an answer."""
+"""Minimum number of passages in a group. Two versions of one text are common, and each of the two may be an answer."""
 MAX_ROUNDS = 6
-"""Maximum number of searches for near-duplicates per query. Each searches the candidates that replace those left out before."""
+"""Maximum number of searches for near-duplicates per query. Each search covers the candidates that replace the near-duplicates
+left out before."""
 WIDENING_FACTOR = 4
 """Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
 MAX_WIDENING = 16
-"""Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out about 10,000 at most.
-"""
+"""Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out at most about
+10,000."""
 NEAR_COSINE = 0.8
 """Minimum cosine of near-duplicates. Passages that the encoder does not know are compared by words only."""
 SHARED_WORDS = 0.8
-"""Minimum Jaccard index of the words of near-duplicates: their shared words divided by their distinct words (Broder, "On the
-resemblance and containment of documents", 1997)."""
+"""Minimum Jaccard index of the words of near-duplicates: number of shared words divided by number of distinct words (Broder,
+"On the resemblance and containment of documents", 1997)."""
 ROUNDING = 1e-5
 """Float32 cosines at most this far below `NEAR_COSINE` are computed again in float64."""
 CACHED_TEXTS = 512
-"""Number of passages whose words are cached; those with a near-duplicate come up in many queries."""
+"""Number of passages whose words are cached; passages with a near-duplicate are compared in many queries."""
 
 _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Words with a digit: numbers, amounts, dates and codes."""
 MAX_VALUES = 10
 MAX_GROUPED_PASSAGES = 2_400
-"""Number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs takes 46
-MB."""
+"""Maximum number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs
+takes 46 MB."""
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
-    """Maps each passage of `rows` that is a near-duplicate of a better one to the leader of its group.
+    """Maps each near-duplicate of a better passage in `rows` to the leader of its group.
 
-    `rows` are passages in order of their match, best first. The result depends only on the passages and their order.
+    `rows`: passages in order of their match with the query, best first. The result depends only on the passages and their
+    order.
     """
     vectors = snapshot.passage_vectors.rows(rows)
     known = snapshot.passage_vectors.known[np.asarray(rows, np.int64)]
@@ -78,7 +79,7 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     for place in np.flatnonzero(may_lead).tolist():
         others = np.flatnonzero(later[place] & is_free)
         if is_free[place] and len(others):
-            # A fixed order of summation gives equal sums for every pair, unlike a product of matrices.
+            # A fixed order of summation gives the same sum for every pair, unlike a product of matrices.
             exact = np.multiply(vectors[others], vectors[place], dtype=np.float64).sum(axis=1)
             others = others[(exact >= NEAR_COSINE) | ~known[others]]
             found = others[words.shared(place, others) >= SHARED_WORDS]
@@ -88,10 +89,10 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
 
 
 class _Words:
-    """The words of passages as numbers, so that one passage is compared with many at once."""
+    """The words of passages as numbers, so that one passage is compared with many in one operation."""
 
     def __init__(self, snapshot: Snapshot, rows: Sequence[int], is_compared: NDArray[np.bool_]) -> None:
-        """`is_compared` says which of `rows` will be compared; the others are not split into words."""
+        """`is_compared`: mask of the `rows` that will be compared; only these are split into words."""
         number_of: dict[str, int] = {}
         numbers: list[list[int]] = [[]] * len(rows)
         for place in np.flatnonzero(is_compared).tolist():
@@ -104,7 +105,7 @@ class _Words:
         self._is_shared: NDArray[np.bool_] = np.zeros(len(number_of), np.bool_)
 
     def shared(self, place: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Returns the Jaccard indices of the words of a passage and of others, by place; 1 if neither has words."""
+        """Returns the Jaccard indices of the words of the passage `place` and of each of `others`; 1 if neither has words."""
         ours = self._numbers[self._ends[place] - self._counts[place] : self._ends[place]]
         self._is_shared[ours] = True
         both = np.bincount(self._places[self._is_shared[self._numbers]], minlength=len(self._counts))[others]
@@ -119,7 +120,7 @@ def _distinct_words(text: str) -> frozenset[str]:
 
 
 def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
-    """Returns the context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    """Returns a context in which only leaders take part, and by row the leader of each passage that was left out."""
     leaders: dict[int, int] = {}
     factor = 1
     for _ in range(MAX_ROUNDS):
@@ -137,7 +138,7 @@ def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[i
 
 
 def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
-    """Returns the leader of each near-duplicate whose group has at least `MIN_GROUP_PASSAGES` passages.
+    """Returns, by row, the leader of each near-duplicate in a group of at least `MIN_GROUP_PASSAGES` passages.
 
     A leader of one round may itself be a near-duplicate of a better passage that a later round found.
     """
@@ -155,7 +156,7 @@ def _last(leaders: Mapping[int, int], row: int) -> int:
 def _candidates(context: QueryContext, factor: int) -> list[int]:
     """Returns the rows of the best passages by cosine and by words, nearest first.
 
-    `factor` multiplies the number of candidates that the starts of a walk use.
+    `factor`: multiplies the number of candidates that the starts of a walk use.
     """
     snapshot = context.snapshot
     by_words = context.best_by_words(factor * WORD_CANDIDATES)
@@ -169,9 +170,9 @@ def _candidates(context: QueryContext, factor: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Passages that are versions of one text, by row: the newest and the others, newest first.
+    """Versions of one text, by row: the newest passage, and the other passages, newest first.
 
-    `values` are words with a digit that only some of the versions contain, in order of text, at most `MAX_VALUES`.
+    `values` contains words with a digit that only some of the versions contain, in alphabetical order, at most `MAX_VALUES`.
     """
 
     newest: int
@@ -180,7 +181,7 @@ class Versions:
 
 
 def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
-    """Groups the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
+    """Groups the passages of `rows`, which are ordered best first. A group has the position of its best passage."""
     leaders = near_duplicates(snapshot, rows[:MAX_GROUPED_PASSAGES])
     groups: dict[int, list[int]] = {}
     for row in rows:
@@ -198,6 +199,6 @@ def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]
 
 
 def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
-    """Returns when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
+    """Returns the time of the last change of the newest document with the passage, in Unix seconds; 0 if unknown."""
     found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
     return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)

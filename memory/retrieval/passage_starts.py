@@ -1,18 +1,18 @@
-"""Start passages of `fused`, and the passages that they lead to.
+"""Computes the start passages of `fused`, and the passages that they lead to.
 
-The starts are the nearest passages, those with the query's words, and those that the query names by their titles.
+The starts are the nearest passages, the passages with the query's words, and the passages whose title occurs in the query.
 
-All starts have reset weights. Their shares depend on how reliable each kind is, and not on constants. Passages named by titles
-get the share of the query that consists of these titles. Cosines and words share the remaining weight according to their
-concentration: a softmax that gives one passage all the weight counts more than one that is spread over fifty. The share of
-cosines is scaled by how much of the query the encoder knows, and the share of words by how much of the query the passages
-cover. Passages that both cosines and words support get a share of their own if the encoder knows only a part of the query or
-the query names no title.
+All starts have reset weights. The shares of the three kinds depend on their reliability, not on constants. Titled passages get
+the share of the query that their titles make up. Cosines and words divide the rest by concentration: a softmax that gives one
+passage all the weight counts more than a softmax spread over fifty passages. The share of cosines is multiplied by the share of
+the query that the encoder knows; the share of words is multiplied by the share of the query that the passages cover. If the
+encoder knows only a part of the query, or if the query contains no title, passages that both cosines and words support get an
+additional share.
 
-The answer to a question about a passage that the query names is often in a second passage. A start passage's triples are ranked
-by their similarity to the query, as PropRAG ranks its beams (arXiv 2504.18070), but only one hop deep and without encoding
-anything: "composer of the film" selects ("billy elliot", "music by", "stephen warbeck") among all triples of the film's
-passage. The passages with the other end of such a triple as title are the next starts.
+The answer to a question is often in a second passage that belongs to the passage named in the query. To find it, a start
+passage's triples are ranked by their similarity to the query, as PropRAG ranks its beams (arXiv 2504.18070), but only one hop
+deep and without encoding. For example, "composer of the film" selects ("billy elliot", "music by", "stephen warbeck") among all
+triples of the film's passage. The next passages are those whose title is the other phrase of such a triple.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,24 +33,24 @@ from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 WORD_TEMPERATURE = 0.1
-"""Softmax temperature of word scores, as a share of the best score."""
+"""Softmax temperature of word scores, which are divided by the best score."""
 HEAVIEST_STARTS = 5
-"""Number of starts whose triples are followed, and of which one must state a linked triple."""
+"""Number of starts whose triples are followed. A linked triple gives seeds only if one of these starts states it."""
 START_DECIMALS = 12
-"""Decimals of a start's weight that determine the order of starts."""
+"""Number of decimals of a start's weight that determine the order of starts."""
 NOTHING = PassageWeights(np.empty(0, np.int64), np.empty(0))
 
 HOP_TRIPLES = 10
-"""Number of triples of each start passage that are followed, those nearest to the query."""
+"""Number of triples per start passage that are followed: those nearest to the query."""
 HOP_TEMPERATURE = 1.0
-"""Softmax temperature of a passage's triples, in standard deviations over all triples. It is larger than for all triples,
-because a passage's triples differ only in the detail that the question asks for, in few of its words."""
+"""Softmax temperature of a passage's triples, in standard deviations over all triples. It is larger than the temperature of all
+triples, because triples of one passage differ in few words only, those about the detail of the question."""
 TITLED_PASSAGES = 20
-"""Maximum number of a phrase's passages whose titles are compared, those that say most about the phrase."""
+"""Maximum number of passages per phrase whose titles are compared: those that state most about the phrase."""
 
 
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> PassageWeights:
-    """Returns reset weights that sum to 1, or none if there are no starts."""
+    """Returns reset weights that sum to 1; none if there are no starts."""
     scores, known, words = word_scores(context), context.known_share, context.words
     nearest, worded = nearest_passages(context), passages_with_words(scores)
     covered = float(worded.of(words.rows) @ words.coverage)
@@ -65,7 +65,7 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
 
 
 def heaviest_starts(context: QueryContext, starts: PassageWeights) -> dict[int, float]:
-    """Returns the rows of the `HEAVIEST_STARTS` starts with the largest weights, heaviest first, with their weights.
+    """Returns the weights of the `HEAVIEST_STARTS` heaviest starts, by row, heaviest first.
 
     Ties are ordered by passage id.
     """
@@ -81,20 +81,21 @@ def heaviest_starts(context: QueryContext, starts: PassageWeights) -> dict[int, 
 
 
 def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:
-    """Returns the weighted sum of the non-empty parts, scaled so that the weights sum to 1; empty if all parts are."""
+    """Returns the weighted sum of the parts, scaled to sum to 1; empty if all parts are empty."""
     found = [(share, part) for share, part in parts if share > 0 and len(part.rows)]
     total = sum(share for share, _ in found)
     return PassageWeights.sum_of(*((share / total / part.total, part) for share, part in found))
 
 
 def _concentration(part: PassageWeights) -> float:
-    """Returns the sum of squares (Simpson's index) of weights that sum to 1: 1 for a single start, 1 / n for n equal ones."""
+    """Returns the sum of squares (Simpson's index) of weights that sum to 1. It is 1 for a single start, and 1 / n for n equal
+    starts."""
     return float((part.weights**2).sum())
 
 
 def nearest_passages(context: QueryContext) -> PassageWeights:
-    """Returns the passages nearest to the query by the softmax of their cosines' standard scores; none if cosines are not
-    available."""
+    """Returns the passages nearest to the query, weighted by the softmax of their cosines' standard scores; none without
+    cosines."""
     if context.passages_by_words:
         return NOTHING
     rows, near = context.nearest_cosines
@@ -102,9 +103,9 @@ def nearest_passages(context: QueryContext) -> PassageWeights:
 
 
 def word_scores(context: QueryContext) -> PassageWeights:
-    """Returns how well passages match the query's words, as shares of the best score.
+    """Returns how well passages match the query's words: scores divided by the best score.
 
-    A score is BM25 of the words plus weighted BM25 of their parts, computed for the best passages by words.
+    A score is the BM25 of the words plus the weighted BM25 of their parts, for the best passages by words.
     """
     rows = np.sort(np.array(context.word_candidates, np.int64))
     if not len(rows):
@@ -119,15 +120,15 @@ def word_scores(context: QueryContext) -> PassageWeights:
 
 
 def passages_with_words(scores: PassageWeights) -> PassageWeights:
-    """Returns the passages with the query's words, by the softmax of their `word_scores`."""
+    """Returns the passages with the query's words, weighted by the softmax of their `word_scores`."""
     return _softmax_of_best(scores.rows, scores.weights, WORD_TEMPERATURE)
 
 
 def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: PassageWeights) -> PassageWeights:
     """Returns the passages of `rows`, weighted by the geometric mean of their weights by words and by cosines.
 
-    `scores` are `word_scores`. The weight of cosines is scaled by how much of the query the encoder knows. A passage that the
-    encoder does not know has the mean cosine.
+    `scores`: the `word_scores`. The logarithm of the weight by cosines is multiplied by the share of the query that the encoder
+    knows. A passage that the encoder does not know gets the mean cosine.
     """
     if not len(rows):
         return NOTHING
@@ -144,10 +145,10 @@ def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
 
 
 def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: PassageWeights) -> PassageWeights:
-    """Returns the passages whose title occurs in the query. Each title gets an equal part.
+    """Returns the passages whose title occurs in the query. Each title gets an equal weight.
 
-    Passages with the same title share its part equally. For a document's name, its passages share the part by `scores` and
-    cosines, because most of a long document is irrelevant to the question.
+    Passages with the same title divide its weight equally. The passages of a document divide the weight of its name by `scores`
+    and cosines, because most of a long document is irrelevant to the question.
     """
     parts = []
     for title in titles:
@@ -160,7 +161,7 @@ def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: 
 
 
 def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:
-    """Returns the softmax over the best `START_PASSAGES` of the sorted `rows`, and all with the score of the last of them."""
+    """Returns the softmax over the best `START_PASSAGES` of `rows`, and ties with the last of them. `rows` must be sorted."""
     if len(rows) > START_PASSAGES:
         enough = scores >= np.partition(scores, -START_PASSAGES)[-START_PASSAGES]
         rows, scores = rows[enough], scores[enough]
@@ -178,10 +179,10 @@ def next_passages(
     compared: ComparedTriples,
     scale: Scale,
 ) -> PassageWeights:
-    """Returns the share of the weight of `starts` that arrives at other passages; the remaining share leads to none.
+    """Returns the share of the starts' weight that arrives at next passages; the rest is lost.
 
-    `starts` are weights of passages, by row, and `stated` the rows of these passages and of the triples that each states.
-    `scale` converts the scores of `compared` to comparable ones.
+    `starts`: weights of passages, by row. `stated`: two arrays, (row of a start, row of a triple that it states). `scale`:
+    converts the scores of `compared` to standard scores.
     """
     ends = _ends(context, starts, stated, compared, scale)
     arrived = []
@@ -227,7 +228,7 @@ def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: Floats
 
 
 def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
-    """Returns the passages with each phrase as title, for the phrases that have any."""
+    """Returns for each phrase the passages that have it as title, without phrases that have none."""
     snapshot = context.snapshot
     first = snapshot.n_phrases
     nodes, others, weights = graph.neighbours(np.array(phrases, np.int64))
@@ -239,7 +240,7 @@ def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]
     for phrase, begin, end in zip(phrases, begins, ends, strict=True):
         passages, counts = rows[begin:end], weights[begin:end]
         if len(passages) > TITLED_PASSAGES:
-            # Passages with equal weights all count or none does, so that the order of arrival does not matter.
+            # Of passages with equal weights, all or none count, so that the order of arrival does not matter.
             threshold = np.partition(counts, -TITLED_PASSAGES)[-TITLED_PASSAGES]
             enough = counts >= threshold
             passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else counts > threshold]

@@ -12,7 +12,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PassageWeights:
-    """Weights of some passages: sorted, distinct `rows` and their `weights`, shape (k,). All other passages have 0."""
+    """Weights of some passages: sorted, distinct `rows` and their `weights`, shape (k,). All other passages have the weight
+    0."""
 
     rows: NDArray[np.int64]
     weights: Floats

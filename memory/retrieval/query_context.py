@@ -1,4 +1,4 @@
-"""The context of one query: the snapshot, encoder, text and settings with which a mode ranks the passages."""
+"""The context of one query: the snapshot, encoder, text and settings with which a mode ranks passages."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,24 +23,24 @@ from store.snapshot import DocumentLookup, Snapshot
 from store.types import Pause, Triple, no_pause
 
 WORD_CANDIDATES = 100
-"""Number of best passages by BM25 that are examined further: whether their titles occur in the query, and which parts of its
-words they contain."""
+"""Number of best passages by BM25 that are compared further, by titles and by parts of words."""
 
 START_PASSAGES = 50
-"""Maximum number of start passages of one kind (nearest, or with the query's words). Further weights are noise, whose sum would
-grow with the memory."""
+"""Maximum number of start passages of one kind (nearest passages, or passages with the query's words). Further weights are
+noise whose sum would grow with the memory."""
 
 BEST_PASSAGES = 30
-"""Number of best passages of a walk that are examined further: which links they have, and which documents they are from."""
+"""Number of best passages of a walk whose links and documents are examined."""
 
 MIN_KNOWN_SHARE = 0.01
-"""Minimum weight of cosines if the encoder knows no word of the query. Cosines then decide only if no passage has its words."""
+"""Minimum weight of cosines if the encoder knows no word of the query. Cosines then decide only if no passage has words of the
+query."""
 
 MASK_ROWS_AT_ONCE = 65_536
-"""Number of rows of two masks that are compared at a time."""
+"""Number of rows of two masks that are compared in one operation."""
 
 ALL_PASSAGES = 1_000_000_000
-"""A `k` larger than any memory."""
+"""A value of `k` that exceeds the number of passages of any memory."""
 
 
 T = TypeVar("T")
@@ -54,12 +54,12 @@ class RecognitionMemory(Protocol):
     """Selects the linked triples that are relevant to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        """Returns the indices into `triples` of the triples to keep, possibly none."""
+        """Returns the indices of the triples to keep, possibly none."""
         ...
 
 
 class EntityReader(Protocol):
-    """Extracts the named entities of a query by a model."""
+    """Extracts the named entities of a query with a model."""
 
     def read(self, query: str) -> Sequence[str] | None:
         """Returns the names, possibly none; None if the model is unavailable."""
@@ -67,7 +67,7 @@ class EntityReader(Protocol):
 
 
 class QueryContext:
-    """One query on one snapshot. A value that several steps need is computed once, on first use."""
+    """One query on one snapshot. Values that several steps need are computed once, at the first use."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class QueryContext:
         documents: DocumentLookup | None = None,
         pause: Pause = no_pause,
     ) -> None:
-        """`left_out` are rows of living passages that do not take part in linking.
+        """`left_out`: rows of living passages that do not take part in linking.
 
         `documents` are those of the snapshot, for following their links and counting their passages; None if they are not
         available. `pause` is called after each stage.
@@ -103,7 +103,7 @@ class QueryContext:
         self._graphs: dict[EdgeWeights, Adjacency] = {}
 
     def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
-        """Returns the same query with more passages left out. The query is not encoded again."""
+        """Returns a context for the same query in which further passages are left out. The query is not encoded again."""
         other = QueryContext(
             self.snapshot,
             self.encoder,
@@ -123,7 +123,8 @@ class QueryContext:
 
     @property
     def ordered(self) -> int:
-        """Number of passages that need an exact order: those for the client, and the `BEST_PASSAGES`."""
+        """Number of passages that need an exact order: for the client, and at least `BEST_PASSAGES` if documents are
+        available."""
         return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
     @unlocked_property
@@ -137,7 +138,7 @@ class QueryContext:
 
     @unlocked_property
     def _left_out_phrases(self) -> Mapping[int, int]:
-        """For each phrase in the passages left out, the number of these passages that contain it."""
+        """For each phrase in passages that are left out: the number of these passages that contain it."""
         if not len(self.left_out):
             return {}
         phrases, counts = np.unique(self.snapshot.context.entries(self.left_out)[1], return_counts=True)
@@ -164,7 +165,8 @@ class QueryContext:
 
     @query_property
     def triple_vector(self) -> NDArray[np.float32]:
-        """The query's embedding for comparison with triples, if the encoder has an instruction for it; otherwise `vector`."""
+        """The query's embedding for comparison with triples. It differs from `vector` if the encoder has an instruction for
+        triples."""
         with self.stage("encode"):
             return self.encoder.encode_triple_query(self.query)
 
@@ -175,12 +177,12 @@ class QueryContext:
 
     @query_property
     def known_share(self) -> float:
-        """How much of the query the encoder has words for, from `MIN_KNOWN_SHARE` to 1."""
+        """Share of the query's words that the encoder knows, from `MIN_KNOWN_SHARE` to 1."""
         return max(self.encoder.known_words(self.query), MIN_KNOWN_SHARE)
 
     @query_property
     def is_known(self) -> bool:
-        """Whether the encoder knows any word of the query. If not, its vector and all its cosines are zero."""
+        """Whether the encoder knows a word of the query. If not, the query's vector and all its cosines are zero."""
         return bool(self.vector.any())
 
     @query_property
@@ -195,8 +197,8 @@ class QueryContext:
 
     @unlocked_property
     def passage_mask(self) -> NDArray[np.bool_]:
-        """Mask of the passages that are compared, shape (n_passages,): those that take part, by cosine only those the encoder
-        knows."""
+        """Mask of the passages that are compared, shape (n_passages,). By words, these are the passages that take part; by
+        cosine, those of them that the encoder knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
         # Without the vector if possible: words are compared while the query is encoded.
@@ -204,9 +206,9 @@ class QueryContext:
 
     @unlocked_property
     def triple_mask(self) -> NDArray[np.bool_]:
-        """Mask of the statements that are compared, shape (n_triples,); mention edges are not.
+        """Mask of the statements that are compared, shape (n_triples,); mention edges are excluded.
 
-        A statement is compared if a passage that takes part states it, and by cosine only if the encoder knows it.
+        A statement is compared if a passage that takes part states it; by cosine, the encoder must also know it.
         """
         snapshot = self.snapshot
         alive, known = snapshot.statement_alive, snapshot.triple_vectors.known
@@ -218,7 +220,7 @@ class QueryContext:
 
     @unlocked_property
     def compared_passages(self) -> ComparedRows:
-        """The passages that the encoder knows, compared with the query."""
+        """Compares the query with the passages that the encoder knows."""
         snapshot, exact = self.snapshot, self.settings.exact
         return ComparedRows(snapshot.passage_vectors, self.vector, self.passage_mask, snapshot.living_passages, exact)
 
@@ -229,7 +231,7 @@ class QueryContext:
 
     @unlocked_property
     def passage_scores(self) -> RowScores:
-        """The values of `similarities`, with their maximum error."""
+        """The values of `similarities`, and their maximum error."""
         if not self.passages_by_words:
             compared = self.compared_passages
             with self.stage("passages"):
@@ -239,7 +241,7 @@ class QueryContext:
 
     @unlocked_property
     def nearest_cosines(self) -> tuple[NDArray[np.int64], Floats]:
-        """Rows that include the `START_PASSAGES` nearest passages, in order, and their exact cosines."""
+        """The rows, ascending, that may be among the `START_PASSAGES` nearest passages, and their exact cosines."""
         compared = self.compared_passages
         with self.stage("passages"):
             rows = compared.may_be_nearest(START_PASSAGES)
@@ -255,14 +257,14 @@ class QueryContext:
 
     @unlocked_property
     def cosine_scale(self) -> StandardScore:
-        """Scale that makes passages' cosines with the query comparable with other scores."""
+        """The scale that makes the passages' cosines comparable with other scores."""
         compared = self.compared_passages
         with self.stage("passages"):
             return compared.standard_score()
 
     @unlocked_property
     def exact_similarities(self) -> NDArray[np.float32]:
-        """`similarities` computed from the vectors themselves, for callers that weight every passage by them."""
+        """`similarities` computed from the vectors themselves, for callers that weight every passage by its similarity."""
         similarities, vector = self.similarities, self.vector
         if self.passage_scores.error <= EQUAL_SCORES:
             return similarities
@@ -271,12 +273,12 @@ class QueryContext:
 
     @unlocked_property
     def best_cosine(self) -> float:
-        """The cosine of the query with the nearest passage; 0 if no passage is compared or none has a positive cosine."""
+        """Cosine of the query with the nearest compared passage; 0 if there is none with a positive cosine."""
         return float(self.nearest_cosines[1].max(initial=0.0))
 
     @unlocked_property
     def words(self) -> ComparedWords:
-        """The passages with most of the query's words. The rarity of words is computed from the passages that are compared."""
+        """The passages that match the query best by words. The rarity of words is computed from the compared passages."""
         return self._compare_words(WORD_CANDIDATES)
 
     @unlocked_property
@@ -319,7 +321,7 @@ class QueryContext:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time spent in the context to the stage `name`, in milliseconds."""
+        """Measures the time spent in the context and adds it to the stage `name`, in milliseconds."""
         began = time.perf_counter()
         try:
             yield
@@ -329,6 +331,6 @@ class QueryContext:
 
 
 def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
-    """Whether any row is in both masks. The first rows nearly always suffice."""
+    """Whether a row is in both masks. Compares in parts, because the first rows nearly always suffice."""
     parts = (slice(at, at + MASK_ROWS_AT_ONCE) for at in range(0, len(one), MASK_ROWS_AT_ONCE))
     return any((one[part] & other[part]).any() for part in parts)

@@ -1,4 +1,4 @@
-"""Runs one query on one snapshot, from its text to ranked passages."""
+"""Runs one query on one snapshot: from its text to ranked passages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def retrieve(
     documents: DocumentLookup | None = None,
     pause: Pause = no_pause,
 ) -> Retrieved:
-    """Returns the `k` best passages for `query` in `mode`, the name of one of `MODES`.
+    """Returns the `k` best passages for `query` in `mode`, a key of `MODES`.
 
     Every mode supports every query; an empty memory has no passages to return. `explained` adds an explanation of each passage,
     at the cost of one more walk per passage. `entity_reader` is the model that extracts the query's entities, if there is one.
@@ -84,7 +84,7 @@ def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]
 
 
 def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]:
-    """Returns the `k` best living passages of a ranking, ties ordered by passage id."""
+    """Returns the `k` best living passages of a ranking; ties are ordered by passage id."""
     snapshot = context.snapshot
     candidates: NDArray[np.bool_] = snapshot.passage_alive
     if ranking.candidates is not None:
@@ -112,10 +112,10 @@ def _merged_hits(
     per_document: int,
     k: int,
 ) -> tuple[Hit, ...]:
-    """Returns the `k` best candidates, with one hit for all versions of a passage.
+    """Returns the `k` best candidates; all versions of a passage are one hit.
 
-    At most `per_document` hits of one document are among the first. The result is shorter than `k` only if there are no other
-    passages, or if the versions of `k` passages are more than `MAX_WIDENING` times `k`.
+    The first places contain at most `per_document` hits of one document. The result is shorter than `k` if there are no more
+    passages, or if the `k` hits have more than `MAX_WIDENING` times `k` versions.
     """
     snapshot = context.snapshot
     wanted = max(k, BEST_PASSAGES)
@@ -128,7 +128,7 @@ def _merged_hits(
         wanted = min(WIDENING_FACTOR * wanted, widest)
     shown = limit_documents(list(groups), first_documents(snapshot, documents), per_document)[:k]
     best = [max(ranking.scores[[newest, *groups[newest].others]]) for newest in shown]
-    # A passage that the limit per document has pushed back gets the score of its new place.
+    # A passage that the limit per document moves back gets a score that fits its new place.
     placed = np.minimum.accumulate(np.array(best, np.float64)).tolist()
     return tuple(_hit(snapshot, groups[newest], score) for newest, score in zip(shown, placed, strict=True))
 
@@ -148,8 +148,8 @@ def _hit(snapshot: Snapshot, versions: Versions, score: float) -> Hit:
 
 
 def is_weak(weak_below: float | None, best_cosine: float | None) -> bool | None:
-    """Whether no passage answers the query well, by the cosine of the nearest passage.
+    """Whether no passage answers the query well, judged by the cosine of the nearest passage.
 
-    Returns None for an encoder without a threshold (`memory.encoder.calibration`), or if passages were compared by words.
+    Returns None if the encoder has no threshold (`memory.encoder.calibration`), or if passages were compared by words.
     """
     return None if weak_below is None or best_cosine is None else best_cosine < weak_below

@@ -1,4 +1,4 @@
-"""Declares the settings of retrieval, each with default, bounds and meaning. A mode names the settings that it uses.
+"""Declares the settings of retrieval, each with default, bounds and meaning. A mode declares which of these settings it uses.
 
 The section `[retrieval]` of the configuration, the `settings` of a request, `hippoctl --set` and the comments of `config.toml`
 derive from this declaration or are tested against it. This module imports nothing heavy, because clients import it too.
@@ -11,15 +11,15 @@ from typing import Any
 from memory.retrieval.modes import MODES
 
 MAX_DAMPING = 0.99
-"""Upper bound of the damping: the number of steps grows towards 1. Over 80,000 nodes it is at most 98 at a damping of 0.9, 308
-at 0.99 and 42,000 at 0.999999."""
+"""Upper bound of the damping, because the number of steps of the walk grows without limit as the damping approaches 1. Over
+80,000 nodes, the walk takes at most 98 steps at damping 0.9, 308 at 0.99, and 42,000 at 0.999999."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One declared setting. `kind` is int, float, bool or str.
 
-    `bounds` contains the limits `ge`, `gt` and `le` of a number, if any; `choices` are the allowed values of a str.
+    `bounds`: the limits `ge`, `gt` and `le` of a number, if any. `choices`: the allowed values of a str.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Setting:
     meaning: str
     """One sentence for the user."""
     modes: tuple[str, ...]
-    """The modes that use the setting (see `memory.retrieval.modes`); it has no effect in others."""
+    """The modes that use the setting (see `memory.retrieval.modes`); other modes ignore it."""
 
 
 def _setting(default: Any, meaning: str, *choices: str, **bounds: float) -> Any:
@@ -39,7 +39,7 @@ def _setting(default: Any, meaning: str, *choices: str, **bounds: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings:
-    """The settings of one query. Defaults are the paper's (HippoRAG 2, appendix on implementation) if it gives them."""
+    """The settings of one query. Defaults are the paper's (HippoRAG 2, appendix on implementation), if the paper gives them."""
 
     top_triples: int = _setting(
         5,
@@ -131,4 +131,4 @@ SETTINGS: Mapping[str, Setting] = {
     )
     for each in fields(RetrievalSettings)
 }
-"""Every setting by its name, in the order of the configuration."""
+"""All settings by name, in the order of the configuration."""

@@ -1,4 +1,4 @@
-"""Selects the best rows by score. The order depends on content only, so equal memories give equal answers."""
+"""Selects the best rows by score. The order depends on content only, so equal memories return equal answers."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,26 +11,25 @@ from memory.retrieval.passage_weights import Floats
 from store.index.vectors.matrix import VectorsView
 
 RANKING_DECIMALS = 9
-"""Decimals of a walk's score that determine the order of passages. Further decimals are rounding errors, which depend on the
-order of arrival."""
+"""Number of decimals of a walk's score that determine the order of passages. Further decimals are rounding errors, which depend
+on the order of arrival."""
 
 COMPARED_ROWS = 4_096
-"""Number of vectors that are compared with a query at a time (12 MB), which bounds the memory if many vectors are equal."""
+"""Number of vectors that are compared with a query in one operation (12 MB). It bounds the memory if many vectors are equal."""
 
 BLOCK = 64
-"""Number of scores in a block whose maximum is compared first."""
+"""Number of scores in a block; the blocks' maxima are compared first."""
 
 EQUAL_SCORES = 1e-6
-"""Scores with a smaller difference count as equal: the rounding of a float32 cosine depends on its row's position in the
-matrix."""
+"""Scores that differ by less count as equal: the rounding of a float32 cosine depends on its row's position in the matrix."""
 
 
 def top_k(
     scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str], decimals: int | None = None
 ) -> list[int]:
-    """Returns the `k` best living rows, best first; scores equal to `decimals` decimals are ordered by `name`.
+    """Returns the `k` best living rows, best first. Scores that are equal in `decimals` decimals are ordered by `name`.
 
-    Rows are numbered in order of arrival, so a tie decided by row would make the answer depend on that order.
+    Rows are numbered in order of arrival, so a tie must not be decided by row.
     """
 
     def rounded(rows: NDArray[Any]) -> NDArray[Any]:
@@ -52,9 +51,10 @@ def top_k(
 
 
 def best_first(scores: NDArray[Any], rows: NDArray[Any], k: int, name: Callable[[int], str]) -> list[int]:
-    """Returns the positions of the `k` largest `scores`, largest first; equal ones are ordered by `name` of their `rows`.
+    """Returns the positions of the `k` largest `scores`, largest first. Equal scores are ordered by the `name` of their entries
+    in `rows`.
 
-    A name is only read to break a tie, because names are decoded from bytes.
+    Names are read only to break ties, because they are decoded from bytes.
     """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
@@ -72,7 +72,7 @@ def best_first(scores: NDArray[Any], rows: NDArray[Any], k: int, name: Callable[
 
 
 def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
-    """Whether the `k` best of `scores` and their order are certain if any two errors add up to at most `error`."""
+    """Whether the `k` best of `scores` and their order are certain, if the errors of any two scores sum to at most `error`."""
     if k < len(scores):
         scores = np.partition(scores, len(scores) - k - 1)[-k - 1 :]
     gaps = np.diff(np.sort(scores))
@@ -80,9 +80,9 @@ def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
 
 
 def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: int, elsewhere: float) -> bool:
-    """Whether the `k` best of `scores` and their order are certain if each may be higher by its bound.
+    """Whether the `k` best of `scores` and their order are certain, if each exact score exceeds its score by 0 to its bound.
 
-    No missing score exceeds `elsewhere`.
+    `elsewhere`: upper bound of the scores that are missing in `scores`.
     """
     if not len(scores):
         return False
@@ -91,7 +91,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
     rest[first] = False
     above = max(elsewhere, float((scores[rest] + bounds[rest]).max(initial=0.0)))
-    # For each of the best rows, the largest score that any row after it may have.
+    # For each of the best rows: the largest exact score that a later row may have.
     may_have = np.maximum.accumulate(np.concatenate([[above], (best + bounds[order])[::-1]]))[:-1][::-1]
     return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
 
@@ -112,7 +112,7 @@ def top_k_by_cosine(
 ) -> tuple[list[int], Floats]:
     """Returns the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
-    `scores` are the cosines of all rows with an error of at most `error`; they select candidates that include all of the best
+    `scores`: cosines of all rows, each with an error of at most `error`. They select candidates that include the `k` nearest
     rows. Equal vectors get equal cosines, whatever their rows; ties are ordered by `name`.
     """
     rows = candidates(scores, k, alive, error)
@@ -120,9 +120,9 @@ def top_k_by_cosine(
 
 
 def order_by_name(rows: NDArray[Any], exact: Floats, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
-    """Returns the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
+    """Returns the `k` best of `rows`, best first, and their scores. Rows with equal scores in `exact` are ordered by `name`."""
     if len(rows) > k:
-        # Only rows that can be among the best are ordered by name, even if many rows are equal.
+        # Only rows that may be among the best are ordered by name, even if many rows are equal.
         lower_bound = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
         can_be_best = exact >= lower_bound
         rows, exact = rows[can_be_best], exact[can_be_best]
@@ -131,20 +131,20 @@ def order_by_name(rows: NDArray[Any], exact: Floats, k: int, name: Callable[[int
 
 
 def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:
-    """Returns the living rows that may be among the `k` best if the error of each score is at most `error`."""
+    """Returns the living rows that may be among the `k` best, if the error of each score is at most `error`."""
     living = int(np.count_nonzero(alive))
     if not 0 < k < living:
         return np.flatnonzero(alive)[: living if k else 0]
     values = scores if living == len(alive) else np.where(alive, scores, -np.inf)
     lower_bound = kth_best(values, k)
-    # The `k` best rows by exact score have at least the exact score of the k-th row here.
+    # The `k` best rows by exact score have scores of at least this bound.
     return np.flatnonzero(values >= lower_bound - (2.0 * error if error > EQUAL_SCORES else error))
 
 
 def kth_best(values: NDArray[Any], k: int) -> Any:
-    """Returns the `k`-th largest of the values; there must be at least `k`.
+    """Returns the `k`-th largest value; there must be at least `k` values.
 
-    The `k`-th largest of the blocks' maxima is a lower bound, which leaves few values to select from.
+    The `k`-th largest of the blocks' maxima is a lower bound that leaves few values to select from.
     """
     whole = len(values) // BLOCK * BLOCK
     if whole >= 2 * BLOCK * k:
@@ -154,7 +154,7 @@ def kth_best(values: NDArray[Any], k: int) -> Any:
 
 
 def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Floats:
-    """Returns the cosines of some rows with `query` in float64, shape (len(rows),), each summed in the same order."""
+    """Returns the cosines of `rows` with `query` in float64, shape (len(rows),), each summed in the same order."""
     summed: Floats = np.empty(len(rows))
     for start in range(0, len(rows), COMPARED_ROWS):
         part = vectors.rows(rows[start : start + COMPARED_ROWS])

@@ -1,6 +1,7 @@
 """Answers a deep question with HGMem's steps on one snapshot (arXiv 2512.23959, section 3).
 
-The model writes the answer from points and passages; if it fails, the answer consists of these alone.
+The model writes the answer from points and passages. If the model fails, the answer is the text of the points or the titles of
+the passages.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ from memory.types import Encoder
 from store.snapshot import Snapshot
 
 MAX_ANSWER_SHORTENINGS = 3
-"""Maximum number of times that half of the passages are left out because the model refuses the prompt as too long."""
+"""Maximum number of times that half of the passages are omitted because the model refuses the prompt as too long."""
 
 
 async def ask_deep(
@@ -68,13 +69,13 @@ async def ask_deep(
 ) -> DeepAnswer:
     """Answers `question` from the memory as of `snapshot`. The result contains the trace of all steps.
 
-    `earlier` contains the points of earlier questions. Points whose passages are not in this commit are dropped, and the trace
-    lists them. `on_event` is called on the event loop for each event, and must return immediately. `in_thread` runs work that
-    occupies the processor. `form` is the form of the answer.
+    `earlier` contains the points of earlier questions. Points are dropped if their passages are not in this commit; the trace
+    lists the dropped points. `on_event` is called on the event loop for each event, and must return immediately. `in_thread`
+    runs processor-bound work.
 
-    If the model fails in a step, or a budget is reached, the answer is made from the current points and passages, and `note`
-    says so. If the model also fails for the answer, the points' descriptions are the answer. Raises
-    `memory.llm.errors.ModelError` if there is nothing to answer from, which happens only without points.
+    If the model fails in a step, or a limit is reached, the answer is made from the current points and passages, and `note`
+    gives the reason. If the model fails for the answer too, the answer consists of the points' descriptions, or of the
+    passages' titles. Raises `memory.llm.errors.ModelError` if the model failed and there are no points.
     """
     settings = settings or DeepSettings()
     spending = Spending(settings.budget)
@@ -137,7 +138,7 @@ def _end_notes(end: StepsEnd, number: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """The answer, and the calls that were made for it. `written` is false if the model did not write it."""
+    """`written` is false if the model did not write it."""
 
     text: str
     citations: tuple[CitedPassage, ...]
@@ -148,13 +149,13 @@ class WrittenAnswer:
     note: str | None = None
     reasoning: str = ""
     passages: tuple[FoundPassage, ...] = ()
-    """What the answer was written from."""
+    """Passages that the answer was written from."""
 
 
 async def write_answer(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord], end: StepsEnd
 ) -> WrittenAnswer:
-    """Asks the model, and asks again if it fails. Raises ModelError if it fails and the memory has no points."""
+    """Asks the model for the answer, with retries. Raises ModelError if all tries fail and the memory has no points."""
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
         if end.failure is not None and end.stopped == "model":
@@ -199,7 +200,7 @@ async def answer_after_step(
 ) -> tuple[StepAnswer | None, str | None]:
     """Returns the answer after the last of `steps`, for plots; None and a note if the model fails.
 
-    Asks once, and does not use the budget that is reserved for the final answer.
+    Makes one try, without the budget that is reserved for the final answer.
     """
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
@@ -218,7 +219,7 @@ async def answer_after_step(
 async def _passages(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[FoundPassage, ...]:
-    """Returns the passages for the answer, in the order in which they were found if the encoder is unavailable."""
+    """Returns the passages for the answer. If the encoder is unavailable, they keep the order in which they were found."""
 
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
         # The vector is zero if the encoder knows no word of the question.
@@ -238,7 +239,7 @@ async def _passages(
 async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[qa_reader.Answer]:
-    """Asks for the answer once and shows it while it is written."""
+    """Asks once for the answer and shows it while the model writes it."""
     spending = context.spending
     messages = prompts.deep_answer_prompt(context.question, memory, passages, context.form)
     began = time.monotonic()
@@ -281,7 +282,7 @@ async def _streamed(
 async def _answer_at_once(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
-    """Asks for the answer without showing it before it is complete."""
+    """Asks once for the answer, without showing unfinished text."""
     count = len(passages)
     again = await call_model(
         context.client,

@@ -39,11 +39,11 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class DeepAnswer:
-    """The answer. `text` contains its citations as [n], each the `rank` of one of `citations`.
+    """`text` contains citations as [n]; each n is the `rank` of one of `citations`.
 
-    `short` is the bare answer, "" if the memory does not contain it (`found` is false). `note` is a sentence for the user if
-    something failed or a budget was reached. `written` is false if the model was not available for the answer; `text` is then
-    the points' descriptions, or the titles of the passages that were found.
+    `short` is the bare answer; "" if `found` is false (the memory does not contain it). `note` is a sentence for the user if
+    something failed or a limit of the budget was reached. If the model could not write the answer, `written` is false, and
+    `text` consists of the points' descriptions or the passages' titles.
     """
 
     question: str
@@ -57,12 +57,12 @@ class DeepAnswer:
     note: str | None = None
     written: bool = True
     requests: int = 0
-    """Number of all requests to the model."""
+    """Number of requests to the model, including retries."""
     seconds: float = 0.0
     own_seconds: float = 0.0
-    """The part of `seconds` without waiting for the model."""
+    """`seconds` without the time spent waiting for the model."""
     reasoning: str = ""
-    """What the model wrote before the answer, if reasoning was requested."""
+    """Text that the model wrote before the answer; "" if it was not requested."""
     passages: tuple[FoundPassage, ...] = ()
     """Passages that the model read to write the answer."""
 
@@ -74,11 +74,12 @@ def answer_passages(
     steps: Sequence[StepRecord],
     settings: DeepSettings,
 ) -> tuple[FoundPassage, ...]:
-    """Returns at most `answer_passages` passages: first those that support the points, then those that contain their entities.
+    """Returns at most `settings.answer_passages` passages: those that support the points, then others with the points'
+    entities.
 
-    Among the first, the points take turns, each with its passage nearest to the question; the second are those nearest to the
-    question. Without points, these are the passages that the steps found, then the nearest passages of all. `vector` is the
-    question's embedding. If it is None (the encoder is unavailable), passages keep the order in which they were found.
+    The points take turns with their supporting passages, the nearest to the question first; the others are ordered likewise.
+    Without points, these are the passages that the steps found, then the nearest passages of the whole memory. `vector` is the
+    question's embedding, or None if the encoder is unavailable; passages then keep the order in which they were found.
     """
     k = settings.answer_passages
     chosen: dict[int, None] = {}

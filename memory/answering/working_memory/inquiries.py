@@ -1,17 +1,17 @@
-"""What a step searches for and finds: concerns, and one inquiry with the results for each."""
+"""What a step searches for and finds: concerns, and an inquiry with the results for each concern."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 InvestigationKind = Literal["local", "global"]
-"""Local investigation is about a point of the memory, global exploration about anything outside the memory."""
+"""Local investigation is about a point of the memory; global exploration is about entities outside the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that the memory lacks, and the subquery for it.
+    """A statement of what the memory lacks, and the subquery that searches for it.
 
-    `point` is the id of the point that it is about (local investigation), None for global exploration.
+    `point` is the id of the point that the concern is about (local investigation); None for global exploration.
     """
 
     text: str
@@ -27,7 +27,8 @@ class Concern:
 class FoundEntity:
     """A phrase of the graph and its cosine with the subquery.
 
-    `description` is a sentence about the phrase from the passage `source`; both are "" if none was found.
+    `description` is a sentence about the phrase, and `source` the passage that contains it; both are "" if no sentence was
+    found.
     """
 
     phrase: str
@@ -38,7 +39,8 @@ class FoundEntity:
 
 @dataclass(frozen=True, slots=True)
 class FoundTriple:
-    """A triple about a retrieved entity and its cosine with the subquery; `description` and `source` as in `FoundEntity`."""
+    """A triple that contains a retrieved entity, and its cosine with the subquery; `description` and `source` as in
+    `FoundEntity`."""
 
     subject: str
     predicate: str
@@ -50,7 +52,7 @@ class FoundTriple:
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage that contains a retrieved entity, its cosine with the subquery, and the phrases in it."""
+    """A passage that contains a retrieved entity, its cosine with the subquery, and its phrases."""
 
     id: str
     title: str
@@ -61,10 +63,10 @@ class FoundPassage:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """One concern and the results retrieved for it, best first.
+    """A concern and the results retrieved for it, best first.
 
-    `candidates` is the number of phrases that could be retrieved (the size of the set of formula 6 or 7). `withheld` are ids of
-    retrieved passages that the model was not shown because the prompt was too long.
+    `candidates` is the number of candidate phrases (the size of the set of formula 6 or 7). `withheld` contains ids of
+    retrieved passages that the prompt omitted because it was too long.
     """
 
     concern: Concern

@@ -1,8 +1,8 @@
-"""Parses the judge's answer: whether the memory suffices, and what is missing otherwise. Pure functions.
+"""Parses the judge's answer: whether the memory suffices, and otherwise what it lacks. Pure functions.
 
 `read_judgement` parses the answer of a quick step, which includes the subqueries. `read_concerns` parses the answer of the
-paper's method, in which a separate call writes the subquery of each concern (`read_subquery`, `with_subqueries`). Refused parts
-of an answer have fixed reasons, for counting (`Refusals`).
+paper's method, where a separate call writes each concern's subquery (`read_subquery`, `with_subqueries`). Each refusal has one
+of a few fixed reasons, so that refusals can be counted (`Refusals`).
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ NO_SUBQUERY = "no subquery"
 NOT_LOCAL = "not about a point"
 
 MAX_LISTED_REFUSALS = 200
-"""Maximum number of refusals of one call that are listed individually; further ones are only counted."""
+"""Maximum number of refusals of one call that are listed individually; the rest are counted."""
 UNKNOWN_POINT = "no such point"
 UNKNOWN_ENTITY_NUMBER = "no such entity"
 UNKNOWN_PASSAGE_NUMBER = "no such passage"
@@ -40,7 +40,7 @@ CUT_OFF = "cut off"
 
 
 class Refusals:
-    """Collects the refusals of one call's output: the first `MAX_LISTED_REFUSALS` individually, further ones as counts."""
+    """Collects the refusals of one call: the first `MAX_LISTED_REFUSALS` individually, the rest as counts."""
 
     def __init__(self, purpose: Purpose) -> None:
         self._purpose: Purpose = purpose
@@ -59,7 +59,7 @@ class Refusals:
 
 
 def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
-    """Returns the last list of a truncated answer without its last entry, which may be incomplete."""
+    """Returns the entries without the last, which a truncated answer may have left incomplete."""
     if proposed:
         refusals.add(CUT_OFF, proposed[-1])
     return proposed[:-1]
@@ -67,7 +67,7 @@ def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judge's answer. Without `enough` and without concerns, there is nothing more to search for."""
+    """If `enough` is false and there are no concerns, nothing is left to search for."""
 
     enough: bool
     concerns: tuple[Concern, ...] = ()
@@ -77,11 +77,11 @@ class Judgement:
 def read_judgement(
     value: object, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
-    """Returns the judgement in the model's JSON. `asked` are the subqueries of the earlier steps.
+    """Returns the judgement in the model's JSON. `asked`: subqueries of the earlier steps.
 
-    A concern about an unknown point is refused, and so is a subquery that was asked before. If `only` is local, a concern about
-    no point is refused; if it is global, every concern is treated as one about no point. `cut`: the answer reached its length
-    limit. Raises BadAnswer for JSON of another shape.
+    A concern is refused if its point is unknown, or if its subquery was asked before. If `only` is local, a concern without a
+    point is refused; if `only` is global, a concern's point is ignored. `cut`: the reply reached its length limit. Raises
+    BadAnswer for JSON of another shape.
     """
     said = _said(value)
     if said.get("enough") is True and not settings.forced:
@@ -116,10 +116,10 @@ def read_judgement(
 
 
 def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """Returns the judgement in the model's JSON, with concerns whose subquery is still "".
+    """Returns the judgement in the model's JSON; the subquery of each concern is "".
 
-    All concerns are of one kind: the kind that the model names, or that of its first concern. Concerns of the other kind are
-    refused. `only` sets the kind: for local, a concern about no point is refused; for global, a concern's point is ignored.
+    All concerns have the kind that the model names, or else the kind of its first concern. Concerns of the other kind are
+    refused. `only` sets the kind: if local, a concern without a point is refused; if global, a concern's point is ignored.
     Raises BadAnswer for JSON of another shape.
     """
     said = _said(value)
@@ -151,7 +151,7 @@ def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, 
 
 
 def read_subquery(value: object) -> str:
-    """Returns the subquery in the model's JSON. Raises BadAnswer if it has none."""
+    """Returns the subquery in the model's JSON. Raises BadAnswer if there is no subquery."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
         raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
@@ -180,7 +180,7 @@ def with_subqueries(
 
 
 def _said(value: object) -> dict[str, Any]:
-    """Returns the object with the judgement in the model's JSON. Raises BadAnswer."""
+    """Returns the first object in the model's JSON that contains a judgement. Raises BadAnswer if there is none."""
     for each in objects_in(value):
         if isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list):
             return each

@@ -1,6 +1,6 @@
 """The context of a deep question, and its model calls.
 
-A call is made within the budget and returns its value, its record, or the reason for its failure.
+A call stays within the budget. Its result contains its record, and its value or the reason for its failure.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from memory.types import Encoder
 from store.snapshot import Snapshot
 
 DEEP_CALL_RETRIES = 1
-"""Number of repetitions after a failure or an unusable answer in a deep question."""
+"""Number of retries after a failure or an unusable answer in a deep question."""
 STEP_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048}
-"""Completion tokens of a step's calls, by purpose. Those of the answer depend on its form."""
+"""Maximum number of completion tokens of a step's calls, by purpose. The limit for the answer depends on its form."""
 T = TypeVar("T")
 
 RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs a function that occupies the processor for some milliseconds outside the event loop, such as `asyncio.to_thread`."""
+"""Runs a processor-bound function outside the event loop, such as `asyncio.to_thread`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeepContext:
-    """One deep question on one snapshot. `on_event` is called on the event loop and returns immediately."""
+    """`on_event` is called on the event loop and returns immediately."""
 
     question: str
     snapshot: Snapshot
@@ -44,13 +44,11 @@ class DeepContext:
     in_thread: RunInThread
     form: AnswerForm = DEFAULT_FORM
     shown_passages: list[int] = field(default_factory=list)
-    """Numbers of passages that the model was shown after it had refused more; later steps start with the smallest."""
+    """Number of passages in the prompt after each refusal of a longer prompt. Later steps start with the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The reason for a failed call."""
-
     stopped: DeepStopReason
     message: str
     too_long: bool = False
@@ -81,9 +79,10 @@ async def call_model(
     retries: int = DEEP_CALL_RETRIES,
     final: bool = False,
 ) -> CallResult[T]:
-    """Asks the model with a time limit. Does not raise for failures of the model or a reached budget.
+    """Calls the model within the budget and its time limit. Returns failures of the model, and a reached budget, as the
+    result's `failure`.
 
-    `max_tokens` is by default that of the purpose. `final`: the call may use the budget that is reserved for the answer.
+    `max_tokens`: by default the limit of the purpose. `final`: the call may use the budget that is reserved for the answer.
     """
     began, asked_before = time.monotonic(), spending.calls
 
@@ -111,7 +110,7 @@ async def call_model(
                 max_tokens=max_tokens or STEP_MAX_TOKENS[purpose],
                 before_try=lambda: spending.take_request(final),
             )
-    # Unusable answers were charged, but the client does not report how much: every try counts, except one that hangs.
+    # The client does not report the tokens of unusable answers. Each try is charged with its prompt, except one that timed out.
     except BudgetReached as reached:
         spent = prompt_tokens(messages) * (spending.calls - asked_before)
         return CallResult(record(None, str(reached), spent), failure=CallFailure(reached.limit, str(reached)))

@@ -1,7 +1,7 @@
 """Changes of points: update, insertion, merging (HGMem, section 3.5). Pure functions from memory to memory.
 
-A model proposes changes as JSON, which may contain anything. Each proposal is accepted or refused, and every refusal has one of
-a few fixed reasons. No model output raises an error here, except `BadAnswer` for JSON without the expected lists.
+A model proposes changes as JSON, which may contain anything. Each proposal is accepted or refused; refusals have a few fixed
+reasons. Model output raises no error here, except `BadAnswer` for JSON without the expected lists.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,15 +34,16 @@ from memory.phrase_normalisation import normalise_phrase
 MAX_POINTS = 32
 """Maximum number of points of one working memory, because every prompt contains all of them."""
 MAX_POINT_ENTITIES = 40
-"""Maximum number of entities of an inserted point. A merged point has the union, whatever its size."""
+"""Maximum number of entities of an inserted point. A merged point has the union of its points' entities, which may be
+larger."""
 MAX_DESCRIPTION_CHARS = 2_000
-"""Maximum number of characters of a description; further ones are cut off."""
+"""Maximum number of characters of a description; the rest is cut off."""
 MAX_NAME_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """The memory after some changes. `held` are names in the model's answer that the graph has and the material lacks."""
+    """`held`: names in the model's answer that the graph has and the prompt did not show."""
 
     memory: WorkingMemory
     changes: tuple[PointChange, ...] = ()
@@ -51,9 +52,10 @@ class Evolution:
 
 
 def lists(value: object, *names: str) -> dict[str, list[Any]]:
-    """Returns the lists under `names` in a model's object, in the order in which the model wrote them; missing ones are empty.
+    """Returns the lists under `names` in a model's object, in the order in which the model wrote them, with [] for absent
+    names.
 
-    Raises BadAnswer if all of them are missing.
+    Raises BadAnswer if all names are absent.
     """
     for candidate in objects_in(value):
         written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
@@ -72,9 +74,9 @@ def apply_evolution(
 ) -> Evolution:
     """Applies the updates and insertions that the model proposes for the retrieved material.
 
-    `in_graph` says whether the graph has a phrase. A name that the graph has and the material lacks is refused, because the
-    model cannot know it from the material. A name that the graph lacks is added to the point as absent. `cut`: the answer
-    reached its length limit.
+    `in_graph(phrase)`: whether the graph has the phrase. A name in the graph but not in the material is refused, because the
+    model cannot know it from the material. A name outside the graph is added to the point as absent. `cut`: the reply reached
+    its length limit.
     """
     proposed = lists(value, "updates", "inserts")
     refusals = Refusals("evolve")
@@ -135,9 +137,9 @@ def apply_evolution(
 
 
 def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evolution:
-    """Applies the mergers that the model proposes: entities and passages are unions, the description is the model's.
+    """Applies the merges that the model proposes. Entities and passages are unions; the model writes the description.
 
-    The merged point takes the place of the first of its points. A point is merged at most once per step. `cut`: the answer
+    The merged point gets the position of the first of its points. A point is merged at most once per step. `cut`: the reply
     reached its length limit.
     """
     proposed = lists(value, "merges")["merges"]
@@ -177,7 +179,7 @@ def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evo
 
 
 class _EntityNames:
-    """Converts the entities that the model names for a new point to phrases of the graph and names that the graph lacks."""
+    """Resolves the entities that the model names for a new point: phrases of the graph, and names outside the graph."""
 
     def __init__(self, memory: WorkingMemory, material: Material, in_graph: Callable[[str], bool]) -> None:
         self._material = material
@@ -213,7 +215,7 @@ class _EntityNames:
 
 
 def _position(proposal: object, points: int, refusals: Refusals) -> int | None:
-    """Returns the index of the point that an update names; None, with a refusal, if there is no such point."""
+    """Returns the index of the point that an update names; None if there is no such point (recorded as a refusal)."""
     at = whole_number(proposal.get("point")) if isinstance(proposal, dict) else None
     if at is None:
         refusals.add(WRONG_FORM, proposal)
@@ -244,7 +246,7 @@ def _description(proposal: object) -> str:
 
 
 def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) -> list[str]:
-    """Returns the distinct ids of the proposal's passages. Numbers that were not shown are refused."""
+    """Returns the distinct ids of the proposal's passages. Unknown passage numbers are refused."""
     found: dict[str, None] = {}
     for each in _list(proposal, "passages", refusals):
         at = whole_number(each)
@@ -264,5 +266,5 @@ def _list(proposal: dict[str, Any], name: str, refusals: Refusals) -> list[Any]:
 
 
 def _union(*ids: Sequence[str]) -> tuple[str, ...]:
-    """Returns the distinct ids in their order."""
+    """Returns the distinct ids in order of appearance."""
     return tuple(dict.fromkeys(id for each in ids for id in each))

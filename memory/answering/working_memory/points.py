@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class MemoryPoint:
     """A memory point: a hyperedge that describes how several entities are related.
 
-    `entities` are distinct, sorted, normalised phrases; the graph has at least one of them. `absent` are those that the model
-    named and the graph lacks. `passages` are the distinct ids of the passages that support the description, at least one, in
-    the order in which they were found.
+    `entities` are distinct, sorted, normalised phrases; the graph has at least one of them. `absent` are the entities that the
+    graph lacks; the model named them. `passages` are the distinct ids of the supporting passages, at least one, in the order in
+    which they were found.
     """
 
     id: str
@@ -24,7 +24,8 @@ class MemoryPoint:
 class WorkingMemory:
     """The working memory: a hypergraph whose hyperedges are `points` and whose vertices are their entities.
 
-    `made` counts all points that were created in it: the next one gets the id `p<made + 1>`, so ids are never reused.
+    `made` is the number of points ever created in this memory. The next point gets the id `p<made + 1>`, so ids are never
+    reused.
     """
 
     points: tuple[MemoryPoint, ...] = ()
@@ -36,7 +37,8 @@ class WorkingMemory:
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
-        """Returns the vertices that share a point with one of `entities`, which may include others of `entities`."""
+        """Returns the vertices that share a point with one of `entities`. This includes an entity that shares a point with
+        another one."""
         wanted = set(entities)
         found: set[str] = set()
         for point in self.points:
@@ -52,5 +54,5 @@ class WorkingMemory:
 
     @property
     def entities_a_point(self) -> float:
-        """The paper's measure of complex relations: the average number of entities per point, 0.0 without points."""
+        """The average number of entities per point, the paper's measure of complex relations; 0.0 without points."""
         return sum(len(point.entities) for point in self.points) / len(self.points) if self.points else 0.0

@@ -1,4 +1,4 @@
-"""The prompts of a deep question and the JSON that they request. Pure functions.
+"""The prompts of a deep question, and the schemas of the JSON that they request. Pure functions.
 
 Passages and points are quoted between marks that the quoted text cannot contain. The results of a step's inquiries are combined
 and numbered from 1 (`Material`).
@@ -19,7 +19,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 
 MAX_EVIDENCE_CHARS = 3_000
-"""Maximum number of characters shown of a passage in a step."""
+"""Maximum number of characters of a passage in a step's prompt; the rest is omitted."""
 JUDGEMENT_SCHEMA = JsonSchema(
     "judgement",
     json_object(
@@ -68,7 +68,7 @@ class Material:
     triples: Facts
     passages: tuple[FoundPassage, ...]
     descriptions: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Sentences about an entity (a tuple of one phrase) or a triple, unless the passages already contain them."""
+    """Sentences about an entity (key: its phrase) or a triple (key: its parts) that are not in the passages of the prompt."""
 
     @property
     def phrases(self) -> frozenset[str]:
@@ -77,7 +77,7 @@ class Material:
 
 
 def material_of(inquiries: Sequence[Inquiry]) -> Material:
-    """Returns the material of the inquiries that the model is shown, without withheld passages."""
+    """Returns the material of the inquiries for the model's prompt, without withheld passages."""
     entities: dict[str, None] = {}
     triples: dict[tuple[str, str, str], None] = {}
     passages: dict[str, FoundPassage] = {}
@@ -101,7 +101,7 @@ def material_of(inquiries: Sequence[Inquiry]) -> Material:
 
 
 def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
-    """Withholds the worse half of each inquiry's shown passages; returns None if that changes nothing."""
+    """Withholds the worse half of each inquiry's passages in the prompt. Returns None if nothing is left to withhold."""
     out = []
     for inquiry in inquiries:
         shown = [passage.id for passage in inquiry.passages if passage.id not in inquiry.withheld]
@@ -111,7 +111,7 @@ def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
 
 
 def at_most(inquiries: Sequence[Inquiry], passages: int) -> tuple[Inquiry, ...]:
-    """Shortens the inquiries until at most `passages` passages are shown in total, or each inquiry shows one."""
+    """Withholds passages until the prompt has at most `passages` passages, or each inquiry has only one."""
     while len(material_of(inquiries).passages) > passages and (shorter := shortened(inquiries)) is not None:
         inquiries = shorter
     return tuple(inquiries)
@@ -135,9 +135,10 @@ def _sufficiency(settings: DeepSettings) -> str:
 def judge_prompt(
     question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Returns the judge's prompt of a quick step: does the memory suffice, what is missing, and what to search for?
+    """Returns the judge's prompt of a quick step: whether the memory suffices, what is missing, and which subqueries to search
+    for.
 
-    `asked` are the earlier subqueries.
+    `asked`: the earlier subqueries.
     """
     if settings.only == "local":
         where = 'Each concern is about one of the points: "point" is its number.'
@@ -162,7 +163,7 @@ def judge_prompt(
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
-    """Returns the judge's prompt: does the memory suffice? If not, is more needed about some points, or about something new?"""
+    """Returns the judge's prompt: whether the memory suffices, or else whether some points or a new topic need more."""
     if settings.only == "local":
         which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
     elif settings.only == "global":
@@ -185,7 +186,7 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
 def subquery_prompt(
     question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for a subquery that addresses this concern. `asked` are the earlier subqueries."""
+    """`asked`: the earlier subqueries."""
     task = prompt_text(
         "subquery",
         f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
@@ -206,7 +207,6 @@ def subquery_prompt(
 def evolve_prompt(
     question: str, subqueries: Sequence[str], memory: WorkingMemory, material: Material, settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for changed and new points, given the retrieved material."""
     update = (
         '"updates" rewrites the description of a point that the passages correct or add to: the whole new description, '
         "keeping what still holds, and the numbers of the passages it now rests on as well. "
@@ -244,7 +244,6 @@ def evolve_prompt(
 
 
 def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for points that say more when merged."""
     task = prompt_text(
         "merge",
         f"{_ROLE}Some points may say more together than each for itself: they tell of one thing from several sides, or a "
@@ -278,7 +277,6 @@ def deep_answer_prompt(
 
 
 def numbered_points(memory: WorkingMemory) -> str:
-    """Returns the points in their order, numbered from 1."""
     numbered = []
     for at, point in enumerate(memory.points, 1):
         numbered.append(quoted("point", f"Entities: {', '.join(point.entities)}\n{point.description}", at))
@@ -286,7 +284,7 @@ def numbered_points(memory: WorkingMemory) -> str:
 
 
 def _told(description: str | None) -> str:
-    """Returns a description on a new line, or "" without one."""
+    """Returns the description on a new line; "" if there is none."""
     return f"\n   {' '.join(description.split())}" if description else ""
 
 

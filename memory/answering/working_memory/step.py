@@ -1,7 +1,7 @@
-"""One step of HGMem: judge, raise concerns, word subqueries, retrieve, update and insert, merge (sections 3.2, 3.4, 3.5).
+"""One step of HGMem: judge, raise concerns, write subqueries, retrieve, update and insert, merge (sections 3.2, 3.4, 3.5).
 
-This file calls the model and retrieves. Pure functions convert the results to concerns and points, so that a step can be
-repeated from its record.
+This file calls the model and retrieves. Pure functions convert the results to concerns and points, so that tests can repeat a
+step from its record.
 """
 
 import asyncio
@@ -39,13 +39,14 @@ from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
 MAX_EVIDENCE_SHORTENINGS = 2
-"""Maximum number of times per step that half of the passages are withheld because the model refuses the prompt as too long."""
+"""Maximum number of times per step that hippod withholds half of the passages because the model refuses the prompt as too
+long."""
 CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
 
 
 @dataclass(frozen=True, slots=True)
 class StepsEnd:
-    """Why the steps end with this one. `failure` is the failed call, if one ended them."""
+    """The reason why the steps end with this step. `failure` is the failed call that ended them, if any."""
 
     stopped: DeepStopReason
     failure: CallFailure | None = None
@@ -53,7 +54,7 @@ class StepsEnd:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of a step. `note` tells the user about a failure that did not end the steps."""
+    """`note` tells the user about a failure that did not end the steps."""
 
     record: StepRecord
     end: StepsEnd | None = None
@@ -61,7 +62,7 @@ class StepResult:
 
 
 async def run_step(context: DeepContext, number: int, memory: WorkingMemory, asked: Sequence[str]) -> StepResult:
-    """Runs the step after `memory`; `asked` are the earlier subqueries. Does not raise for failures of the model."""
+    """Runs the step after `memory`. `asked`: the earlier subqueries. Does not raise for failures of the model."""
     began, waited = time.monotonic(), context.spending.model_seconds
     context.on_event(StepBegan(number, len(memory.points)))
     result = await _make_step(context, StepRecord(number, memory, memory, asked=tuple(asked)))
@@ -142,8 +143,8 @@ async def _word_subqueries(
 ) -> tuple[StepRecord, CallFailure | None, str | None]:
     """Asks for the subquery of each concern in order; each prompt shows the earlier subqueries.
 
-    A failure is returned if it ends the steps: a reached budget, or a model that wrote no subquery. If the model wrote only
-    some of them, a note says so.
+    Returns the failure if it ends the steps: a reached budget, or a model that wrote no subquery at all. If the model failed
+    for some concerns, the note gives their number.
     """
     calls: list[ModelCall] = []
     subqueries: list[str | None] = []
@@ -172,7 +173,7 @@ async def _word_subqueries(
 
 
 async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[object]]:
-    """Asks for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
+    """Asks for updates and insertions. If the model refuses the prompt as too long, asks again with half of the passages."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
     for tries_left in reversed(range(MAX_EVIDENCE_SHORTENINGS + 1)):
@@ -221,7 +222,7 @@ async def _ask_for_merges(context: DeepContext, record: StepRecord) -> StepResul
 
 
 def starts_empty(record: StepRecord) -> bool:
-    """Whether the step begins without points: there is then nothing to judge, and the question itself is the subquery."""
+    """Whether the step begins without points. Nothing is judged then, and the question itself is the subquery."""
     return record.number == 0 and not record.before.points
 
 
@@ -237,7 +238,6 @@ def judge_messages(question: str, record: StepRecord, settings: DeepSettings) ->
 
 
 def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """Returns the judgement in the judge's JSON."""
     if settings.quick:
         return read_judgement(value, record.before, record.asked, settings, cut)
     return read_concerns(value, record.before, settings, cut)
@@ -246,16 +246,13 @@ def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut:
 def subquery_messages(
     question: str, record: StepRecord, concern: Concern, before: Sequence[str | None]
 ) -> tuple[ChatMessage, ...]:
-    """Returns the prompt for a concern's subquery.
-
-    `before` are the subqueries of the step's earlier concerns, None for a failed one.
-    """
+    """`before`: the subqueries of the step's earlier concerns; None for a failed call."""
     asked = (*record.asked, *(subquery for subquery in before if subquery is not None))
     return prompts.subquery_prompt(question, record.before, concern, asked)
 
 
 def with_worded_concerns(record: StepRecord, subqueries: Sequence[str | None]) -> StepRecord:
-    """Returns the record with the subqueries of its concerns, without concerns that have none."""
+    """Returns the record with the subqueries of its concerns. Concerns without a subquery are removed."""
     named = [*subqueries, *[None] * (len(record.concerns) - len(subqueries))]
     concerns, refused = with_subqueries(record.concerns, named, record.asked)
     return replace(record, concerns=concerns, refused=(*record.refused, *refused))
@@ -267,7 +264,7 @@ def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -
 
 
 def wants_merging(record: StepRecord, settings: DeepSettings) -> bool:
-    """Whether a call for merging is useful: the step changed points, and there are at least two."""
+    """Whether to ask for merges: the step changed points, and the memory has at least two points."""
     return settings.merge and len(record.after.points) > 1 and bool(record.changes)
 
 
@@ -281,7 +278,7 @@ def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
 
 
 def _list_reader(*names: str) -> Callable[[object], object]:
-    """Returns a function that accepts JSON with one of the lists; for other JSON the client asks again."""
+    """Returns a function that raises BadAnswer unless the JSON contains one of the lists; the client then asks again."""
 
     def read(value: object) -> object:
         lists(value, *names)
@@ -291,7 +288,7 @@ def _list_reader(*names: str) -> Callable[[object], object]:
 
 
 def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[object], object]:
-    """Returns a function that accepts JSON with a judgement; for other JSON the client asks again."""
+    """Returns a function that raises BadAnswer unless the JSON contains a judgement; the client then asks again."""
 
     def read(value: object) -> object:
         judgement_of(value, record, settings)

@@ -1,12 +1,12 @@
 """Retrieves for a subquery: entities among the candidates, then their triples and passages, all by cosine.
 
-**Candidates** are formulas 6 and 7 of HGMem as masks over the snapshot's phrases. Local investigation of a point with
-entities V(e): the union, over v in V(e), of v's neighbours in the graph (relation, mention and synonym edges) and in the
-memory (vertices that share a point with v). Global exploration: the graph's phrases without the memory's vertices. Sparse
-matrices and arrays do the work; loops cover only the memory's few entities.
+**Candidates** are formulas 6 and 7 of HGMem as masks over the snapshot's phrases. Local investigation of a point with entities
+V(e): the neighbours of all v in V(e), in the graph (relation, mention and synonym edges) and in the memory (vertices that share
+a point with v). Global exploration: the graph's phrases without the memory's vertices. Loops cover only the memory's few
+entities; the rest is matrix and array operations.
 
-**Descriptions.** In HGMem's graph, a model wrote a description for every entity and relation during indexing. hippod's graph
-has phrases and triples; sentences about them in the passages nearest to the subquery are their descriptions.
+**Descriptions.** In HGMem's graph, a model wrote a description of every entity and relation during indexing. hippod takes
+sentences about phrases and triples from the passages nearest to the subquery instead.
 
 If the encoder knows no word of the subquery, retrieval is by words (`_inquire_by_words`).
 """
@@ -34,11 +34,11 @@ from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8
-"""If fewer than one row in this many is a candidate, cosines are computed for the candidates only."""
+"""If less than 1/8 of the rows are candidates, cosines are computed for the candidates only."""
 DESCRIBING_PASSAGES = 40
-"""Number of nearest passages with a retrieved entity from which entities and triples are described."""
+"""Number of nearest passages with a retrieved entity that are searched for descriptions."""
 MAX_FOUND_PHRASES = 400
-"""Maximum number of phrases that are listed with a retrieved passage."""
+"""Maximum number of phrases listed with a retrieved passage."""
 QueryVector = NDArray[np.float32]
 MAX_SENTENCE_CHARS = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^\W\d_a-z])|(?<=[。！？])|\n+")
@@ -47,16 +47,16 @@ Mask = NDArray[np.bool_]
 
 
 def rows_of(snapshot: Snapshot, phrases: Iterable[str]) -> NDArray[np.int64]:
-    """Returns the rows of those phrases that are in the snapshot, ascending."""
+    """Returns the rows of the phrases that the snapshot contains, ascending."""
     found = {row for phrase in phrases if (row := snapshot.phrase_row(phrase)) is not None}
     return np.array(sorted(found), np.int64)
 
 
 def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoint) -> Mask:
-    """Returns formula 6: neighbours of the point's entities in graph and memory, shape (n_phrases,).
+    """Returns formula 6: the neighbours of the point's entities in graph and memory, a mask of shape (n_phrases,).
 
-    An entity of the point is a candidate only if it is a neighbour of another one. The cost depends on the number of the
-    entities' edges, not on the size of the graph.
+    An entity of the point is a candidate only if it is a neighbour of another entity of the point. The cost depends on the
+    number of the entities' edges, not on the size of the graph.
     """
     mask = np.zeros(snapshot.n_phrases, np.bool_)
     own = rows_of(snapshot, point.entities)
@@ -69,14 +69,14 @@ def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoi
 
 
 def global_candidates(snapshot: Snapshot, memory: WorkingMemory) -> Mask:
-    """Returns formula 7: the graph's phrases that are not vertices of the memory, shape (n_phrases,)."""
+    """Returns formula 7: the graph's phrases that are not vertices of the memory, a mask of shape (n_phrases,)."""
     mask = snapshot.phrase_alive.copy()
     mask[rows_of(snapshot, memory.vertices)] = False
     return mask
 
 
 class Descriptions:
-    """Finds sentences in passages; earlier passages take precedence."""
+    """Finds sentences in passages, in the order of the passages."""
 
     def __init__(self, passages: Sequence[FoundPassage]) -> None:
         self._sentences = [
@@ -87,7 +87,8 @@ class Descriptions:
         ]
 
     def of(self, *phrases: str) -> tuple[str, str]:
-        """Returns the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
+        """Returns the first sentence that contains all `phrases` (normalised), and its passage's id; ("", "") if there is
+        none."""
         for passage, sentence, words in self._sentences:
             if all(f" {phrase} " in words for phrase in phrases):
                 return sentence[:MAX_SENTENCE_CHARS], passage
@@ -97,7 +98,7 @@ class Descriptions:
 def inquire(
     snapshot: Snapshot, encoder: Encoder, memory: WorkingMemory, concern: Concern, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieves for the concern's subquery. A concern about a point that is not in the memory finds nothing."""
+    """Finds nothing if the concern's point is not in the memory."""
     if concern.point is None:
         among = global_candidates(snapshot, memory)
     else:
@@ -126,7 +127,6 @@ def inquire(
 
 
 def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
-    """Returns the inquiry with descriptions of its entities and triples, taken from `passages`."""
     descriptions = Descriptions(passages)
     entities = []
     for entity in inquiry.entities:
@@ -142,9 +142,10 @@ def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
 def _inquire_by_words(
     snapshot: Snapshot, encoder: Encoder, concern: Concern, candidates: Mask, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieves by words: entities that the subquery names, then those of its nearest triples by BM25; passages by BM25.
+    """Retrieves by words: the entities that the subquery names, then those of its nearest triples by BM25; the passages by
+    BM25.
 
-    A passage's score is a share of the best score.
+    The passages' scores are divided by the best score.
     """
     context = QueryContext(
         snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=max(settings.entities, settings.triples))
@@ -178,7 +179,7 @@ def _inquire_by_words(
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """Returns, for each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
+    """Returns the `k` living statements about each entity that are nearest to the subquery, in one list, best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
@@ -205,7 +206,7 @@ def _nearest_triples(
 
 
 def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64]) -> Mask:
-    """Returns the living passages that contain one of the phrases, a mask of shape (n_passages,)."""
+    """Returns the living passages that contain one of the phrases, as a mask of shape (n_passages,)."""
     chosen = np.zeros(snapshot.n_phrases)
     chosen[entities] = 1.0
     return (snapshot.context.matvec(chosen) > MIN_WEIGHT) & snapshot.passage_alive
@@ -218,12 +219,11 @@ def passages_of(snapshot: Snapshot, vector: QueryVector, entities: Sequence[int]
 
 
 def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) -> tuple[list[int], list[float]]:
-    """Returns the `k` passages of `among` nearest to `vector`, ties ordered by id."""
+    """Returns the `k` passages of `among` nearest to `vector`, and their cosines; ties are ordered by id."""
     return best_rows(snapshot.passage_vectors, vector, among, k, snapshot.passage_id)
 
 
 def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:
-    """Returns passages by row, with the phrases in them."""
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
@@ -240,7 +240,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
 def best_rows(
     vectors: VectorsView, vector: QueryVector, among: Mask, k: int, name: Callable[[int], str]
 ) -> tuple[list[int], list[float]]:
-    """Returns the `k` rows of `among` nearest to `vector`, best first, with their cosines; ties ordered by `name`."""
+    """Returns the `k` rows of `among` nearest to `vector`, best first, and their cosines; ties are ordered by `name`."""
     candidates = np.flatnonzero(among)
     if k < 1 or not len(candidates):
         return [], []
@@ -252,10 +252,10 @@ def best_rows(
 
 
 def supported_points(memory: WorkingMemory, snapshot: Snapshot) -> tuple[WorkingMemory, tuple[str, ...]]:
-    """Returns the earlier points that this snapshot supports, and the ids of the other ones.
+    """Returns the memory with the points that this snapshot supports, and the ids of the dropped points.
 
-    Removed passages are left out. Entities that the graph now lacks are marked absent. A point without passages, or without an
-    entity of the graph, is dropped.
+    Removed passages are removed from the points. Entities that the graph no longer has are marked absent. A point is dropped if
+    it has no passage left, or no entity in the graph.
     """
     kept = []
     for point in memory.points:

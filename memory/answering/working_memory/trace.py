@@ -1,9 +1,9 @@
-"""Data classes of a whole deep question: its settings, every step, every model call, and events while it is answered.
+"""Data classes of a whole deep question: its settings, steps and model calls, and the events during its answer.
 
-They are immutable and contain texts and passage ids, never rows of a snapshot, so a trace stays valid after its commit.
-`trace_to_json` and the functions after it convert traces, events and working memories to JSON, and working memories back. JSON
-of another version is refused with an error message; unknown keys, which a later hippod may add, are ignored. An event's `kind`
-is its name in JSON.
+The data classes are immutable and contain texts and passage ids, never rows of a snapshot, so a trace stays valid after its
+commit. `trace_to_json` and the functions below it convert traces, events and working memories to JSON, and JSON to working
+memories. JSON of another version is refused. Unknown keys, which a later hippod may add, are ignored. An event's `kind` is its
+name in JSON.
 """
 
 from dataclasses import dataclass, field
@@ -22,30 +22,30 @@ TRACE_VERSION = 2
 MEMORY_VERSION = 1
 """Version of the JSON of working memories."""
 DEEP_CALLS_PER_STEP = 7
-"""Requests allowed per step: the judge, three subqueries, update and insertion, merging, and one repetition."""
+"""Requests allowed per step: the judge, three subqueries, update and insertion, merging, and one retry."""
 DEEP_TOKENS = 200_000
 Purpose = Literal["judge", "subquery", "evolve", "merge", "answer"]
 DeepStopReason = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
-"""Reason for the end of the steps: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
-was reached (three kinds); a model call failed."""
+"""Reason for the end of the steps: the judge found the memory sufficient; all steps were made; there was no concern, or nothing
+was found; one of three limits was reached; a model call failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeepSettings:
-    """Settings of a deep question. `only`, `update` and `merge` are the paper's ablations.
+    """`only`, `update` and `merge` switch the paper's ablations.
 
-    Defaults are the paper's (sections 4.2 and 5.2, appendix B.1 of its third version) if it gives them.
+    Defaults are the paper's (sections 4.2 and 5.2, appendix B.1 of its third version), if the paper gives them.
     """
 
     steps: int = 3
-    """Number of the last step, counted from 0, in which the question itself is retrieved for; 3 allows four retrievals."""
+    """Number of the last step. Step 0 retrieves for the question itself, so 3 allows four retrievals."""
     quick: bool = False
-    """Whether one call returns judgement, concerns of both kinds and subqueries. Otherwise, concerns are of one kind, and each
-    has a call for its subquery."""
+    """Whether one call returns the judgement, concerns of both kinds, and their subqueries. Otherwise, all concerns are of one
+    kind, and a separate call writes each subquery."""
     each_step: bool = False
     """Whether an answer is written after every step, for plots."""
     forced: bool = False
-    """Whether all steps run even if the points are judged sufficient."""
+    """Whether all steps run even if the judge finds the points sufficient."""
     only: InvestigationKind | None = None
     update: bool = True
     merge: bool = True
@@ -53,23 +53,23 @@ class DeepSettings:
     concerns: int = 3
     """Maximum number of concerns per step."""
     entities: int = DEEP_SETTINGS["n_v"].default
-    """Maximum number of entities retrieved for a concern: the paper's n_v."""
+    """Maximum number of entities retrieved for a concern (n_v in the paper)."""
     triples: int = DEEP_SETTINGS["n_e"].default
-    """Maximum number of triples of each of these entities: the paper's n_e."""
+    """Maximum number of triples per retrieved entity (n_e in the paper)."""
     passages: int = DEEP_SETTINGS["n_d"].default
-    """Maximum number of passages of these entities: the paper's n_d."""
+    """Maximum number of passages with a retrieved entity (n_d in the paper)."""
     answer_passages: int = DEEP_SETTINGS["answer_passages"].default
     """Maximum number of passages from which the answer is written."""
     temperature: float | None = DEEP_SETTINGS["model_temperature"].default
-    """Temperature of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
+    """Temperature of the model's calls; None means that of `[llm]`. The paper uses 0.8."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One model call: its prompt and its reply. Either `reply` or `error` is set.
+    """Either `reply` or `error` is set.
 
-    `requests` is the number of requests sent, including repetitions after failures or unusable answers. Tokens are the server's
-    count, or estimates. `cut`: the reply reached its length limit, so its last entry may be incomplete.
+    `requests` is the number of requests sent, including retries after failures or unusable answers. Tokens are counted by the
+    server, or else estimated. `cut`: the reply reached its length limit, so its last entry may be incomplete.
     """
 
     purpose: Purpose
@@ -85,7 +85,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused part of a model's output. `why` is one of a few fixed reasons, for counting."""
+    """A refused part of a model's output. `why` is one of a few fixed reasons, so that refusals can be counted."""
 
     purpose: Purpose
     why: str
@@ -94,7 +94,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PointChange:
-    """A point after a step, and the points that it came from (none: inserted; one: updated; several: merged)."""
+    """A point after a step, and its earlier points `before`: none if inserted, one if updated, several if merged."""
 
     kind: Literal["inserted", "updated", "merged"]
     point: MemoryPoint
@@ -103,7 +103,7 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, if requested, from `passages`. `short` is the bare answer."""
+    """An answer that was written after a step, from `passages`, if requested."""
 
     text: str
     short: str
@@ -114,13 +114,10 @@ class StepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """The record of one step.
-
-    The same `concerns`, `changes`, `refused` and `after` can be computed from it again, which tests do. `enough`: the judge
-    found the memory sufficient, and nothing was retrieved. `held` are names in the model's answer that the graph has but the
-    retrieved material lacks; they are recorded because they were looked up in the snapshot. A call that was not made is None:
-    the first step of an empty memory needs no judge, and a memory of one point no merging.
-    """
+    """From the record, `concerns`, `changes`, `refused` and `after` can be computed again; tests do so. `enough`: the judge
+    found the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the
+    retrieved material lacks. They are recorded because only the snapshot could identify them. A call that was not made is None:
+    the first step of an empty memory needs no judge, and a memory of one point needs no merging."""
 
     number: int
     before: WorkingMemory
@@ -132,10 +129,10 @@ class StepRecord:
     refused: tuple[Refusal, ...] = ()
     held: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    """Subqueries of the earlier steps, which the judge is shown."""
+    """Subqueries of the earlier steps, as in the judge's prompt."""
     judged: ModelCall | None = None
     worded: tuple[ModelCall, ...] = ()
-    """The calls for the subqueries, one per concern in order; none in a quick step."""
+    """The calls that wrote the subqueries, one per concern, in order; none in a quick step."""
     evolved: ModelCall | None = None
     merged: ModelCall | None = None
     answer: StepAnswer | None = None
@@ -145,10 +142,8 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole deep question, all on one commit.
-
-    `earlier` is the memory at its beginning; `forgotten` are the ids of earlier points that this commit does not support.
-    """
+    """`earlier` is the memory before the first step. `forgotten` contains the ids of earlier points that this commit does not
+    support."""
 
     question: str
     commit: int
@@ -157,18 +152,17 @@ class Trace:
     forgotten: tuple[str, ...] = ()
     steps: tuple[StepRecord, ...] = ()
     answered: tuple[ModelCall, ...] = ()
-    """The call for the answer, and further ones if it failed."""
+    """The calls for the answer: one, and its retries."""
     version: int = TRACE_VERSION
 
     @property
     def memory(self) -> WorkingMemory:
-        """The memory after the last step."""
         return self.steps[-1].after if self.steps else self.earlier
 
 
 @dataclass(frozen=True, slots=True)
 class StepBegan:
-    """A step begins with this number of points."""
+    """A step begins; the memory has `points` points."""
 
     step: int
     points: int
@@ -177,7 +171,7 @@ class StepBegan:
 
 @dataclass(frozen=True, slots=True)
 class MemoryJudged:
-    """Whether the memory suffices, and the concerns if it does not."""
+    """The judge's answer: whether the memory suffices, or else its concerns."""
 
     step: int
     enough: bool
@@ -187,8 +181,6 @@ class MemoryJudged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFound:
-    """The results for one concern."""
-
     step: int
     inquiry: Inquiry
     kind: Literal["found"] = "found"
@@ -206,7 +198,7 @@ class PointsChanged:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBegan:
-    """The steps have ended; the answer is being written."""
+    """The steps have ended; the model writes the answer."""
 
     stopped: DeepStopReason
     points: int
@@ -216,14 +208,14 @@ class AnswerBegan:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrew:
-    """The text of the answer so far, which replaces that of the previous event."""
+    """The whole text of the answer so far."""
 
     text: str
     kind: Literal["writing"] = "writing"
 
 
 DeepEvent = StepBegan | MemoryJudged | EvidenceFound | PointsChanged | AnswerBegan | AnswerGrew
-"""Events of a deep question, in their order in each step."""
+"""Events of a deep question, in the order in which a step emits them."""
 
 
 _TRACE = TypeAdapter(Trace)
@@ -234,12 +226,11 @@ _EVENT: TypeAdapter[DeepEvent] = TypeAdapter(DeepEvent)
 class BadWorkingMemory(ValueError):
     """The JSON is not a working memory of a supported version.
 
-    The message is one line with the position of the error.
+    The message is one line and names the position of the error.
     """
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """Returns the trace as a JSON object with its `version`."""
     value: dict[str, Any] = _TRACE.dump_python(trace, mode="json")
     return value
 
@@ -251,7 +242,7 @@ def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
 
 
 def memory_from_json(value: object) -> WorkingMemory:
-    """Returns the working memory of a JSON object. Raises BadWorkingMemory."""
+    """Raises BadWorkingMemory."""
     if not isinstance(value, dict) or "version" not in value:
         raise BadWorkingMemory("this is no JSON of a working memory: it has no version")
     if value["version"] != MEMORY_VERSION:
@@ -267,6 +258,5 @@ def memory_from_json(value: object) -> WorkingMemory:
 
 
 def event_to_json(event: DeepEvent) -> dict[str, Any]:
-    """Returns an event as a JSON object with its `kind`."""
     value: dict[str, Any] = _EVENT.dump_python(event, mode="json")
     return value

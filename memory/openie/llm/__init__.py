@@ -1,1 +1,1 @@
-"""OpenIE by a language model: over a server, or by vLLM in this process."""
+"""OpenIE by a language model: on a server, or with vLLM in this process."""

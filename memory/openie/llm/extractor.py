@@ -1,5 +1,5 @@
-"""OpenIE by a language model, in two calls per passage (HippoRAG, section 2.2; the prompts of both papers are in HippoRAG 1's
-appendix)."""
+"""OpenIE by a language model in two calls per passage (HippoRAG, section 2.2; HippoRAG 1's appendix has the prompts of both
+papers)."""
 
 import time
 from collections.abc import Callable
@@ -19,19 +19,19 @@ from store.types import Extraction, PassageText, Triple
 MAX_PASSAGE_ENTITIES = 200
 MAX_PASSAGE_TRIPLES = 400
 MAX_PART_CHARS = 400
-"""Limits of an answer, beyond which a model repeats itself. The rest is dropped and counted."""
+"""Limits of an answer; beyond them, a model repeats itself. The rest is dropped and counted."""
 PIECE_CHARS = 12_000
-"""A longer passage is read in pieces, because models overlook the middle of long texts and their answers are cut off."""
+"""A longer passage is read in pieces, because models overlook the middle of long texts, and long answers are truncated."""
 MIN_PIECE_CHARS = 200
 MAX_HALVINGS = 4
 ENDLESS_RATIO = 6
-"""An answer that was cut off and whose triples are this many times as long as the passage is endless. Half of the passage would
-get an endless answer too, so it is not tried."""
+"""A truncated answer is endless if its triples are this many times as long as the passage. An endless answer is not retried
+with half of the passage, because that answer would be endless too."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedEntities:
-    """Result and cost of the first call. It is saved separately, so that it is not paid again if the second call fails."""
+    """The result and the cost of the first call. It is saved, so that it is not paid again if the second call fails."""
 
     names: tuple[str, ...]
     prompt_tokens: int = 0
@@ -54,7 +54,7 @@ class _CallCost:
         self.completion += reply.completion_tokens
 
     def add_failed(self, error: ModelError) -> None:
-        """Adds the tokens of a failed call, because useless answers cost too."""
+        """Adds the tokens of a failed call, because unusable answers cost too."""
         self.prompt += error.prompt_tokens
         self.completion += error.completion_tokens
 
@@ -64,13 +64,13 @@ class _CallCost:
 
 
 def extractor_name(model: str) -> str:
-    """Returns the extractor's name in the store: model and fingerprint of the prompts. It is the same for every backend that
-    runs the model."""
+    """Returns the extractor's name in the store: model and fingerprint of the prompts. All backends that run the model share
+    it."""
     return f"llm/{model}/{fingerprint()}"
 
 
 class LLMExtractor:
-    """Reads one passage per call. The limiter decides how many calls run concurrently."""
+    """Extracts from one passage per call. The limiter decides how many calls run concurrently."""
 
     def __init__(
         self, client: ModelClient, limiter: Limiter, count_dropped: CountDropped = lambda _why, _count: None
@@ -86,9 +86,9 @@ class LLMExtractor:
         load: LoadEntities = lambda _passage: None,
         save: SaveEntities = lambda _passage, _entities: None,
     ) -> Extraction:
-        """Returns the extraction of one passage. `load` and `save` keep the result of the first call.
+        """`load` and `save` keep the result of the first call.
 
-        Raises ModelDown if the server fails, ModelRefused or BadAnswer if this passage cannot be read.
+        Raises ModelDown if the server fails, and ModelRefused or BadAnswer if this passage cannot be read.
         """
         first = load(passage.id)
         if first is None:
@@ -154,13 +154,13 @@ class LLMExtractor:
 
 
 def names_within(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the names that occur in this piece of the passage, as the model saw it; all names if none occurs."""
+    """Returns the names that occur in this piece of the passage, in the form that the model saw; all names if none occurs."""
     shown = shown_text(passage.full)
     return tuple(name for name in names if shown_text(name) in shown) or names
 
 
 def parse_entities(value: Any) -> list[str]:
-    """Returns the names in a model's answer, without items that are not text."""
+    """Returns the names in a model's answer; items that are not text are dropped."""
     names = get_field(value, "named_entities", "entities")
     if not isinstance(names, list):
         raise BadAnswer("wrong schema", '"named_entities" is not a list')
@@ -182,14 +182,14 @@ def _parts(triple: Any) -> Any:
 
 
 def is_endless(triples: list[Any], passage: PassageText) -> bool:
-    """Whether an answer that was cut off contains far more than the passage can say."""
+    """Whether a truncated answer states far more than the passage can contain."""
     chars = sum(len(part) for triple in triples if isinstance(triple, list) for part in triple if isinstance(part, str))
     return chars > ENDLESS_RATIO * len(passage.full)
 
 
 def is_grounded(triple: Triple, text: str) -> bool:
-    """Whether subject or object occurs in a text. `text` is normalised like phrases, with a space at each end."""
-    # In scripts without spaces, and in inflected words of others, a phrase is a part of a word.
+    """Whether the triple's subject or object occurs in a text. `text`: normalised like phrases, with a space at each end."""
+    # In scripts without spaces, and in inflected words of other scripts, a phrase may be a part of a word.
     ends = triple[0], triple[2]
     return any(f" {end} " in text or (not end.isascii() and end in text) for end in ends)
 
@@ -233,7 +233,7 @@ def build_extraction(
 
 
 def split_passage(passage: PassageText) -> list[PassageText]:
-    """Returns the pieces of a passage that is too long for one call, otherwise an empty list."""
+    """Returns the pieces of a passage that is too long for one call; otherwise []."""
     if len(passage.text) <= PIECE_CHARS:
         return []
     out, rest = [], passage.text
@@ -245,7 +245,7 @@ def split_passage(passage: PassageText) -> list[PassageText]:
 
 
 def halve_passage(passage: PassageText, depth: int) -> list[PassageText]:
-    """Returns the two halves of a passage; none if it is too short or was divided `MAX_HALVINGS` times."""
+    """Returns the two halves of a passage; [] if it is too short or was already divided `MAX_HALVINGS` times."""
     length = len(passage.text)
     if depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
         return []
@@ -254,7 +254,8 @@ def halve_passage(passage: PassageText, depth: int) -> list[PassageText]:
 
 
 def _boundary(text: str, low: int, high: int, near: int | None = None) -> int:
-    """Returns where to cut: after the last line, sentence or word that ends between `low` and `near` (default: `high`)."""
+    """Returns where to divide the text: after the last paragraph, line, sentence or word that ends between `low` and `near` (by
+    default, `high`)."""
     end = near or high
     for mark in ("\n\n", "\n", ". ", "。", " "):
         at = text.rfind(mark, low, end)

@@ -1,6 +1,6 @@
-"""The OpenIE prompts: named entities first, then triples that start from them, with one example each.
+"""The OpenIE prompts, with one example each: first the named entities, then triples that contain them.
 
-The text of a passage is quoted between marks that it cannot contain, and the prompt says that it is material only.
+The text of a passage is quoted between marks that it cannot contain, and the prompt declares it to be material only.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _with_entities(passage: PassageText, entities: Sequence[str]) -> str:
 
 
 def fingerprint() -> str:
-    """Returns eight hexadecimal digits that change with any word of the prompts, examples or schemas."""
+    """Returns eight hexadecimal digits that change if any word of the prompts, examples or schemas changes."""
     empty = PassageText("", "", "")
     told = [
         entity_messages(empty),

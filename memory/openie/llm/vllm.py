@@ -1,6 +1,7 @@
-"""OpenIE by vLLM's offline batch inference in this process, for the first load of a large drive on a machine with a GPU.
+"""OpenIE by vLLM's offline batch inference in this process, for the first indexing of a large drive on a machine with a GPU.
 
-Uses the prompts, schemas, pieces and answer parsing of `memory.openie.llm.extractor`, in two passes over a batch of passages.
+Uses prompts, schemas, pieces and the parsing of answers from `memory.openie.llm.extractor`, in two passes over a batch of
+passages.
 """
 
 import time
@@ -33,7 +34,7 @@ from store.types import Extraction, PassageText
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A passage or a piece of one. `place`: index of the passage in the batch, then of the piece in the passage."""
+    """A passage, or a piece of a passage. `place`: (index of the passage in the batch, index of the piece in the passage)."""
 
     place: tuple[int, ...]
     text: PassageText
@@ -46,10 +47,10 @@ class _Part:
 
 
 class VLLMExtractor:
-    """Keeps the model on the GPU while it exists. Used by one thread at a time."""
+    """Occupies the GPU with the model as long as it exists. Only one thread may use it at a time."""
 
     def __init__(self, model: str, temperature: float, count_dropped: CountDropped = lambda _why, _count: None) -> None:
-        """Loads the model, which takes minutes. Raises ImportError if vLLM is not installed, and any error of vLLM."""
+        """Loads the model, which takes minutes. Raises ImportError if vLLM is not installed, and all errors of vLLM."""
         from vllm import LLM
 
         self.name = extractor_name(model)
@@ -58,10 +59,10 @@ class VLLMExtractor:
         self._llm = LLM(model=model, enable_prefix_caching=True)
 
     def extract(self, passages: Sequence[PassageText], unread: ReportUnread | None = None) -> list[Extraction]:
-        """Returns one extraction per passage, in order, except for passages reported to `unread` because all answers were
-        useless.
+        """Returns one extraction per passage, in order. A passage whose answers were all unusable is reported to `unread`
+        instead.
 
-        Without `unread`, such a passage gets no triples, because it would otherwise be requested forever.
+        Without `unread`, it gets an empty extraction, or it would be requested forever.
         """
         began = time.perf_counter()
         batch = _Batch(len(passages))
@@ -99,7 +100,8 @@ class VLLMExtractor:
         read: Callable[[Any], list[Any]],
         batch: "_Batch",
     ) -> list[list[Any]]:
-        """Returns the model's items for each passage, in the order of its parts. Useless answers are requested again."""
+        """Returns the items in the model's answers for each passage, in the order of its parts. Unusable answers are requested
+        again."""
         said: dict[tuple[int, ...], list[Any]] = {}
         while parts:
             again: list[_Part] = []
@@ -134,7 +136,7 @@ class VLLMExtractor:
 
 
 class _Batch:
-    """Tokens spent on each passage of a batch, and why some passages cannot be read."""
+    """The tokens that each passage of a batch cost, and the reasons why some passages cannot be read."""
 
     def __init__(self, passages: int) -> None:
         self.prompt = [0] * passages
@@ -147,7 +149,7 @@ class _Batch:
 
 
 class _Answer:
-    """The used parts of vLLM's answer to one conversation. `cut`: the answer reached its length limit."""
+    """The parts of vLLM's answer to one conversation that hippod uses. `cut`: the answer reached its length limit."""
 
     def __init__(self, answer: Any) -> None:
         self.text: str = answer.outputs[0].text
@@ -157,7 +159,7 @@ class _Answer:
 
 
 def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str | None]:
-    """Returns the items of an answer, and why it is useless, or None."""
+    """Returns the items of an answer, and the reason why it is unusable (None: usable)."""
     try:
         return read(parse(text).value), None
     except BadAnswer as error:
@@ -165,13 +167,13 @@ def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str 
 
 
 def _divided(part: _Part) -> list[_Part]:
-    """Returns the two halves of a part; nothing if it cannot be divided."""
+    """Returns the two halves of a part; [] if it cannot be divided."""
     halves = enumerate(halve_passage(part.text, part.depth))
     return [_Part((*part.place, at), half, part.depth + 1) for at, half in halves]
 
 
 def _guided(schema: JsonSchema) -> dict[str, Any]:
-    """Returns the sampling options that restrict decoding to the schema, as named by this version of vLLM."""
+    """Returns the options that restrict decoding to the schema; their names depend on vLLM's version."""
     from vllm import sampling_params
 
     if hasattr(sampling_params, "StructuredOutputsParams"):

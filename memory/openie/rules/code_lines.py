@@ -1,4 +1,5 @@
-"""Recognises lines of a passage that are not prose: code, terminal sessions, signatures, synopses, contents, navigation."""
+"""Recognises lines of a passage that are not prose: code, terminal sessions, signatures, synopses, tables of contents,
+navigation."""
 
 import re
 
@@ -15,7 +16,7 @@ _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*(?:[ =,|]|$)")
 _CODE_MARKS = frozenset("{}[]<>=|\\$`~^@#*_+&%│─┌└┐┘┤├┼")
 _ASSIGNED = re.compile(r"[\w.\[\]\"'<>-]+\s*(?:=|\+=|:=|==|->|=>|::)\s*\S")
 _NODE = re.compile(r"\w{1,20}[\[({]{1,2}[^\])}]*[\])}]{1,2}")
-"""Of a diagram's source: "A[Your phone]"."""
+"""A node in the source of a diagram: "A[Your phone]"."""
 _LEADERS = re.compile(r"(?:\. ?){4,}|[.…·_-]{5,}\s*\d*$")
 _FOOTER = re.compile(
     r"©|Copyright \W|Copyright \d|Last (?:updated|modified)|Created using|All rights reserved", re.IGNORECASE
@@ -27,9 +28,9 @@ _NAVIGATION = word_set(
 
 
 def is_code(line: str, continues: bool = False) -> bool:
-    """Returns whether a stripped line is not prose. `continues`: it may continue the sentence of the line before.
+    """Returns whether a stripped line is not prose. `continues`: the line may continue the sentence of the previous line.
 
-    Linear in the line's length, of which only the first 400 characters are read.
+    Takes linear time; only the first 400 characters are read.
     """
     line = line[:400]
     if _FOOTER.match(line) or _PROMPT.match(line) or _LEADERS.search(line):

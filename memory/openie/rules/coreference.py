@@ -1,4 +1,4 @@
-"""The topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
+"""Finds the topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,12 +35,12 @@ _NEUTRAL = frozenset({"it", "its"})
 _PERSONAL = frozenset({"he", "she", "him", "her", "his", "hers"})
 _REPLIES = ("re:", "fw:", "fwd:", "aw:", "wg:")
 _OPENING = 2_000
-"""Characters of a text in which its heading is searched."""
+"""Number of characters at the beginning of a text that are searched for its heading."""
 _JOIN = " › "
 
 
 def _last_named(title: str, text: str) -> str:
-    """Returns the last part of a title that means something outside its document; the first part if none does."""
+    """Returns the last part of a title that has a meaning outside its document; the first part if there is none."""
     parts = [plain_title(part)[0] for part in title.split(_JOIN) if part.strip()]
     opening = f" {normalise_phrase(text[:_OPENING])} " if len(parts) > 1 else ""
     while len(parts) > 1 and not _is_name(parts[-1], opening):
@@ -54,10 +54,10 @@ def _last_named(title: str, text: str) -> str:
 
 
 def subject_of(title: str, text: str) -> tuple[str, str]:
-    """Returns the part of a title that names its subject, without a bracketed qualifier, and that qualifier or "".
+    """Returns the part of a title that names its subject, and the qualifier that follows in brackets ("" if none).
 
-    Headings follow a document's title after " › ". The last heading is the most specific, unless it means nothing outside its
-    document ("The tour", "Results"); then the one before it counts.
+    Headings follow a document's title after " › ". The last heading is the most specific. If it means nothing elsewhere ("The
+    tour", "Results"), the previous one is used.
     """
     last = _last_named(title, text)
     if last.endswith(")"):
@@ -68,8 +68,7 @@ def subject_of(title: str, text: str) -> tuple[str, str]:
 
 
 def _is_name(heading: str, opening: str) -> bool:
-    """Returns whether a heading is a name: a word has a capital that the position does not require, or the text uses the
-    name."""
+    """Returns whether a heading is a name: it has a capital that its position does not require, or the text uses it."""
     words = _words(heading)
     phrase = normalise_phrase(heading)
     if phrase in _GENERIC_HEADINGS or phrase in LISTS or not words:
@@ -90,8 +89,8 @@ def _words(title: str) -> list[str]:
 
 
 def names_topic(title: str, text: str) -> bool:
-    """Returns whether the title names the topic of the text, as in an encyclopaedia. The title of a section, a task or a
-    file does not."""
+    """Returns whether the title names the topic of the text, as in an encyclopaedia. Titles of sections, tasks and files do
+    not."""
     name = subject_of(title, text)[0]
     words = _words(name)
     if not words or normalise_phrase(name) in _GENERIC_HEADINGS:
@@ -118,7 +117,7 @@ def _is_task(words: Sequence[str]) -> bool:
 
 
 def _common(word: str) -> bool:
-    """Returns whether the English lexicon has the word in lower case, so that it is no name by itself."""
+    """Returns whether the English lexicon contains the word in lower case; such a word alone is not a name."""
     return tagger().is_common(word)
 
 
@@ -132,7 +131,7 @@ def opens_with(text: str, name: str) -> bool:
 
 
 class Coreference:
-    """The subject of one passage, and the names found so far. One object per passage: nothing is shared between passages."""
+    """The subject of one passage, and the names found so far. There is one object per passage, so passages share nothing."""
 
     def __init__(self, title: str, text: str, strict: bool = False) -> None:
         self.strict = strict
@@ -154,9 +153,9 @@ class Coreference:
         self.document_title = normalise_phrase(document) if _JOIN in title else ""
         self.document_name = "" if self.document_title in _GENERIC_HEADINGS else self.document_title
         self.kind = (normalise_phrase(document), normalise_phrase(kind))
-        """The document's name and its kind as its title states them; "" if unknown."""
+        """The document's name and its kind, from its title; "" if unknown."""
         words = [token.lower() for token in tokenize(self.name)]
-        # A heading "Search" is not meant by every word "search".
+        # The word "search" does not always refer to the heading "Search".
         self.title_words = words if len(words) > 1 or not strict else []
         parts = self.title.split()
         self._title_word_set = frozenset(parts)
@@ -165,7 +164,8 @@ class Coreference:
         self.kinds: set[str] = {word for word in parts if len(word) > 3 and not word.isdigit()}
         self.kinds.update(normalise_phrase(self.qualifier).split())
         self._names: dict[str, str] = {}
-        # "Solomon" is not the Song of Solomon, and "Texas" not the Austin in it: only names in one piece are shortened.
+        # Only names in one piece are shortened, unlike "Song of Solomon" and "Austin, Texas". "Solomon" does not refer to "Song
+        # of Solomon", nor "Texas" to "Austin, Texas".
         self._plain = (
             not strict
             and 2 <= len(self.title_words) <= 3
@@ -181,14 +181,14 @@ class Coreference:
         self.past_first_sentence = False
 
     def _shortens(self, words: list[str]) -> bool:
-        """Returns whether the name is the title's surname, or its first name if the surname is no common word."""
+        """Returns whether the words are the title's surname, or its first name if the surname is no common word."""
         if len(words) >= len(self._title_word_set) or not self._title_word_set.issuperset(words):
             return False
         return words[-1] == self._last or (words == [self._first] and not _common(self._last))
 
     def _lengthens(self, words: list[str]) -> bool:
-        """Returns whether the name is a longer form of the title: "Kevin Wayne Durant", or the opening of a text on "Bob
-        Frost"."""
+        """Returns whether the words are a longer form of the title: "Kevin Wayne Durant", or the full name at the beginning of
+        a text on "Bob Frost"."""
         if len(words) <= len(self._title_word_set) or words[-1] != self._last:
             return False
         opening = not self.past_first_sentence and len(words) <= 5 and all(word.isalpha() for word in words)
@@ -198,10 +198,10 @@ class Coreference:
         return all(word[:1].isupper() for word in tokenize(self.name))
 
     def resolve_pronoun(self, pronoun: str = "it") -> str:
-        """Returns the referent of a pronoun: the title once it has been a subject here, otherwise the last subject.
+        """Returns the referent of a pronoun: the title if it has been a subject in this passage, otherwise the last subject.
 
-        "she" means no meter or mountain: unless the title can be a person's name, it is the last named subject. If the title
-        names no topic, a pronoun mostly means neither: "".
+        "she" does not refer to a thing: unless the title can be a person's name, the referent is the last named subject. If the
+        title does not name the topic, most pronouns refer to neither, and the result is "".
         """
         if self.strict or (self.document_title and pronoun in _DEMONSTRATIVES):
             return self.last_named_subject if pronoun in _PERSONAL else ""
@@ -221,7 +221,7 @@ class Coreference:
             self.strict = strict
 
     def begin_paragraph(self) -> None:
-        """Starts a paragraph, which is about the title again, not about the last subject of the paragraph before."""
+        """Begins a paragraph: its first subject is the title again, not the last subject of the previous paragraph."""
         self.last_subject = self.title
 
     def note_subject(self, subject: str, name: bool) -> None:
@@ -233,7 +233,7 @@ class Coreference:
             self.last_named_subject = subject
 
     def resolve(self, chunk: Chunk) -> str:
-        """Returns the phrase that a mention refers to; "" if it refers to nothing that can be named."""
+        """Returns the phrase that a mention refers to; "" if the referent has no name."""
         phrase = self._resolve(chunk)
         self.title_mentioned = self.title_mentioned or phrase == self.title
         return phrase
@@ -275,17 +275,17 @@ class Coreference:
         return phrase
 
     def note_name(self, phrase: str) -> None:
-        """Records a name of several words. From now on, its last word refers to it, or its first ("Kerberos" is
-        not the Kerberos roadmap), unless one of these is a common word."""
+        """Records a name of several words. From now on, its last word and its first word alone refer to it, unless one of them
+        is a common word ("Kerberos" is not the Kerberos roadmap)."""
         words = phrase.split()
-        # "Norway" is not the Bank of Norway.
+        # "Norway" does not refer to the Bank of Norway.
         for word in (words[-1], words[0]) if 2 <= len(words) <= 4 and "of" not in words else ():
             others = words[1:] if word is words[0] else ()
             if not word.isdigit() and not _common(word) and not any(map(_common, others)):
                 self._names.setdefault(word, phrase)
 
     def note_kind(self, words: list[str]) -> None:
-        """Records that the title is a `words`. From now on, "the `words`" refers to it."""
+        """Records a class of the title ("journal"), so that "the journal" refers to the title."""
         if words:
             head = words[-1].lower()
             if head.isalpha():

@@ -1,4 +1,5 @@
-"""OpenIE without a model: triples of English sentences and of tables; in other languages a title and the names it mentions."""
+"""OpenIE without a model: triples of English sentences and of tables; in other languages, the title and the names in the
+text."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,27 +24,26 @@ from store.types import Extraction, PassageText
 
 VERSION = 13
 MAX_CHARS = 40_000
-"""Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
+"""Maximum number of characters of a passage that are read, many times the usual length, so that no passage takes long."""
 MAX_TRIPLES = 400
 
 
 class RulesExtractor:
-    """Deterministic: an extraction depends on the passage's title and text, and on whether the extra `multilingual` is
-    installed. Stateless, so threads may share it."""
+    """An extraction depends only on the passage's title and text, and on whether the extra `multilingual` is installed.
+    Stateless, so threads may share it."""
 
     name = f"rules/{VERSION}"
     tagged_name = f"{name}{'+' if INSTALLED else '-'}{EXTRA}"
-    """Name of extractions that depend on the extra: the passage contains German or Japanese."""
+    """Name of extractions that depend on the extra: of passages with German or Japanese text."""
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns one extraction per passage, in order. Never raises for a passage's content. Linear in the length of the
-        text."""
+        """Content never causes an exception. Takes linear time in the length of the text."""
         return [self._extract(passage) for passage in passages]
 
     def _extract(self, passage: PassageText) -> Extraction:
         started = time.perf_counter()
-        # Taggers written in Rust refuse surrogates. The taggers' dictionaries have composed letters, while PDF and macOS write
-        # letters and accents separately.
+        # The optional taggers refuse surrogates. Their dictionaries contain composed letters; PDF and macOS write letters and
+        # accents separately.
         text = replace_surrogates(normalize("NFC", passage.text[:MAX_CHARS]))
         title = replace_surrogates(normalize("NFC", passage.title[:1000]))
         technical = is_technical(title, text)
@@ -74,7 +74,7 @@ def _opens(text: str, record: Block) -> bool:
 
 
 def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yields the blocks; of rows of one table, each with the column first that names its subject."""
+    """Yields the blocks. In the rows of a table, the column that names the subject comes first."""
     for (kind, _), group in groupby(blocks, key=lambda block: (block.kind, tuple(key for key, _ in block.fields))):
         rows = list(group)
         if kind in ("row", "table row"):
@@ -84,7 +84,8 @@ def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> str:
-    """Reads prose of a passage and returns its language. `language` is the passage's; a paragraph may be in English."""
+    """Reads a paragraph of a passage and returns its language. `language`: the passage's language; a paragraph may be in
+    English."""
     of_passage, language = language, paragraph_language(text, language)
     if language in ("", "en"):
         sentences = split_sentences(text)

@@ -15,17 +15,18 @@ _LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-
 """The label before the text of a definition: "EPERM    The file is closed"."""
 _PREPOSITIONS = frozenset({"in", "on", "at", "for", "with", "from", "under", "after", "before", "to", "if", "when"})
 _SHORT = 60
-"""Maximum length of a short line. A short line without punctuation at its end was not broken by wrapping."""
+"""A shorter line without punctuation at its end was not wrapped."""
 _LONG_LINE = 20_000
-"""A longer line is prose, whatever marks it contains."""
+"""Longer lines are prose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of text that no sentence crosses: "prose", "heading" (`text`), "record", "row" or "table row" (`fields`).
+    """A piece of text that no sentence crosses. Kinds: "prose" and "heading" (with `text`); "record", "row" and "table row"
+    (with `fields`).
 
-    A record consists of consecutive "key: value" lines; a row of the fields of one line, the first of which names its subject.
-    Fields are (name, value); the name is "" if the table gives none.
+    A record consists of consecutive "key: value" lines. A row consists of the fields of one line; its first field names the
+    subject. A field is (name, value); the name is "" if the table has none.
     """
 
     kind: str
@@ -34,7 +35,6 @@ class Block:
 
 
 def line_blocks(text: str) -> list[Block]:
-    """Returns the passage's blocks in order."""
     found: list[Block] = []
     prose: list[str] = []
     pairs: list[tuple[str, str]] = []
@@ -68,7 +68,7 @@ def line_blocks(text: str) -> list[Block]:
             cells = tuple(cell.strip() for cell in line[1:].removesuffix("|").split("|"))
             if not header:
                 flush()
-                # A line of a drawing has no letter: "|^2...|".
+                # A line of a drawing has no letters: "|^2...|".
                 header = cells if any(map(str.isalpha, line)) else ()
             elif fields := tuple((k, v) for k, v in zip(header, cells, strict=False) if v):
                 found.append(Block("table row", fields=fields))
@@ -125,7 +125,7 @@ def _row(line: str) -> tuple[tuple[str, str], ...]:
 
 
 def _pair(line: str) -> tuple[str, str] | None:
-    """Returns key and value of "key: value" if the key names something and is no clause."""
+    """Returns key and value of "key: value" if the key is a name and not a clause."""
     key, colon, _ = line[:64].partition(": ")
     if not colon:
         return None

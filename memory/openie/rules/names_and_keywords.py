@@ -1,4 +1,4 @@
-"""Names and key phrases of prose that no grammar reads: other languages, other scripts, lists of words."""
+"""Finds names and key phrases in prose that the grammar does not parse: other languages, other scripts, lists of words."""
 
 import re
 from collections import Counter
@@ -20,21 +20,20 @@ from memory.openie.rules.languages.optional_taggers import INSTALLED
 from memory.openie.rules.languages.words import NOUN, Word, compounds_of, joined, names_of
 
 MAX_NAMES = 24
-"""Maximum number of names of one passage; the most frequent are kept."""
+"""Maximum number of names per passage; the most frequent are kept."""
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum numbers of occurrences as key phrase: of a noun in a Chinese or Japanese paragraph, and of two nouns there or two
-words in another passage."""
+"""Minimum number of occurrences: of a noun in a Chinese or Japanese paragraph; of two nouns there, or two words elsewhere."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
-"""Languages, by the detector's codes, for which yake has function words."""
+"""Languages for which yake has function words, by code of the language detector."""
 _MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
-"""Marks that yake takes for letters."""
+"""Marks that yake takes for letters, and their replacements."""
 _ELIDED = re.compile(r"\b[^\W\d_]+['’](?=[^\W\d_])")
 _PARTICLE = re.compile(r"(?<=[A-Za-z0-9])(?=[\uac00-\ud7a3])")
-"""Between a Latin name and the particle that Korean joins to it."""
+"""The position between a Latin name and the particle that Korean appends to it."""
 _ELIDING = frozenset({"fr", "it", "ca"})
 """Languages that join an article to the next word: "l'Europe", "dell'Adige"."""
 _QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
@@ -42,9 +41,9 @@ _UNSPACED: dict[str, Callable[[str], Iterator[list[Word]]]] = {"ja": japanese_se
 
 
 class ProseNames(NamedTuple):
-    """`names`, most frequent first and then in order; `pairs` of those that follow each other in a sentence, in order.
+    """`names`: most frequent first, then in order of appearance. `pairs`: names that follow each other in a sentence, in order.
 
-    `only_key_phrases`: whether the prose has no names, and `names` are its key phrases.
+    `only_key_phrases`: the prose has no names, and `names` contains its key phrases.
     """
 
     names: list[str]
@@ -53,9 +52,10 @@ class ProseNames(NamedTuple):
 
 
 def read_names(text: str, language: str, passage: str = "") -> ProseNames:
-    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name.
+    """Returns at most `MAX_NAMES` names in the prose, or its key phrases if it has no names. `language`: a code of the language
+    detector.
 
-    `passage`: the title and text around the prose, which repeat its key phrases.
+    `passage`: title and text of the passage, in which key phrases are counted.
     """
     if read := _UNSPACED.get(language):
         return _read_unspaced(text, read)
@@ -77,7 +77,7 @@ def read_names(text: str, language: str, passage: str = "") -> ProseNames:
     counts = Counter(name for names in by_sentence for name in names)
     if not counts and by_sentence:
         return ProseNames(_key_phrases(text, language, passage or text), [], only_key_phrases=True)
-    # Names that an English text only lists together have no mention edge.
+    # English names that only follow each other get no mention edge.
     return _most_frequent(counts, [] if language in ("", "en") else by_sentence)
 
 
@@ -103,11 +103,11 @@ def _most_frequent(counts: "Counter[str]", by_sentence: Iterable[Sequence[str]])
 
 
 def _key_phrases(text: str, language: str, passage: str) -> list[str]:
-    """Returns the paragraph's key phrases of two words, best first: what the passage repeats, without words that only open
-    sentences. A single word is as likely a verb or an adverb.
+    """Returns the paragraph's key phrases of two words, best first. The passage must repeat them; words that only begin
+    sentences are excluded. Single words are excluded, because they are often verbs or adverbs.
 
-    A phrase that occurs once is as likely a verb with its object as a term, and a sentence often opens with an order. In a
-    script without capitals, where nothing else shows names, two words need not be repeated.
+    A phrase that occurs once is as often a verb with its object, and many sentences begin with an imperative. In scripts
+    without capitals, no other sign shows names, so two words need not be repeated.
     """
     sentences = split_sentences(passage.casefold())
     within = {word for words in sentences for word in words[1:]}
@@ -137,8 +137,8 @@ def _key_phrase_ranking(language: str) -> yake_rust.Yake:
 def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Returns the runs of capitalised words of each sentence, in order.
 
-    The first word of a sentence always has a capital. It is no part of the name after it if that name also occurs without it
-    ("Открой Obsidian").
+    The first word of a sentence always has a capital. It does not belong to the name after it if that name also occurs without
+    it ("Открой Obsidian").
     """
     runs = [_runs(words) for words in sentences]
     within = {join_tokens(run) for found in runs for at, run in found if at}
@@ -156,9 +156,10 @@ def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _full_names(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Returns the names in German sentences, where every noun has a capital: runs of two or more capitals within a sentence.
+    """Returns the names in German sentences, where every noun has a capital: runs of two or more capitalised words, not at the
+    beginning.
 
-    Against HanTa on 250 passages of a vault, 73 % of these names are right, and 22 % of those of `_capitalised`.
+    Compared with HanTa on 250 passages of a vault, 73 % of these names are right, but only 22 % of those of `_capitalised`.
     """
     return [
         [join_tokens(run) for at, run in _runs(words) if at and len(run) > 1 and not any(map(str.islower, run))]

@@ -1,4 +1,4 @@
-"""Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
+"""Extracts triples from records: rows of a table and "key: value" lines. The column's name becomes the predicate."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _IDENTIFYING = frozenset({"name", "title"})
 _ARTICLES = ("a ", "an ", "the ")
 _TELLING = frozenset({"description", "purpose", "meaning"})
 _PROPERTY_COLUMNS = word_set("type typ tipo тип タイプ 类型 format default required mandatory")
-"""Columns that never name a row's subject."""
+"""Columns that never name the subject of a row."""
 _REFERENCES = ("see ", "refer to ", "siehe ", "voir ", "véase ", "см ", "参见", "参阅", "请参阅")
 _REFERENCE_ENDS = ("を参照", "を参照してください")
 _UNNAMED_KEY = re.compile(r"\s\+\s*[^\w\s+]*$|(?<!\+)\+[^\w\s+]+$")
@@ -29,7 +29,7 @@ _SHORT_VALUE_MAX = 4
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[\W\d]+")
 _MAX_VALUE = 10
-"""Maximum number of words of a value; a longer value is read as prose."""
+"""Maximum number of words of a value; a longer value is parsed as prose."""
 
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
@@ -62,7 +62,7 @@ def read_record(
     is_row: bool = False,
     about_document: bool = False,
 ) -> None:
-    """Adds (subject, column, value) for each field; a mention edge if the column has no name.
+    """Adds (subject, column, value) for each field, or a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
     only mentions the subject of a row (`is_row`), because the column's name does not relate the two. In documentation, the
@@ -75,7 +75,7 @@ def read_record(
     subject = coref.title
     rest = list(fields)
     if not is_row:
-        # "Metadata-Version: 2.4" stands above the name.
+        # "Metadata-Version: 2.4" comes before the name.
         rest.sort(key=lambda field: normalise_phrase(field[0]) not in _IDENTIFYING)
     first_key, first_value = rest[0]
     keys = set(normalise_phrase(first_key).split())
@@ -92,7 +92,7 @@ def read_record(
         elif is_row and not (named.isdigit() and any(says(normalise_phrase(value)) for _, value in fields)):
             return  # about a whole sentence, or of numbers alone
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
-        # "key: value" is as likely a setting or code as a fact about the title.
+        # In technical text, "key: value" is as often a setting or code as a fact about the title.
         return
     if subject == coref.title and found.direct_only:
         is_topic = coref.is_in_text and not coref.strict and not coref.document_title
@@ -120,18 +120,19 @@ def read_record(
 
 
 def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
-    """Whether the columns have no names but numbers of one word: "Button 1", "Button 2"."""
+    """Whether the columns' names are one word with different numbers: "Button 1", "Button 2"."""
     words = {_NUMBER.sub("", key) for key, _ in fields}
     return len(fields) > 1 and len(words) == 1 and words != {""} and len({key for key, _ in fields}) > 1
 
 
 def _is_reference(phrase: str) -> bool:
-    """Whether a value only says where to read on."""
+    """Whether a value only refers to another place."""
     return phrase.startswith(_REFERENCES) or phrase.endswith(_REFERENCE_ENDS)
 
 
 def _has_symbol(value: str) -> bool:
-    """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←", "Cmd + ;", "*** *** or"."""
+    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or". "Ctrl+←", "Cmd + ;",
+    "*** *** or"."""
     visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
     mostly_symbols = len(visible) > _SHORT_VALUE_MAX and sum(map(str.isalnum, visible)) * 2 <= len(visible)
     if mostly_symbols or _UNNAMED_KEY.search(value):
@@ -140,14 +141,14 @@ def _has_symbol(value: str) -> bool:
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Returns whether a value is a fact under any column: if the title names no topic, only words and numbers are."""
+    """Returns whether a value is a fact under any column. If the title does not name the topic, only words and numbers are."""
     words = phrase.split()
     told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
     return not found.technical and (told or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:
-    """Returns the values in a list of names ("Ann Lee, Bo Ek"); a value with other commas stays whole."""
+    """Returns the values in a list of names ("Ann Lee, Bo Ek"); a value with other commas is not divided."""
     parts = [part.split("<")[0].strip() for part in value.replace(";", ",").split(",")]
     parts = [part for part in parts if part]
     if 1 < len(parts) <= 12 and all(part[0].isupper() and len(part.split()) <= 4 for part in parts):

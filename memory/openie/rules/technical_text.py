@@ -1,5 +1,5 @@
-"""Recognises technical text (manuals, documentation of code) and text that speaks to its reader. They have fewer and less
-specific names, so the rules take only direct statements from them."""
+"""Recognises technical text (manuals, documentation of code) and text that addresses its reader. Such text has fewer and less
+specific names, so the rules extract only its direct statements."""
 
 import re
 
@@ -12,10 +12,10 @@ _SPEAKS = re.compile(
     r"(?=['’]|,?\s+[a-z])|\byou\b"
 )
 _LIST = re.compile(r"^(?:[ \t]+|[-*+•–] |\d{1,3}[.)] )\S", re.MULTILINE)
-"""A line of a list, or one that is indented."""
+"""A line of a list, or an indented line."""
 _QUOTED = re.compile(r'["“][^"“”\n]{1,400}["”]')
 _SHARE = 25
-"""A passage is technical if at least one in this many words has a mark of code."""
+"""A passage is technical if at least one in 25 words has a mark of code."""
 _MANUAL_TITLE = re.compile(
     r"(?:^|› )(?:Static )?(?:Class|Interface|Event|Method|Function|Module|Property): |"
     r"\S\([1-9][a-z]{0,4}\)|(?:^|› )[A-Z\d]+(?:\.\d+)+\.? |"
@@ -25,13 +25,14 @@ _MANUAL_TITLE = re.compile(
 
 
 def is_technical(title: str, text: str) -> bool:
-    """Returns whether the title is a manual's, or one in `_SHARE` words has a mark of code. Linear in the text."""
+    """Returns whether the title is that of a manual, or one in `_SHARE` words has a mark of code. Takes linear time in the
+    length of the text."""
     if _MANUAL_TITLE.search(title):
         return True
     return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1
 
 
 def is_documentation(text: str) -> bool:
-    """Returns whether a text speaks to its reader ("you", "we", "this page"), or has a list or a mark of code, as documentation
-    has and articles have not."""
+    """Returns whether a text addresses its reader ("you", "we", "this page"), or contains a list or a mark of code; articles do
+    not."""
     return any(sign.search(text) for sign in (_TECHNICAL, _LIST)) or _SPEAKS.search(_QUOTED.sub("", text)) is not None

@@ -1,4 +1,4 @@
-"""The name in a title, without the additions of a site or format: "9.2.1. Key-based login", "chmod(2) Manual chmod(2)"."""
+"""Removes a site's or format's additions from a title: "9.2.1. Key-based login", "chmod(2) Manual chmod(2)"."""
 
 import re
 
@@ -19,7 +19,7 @@ LISTS = frozenset(
     }
     | {"list of figures", "see also", "related links", "previous topic", "next topic", "this page", "quick search"}
 )
-"""Headings of lists of items that are described elsewhere."""
+"""Headings of lists whose items are described elsewhere."""
 _INDEX = re.compile(
     r"(?:concept|general|alphabetical|subject|author|function|variable|command|option|keyword)s?(?: and \w+)* index"
 )
@@ -30,7 +30,7 @@ _README = re.compile(r"README:? +| +README\b:?")
 
 
 def plain_title(title: str) -> tuple[str, str]:
-    """Returns the name in one part of a title, and its kind if the title states it, otherwise ""."""
+    """Returns the name in one part of a title, and the kind that the title states ("" if none)."""
     title = _README.sub("", title.strip().strip(_MARKS).strip())
     name, kind = title, ""
     for dash in _DASHES:
@@ -38,7 +38,7 @@ def plain_title(title: str) -> tuple[str, str]:
         if found and first.strip() and len(first.split()) <= 8:
             name = first.strip()
             parts = [part.strip() for part in rest.split(dash) if part.strip()]
-            # The text after the last dash names the site; a text between dashes is the kind.
+            # The text after the last dash names the site; text between dashes is the kind.
             kind = kind or (parts[0] if dash == " — " and (len(parts) > 1 or not _is_site(parts[0])) else "")
     if numbered := _NUMBERED.match(name):
         name = name[numbered.end() :].strip() or name
@@ -58,7 +58,7 @@ def is_contents(title: str) -> bool:
 
 
 def names_manual(qualifier: str) -> bool:
-    """Returns whether the brackets in a page's title say which manual or version it belongs to: "Mailbox (GNU Manual)"."""
+    """Returns whether the brackets in a page's title name the manual or version: "Mailbox (GNU Manual)"."""
     return not _MANUAL_WORDS.isdisjoint(qualifier.lower().replace("(", " ").split())
 
 

@@ -19,15 +19,13 @@ from memory.phrase_normalisation import normalise_phrase
 from store.types import MENTION, Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
-"""Maximum number of words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+"""Maximum number of words. Longer relations are over-specified (ReVerb, Fader et al. 2011, section 3.1)."""
 _BE = frozenset({"is", "was", "are", "were"})
 _MAX_CHARS = 400
 """Maximum number of characters of subject and object together."""
 
 
 class TripleCollector:
-    """The triples and names of one passage; `triples` and `names` grow in reading order."""
-
     def __init__(self, coref: Coreference, technical: bool = False, direct_only: bool = False) -> None:
         self.coref, self.technical = coref, technical
         self.direct_only = direct_only or coref.strict or bool(coref.document_title)
@@ -39,13 +37,13 @@ class TripleCollector:
     def add_triple(
         self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
     ) -> None:
-        """Adds a statement; a mention if neither a verb nor a column's name (`is_column`) relates its parts.
+        """Adds a statement, or a mention if neither a verb nor a column's name (`is_column`) relates subject and object.
 
-        `near`: whether the verb relates parts that are next to each other; None without a verb.
+        `near`: whether the verb relates adjacent phrases; None without a verb.
         """
         if predicate := normalise_phrase(predicate):
             if is_preposition(predicate) and not is_column:
-                # "The Bank of Norway in Oslo" is no statement, because a statement has a verb.
+                # "The Bank of Norway in Oslo" is not a statement, because it has no verb.
                 self.add_mention(subject, object_)
             else:
                 self._add(subject, predicate, object_, near)
@@ -71,7 +69,7 @@ class TripleCollector:
             self._near[subject, predicate, object_] = near
 
     def add_name(self, name: str, may_be_title: bool = True) -> None:
-        """Records a name that will be connected with the title. `may_be_title`: it may stand for a missing title."""
+        """Records a name that will be connected to the title. `may_be_title`: the name may replace a missing title."""
         if name and name.count(" ") < _MAX_PHRASE:
             if not may_be_title and name not in self.names:
                 self._no_titles.add(name)
@@ -83,14 +81,14 @@ class TripleCollector:
         return list(dict.fromkeys(name for name in (self.coref.title, *self.names) if name and name not in NON_TERMS))
 
     def link_names_to_title(self) -> None:
-        """Connects each name that no triple connects with the title, which joins passages about the same thing."""
+        """Connects the title with each name that no triple connects to it. These edges join passages about one topic."""
         coref = self.coref
         named = (name for name in self.names if name not in self._no_titles)
         title = coref.title or ("" if coref.is_generic else next(named, ""))
         if coref.kind[0] == title and coref.kind[1]:
             self.add_triple(title, "is", coref.kind[1])
         if self.technical:
-            # Names of code occur in every passage, so they would connect all passages.
+            # Names in code occur in many passages, so they would connect all passages.
             if not self.triples:
                 self.add_mention(title, coref.document_name)
             return
@@ -103,7 +101,7 @@ class TripleCollector:
             if coref.qualifier and not is_ending:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
             if not is_ending:
-                # Other passages may be about another Midway; the full title belongs to this one.
+                # Other passages may be about another Midway; only the full title is unique.
                 self.add_triple(title, "also known as", coref.full_title)
         self.add_mention(title, coref.document_name)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
@@ -114,8 +112,8 @@ class TripleCollector:
             self.add_mention(title, next(iter(self.triples))[0])
 
     def _is_specific(self, subject: str, predicate: str, object_: str) -> bool:
-        """Returns whether both ends are specific enough to recur: no lone common word ("city"), except after "is" and the
-        like."""
+        """Returns whether subject and object are specific enough to recur in other passages: no single common word ("city"),
+        except after a form of "be"."""
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
         if not known and predicate not in _BE:
             return False
@@ -123,7 +121,8 @@ class TripleCollector:
         return " " in subject or subject[0].isdigit() or named or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
-        """Returns whether the statement is specific enough to recur: about a name, or between phrases next to each other."""
+        """Returns whether the statement is specific enough to recur in other passages: it is about a name, or relates adjacent
+        phrases."""
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
@@ -140,7 +139,7 @@ class TripleCollector:
         return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
 
     def _is_outright(self, triple: Triple, near: bool | None) -> bool:
-        """Returns whether a technical sentence states the triple directly, about something with a name of its own."""
+        """Returns whether a technical sentence states the triple directly, about a thing with a name."""
         subject, predicate, object_ = triple
         if predicate == "also known as":
             return is_short_for(object_, subject) or is_short_for(subject, object_)
@@ -153,9 +152,10 @@ class TripleCollector:
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
-        """Deletes unspecific triples since the first `before`, and (S, is, daughter) if there is (S, is daughter of, X).
+        """Of the triples after the first `before`, deletes the unspecific ones, and (S, is, daughter) if there is (S, is
+        daughter of, X).
 
-        The second says more, and a query is linked to few triples.
+        The longer triple contains more information, and a query is linked to few triples.
         """
         fresh = list(self.triples)[before:]
         kept = [triple for triple in fresh if self._is_specific(*triple) and self._says_something(triple)]

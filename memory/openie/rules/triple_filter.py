@@ -1,4 +1,4 @@
-"""Lexical checks of triples: whether their ends and predicates are specific enough to recur in other passages."""
+"""Checks the words of triples: whether subject, object and predicate are specific enough to recur in other passages."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ _INDEFINITE = word_set(
     "which that this these those there here when where how why it its they them their his her he she you your we our us who "
     "whom if then thus so as nobody none nothing"
 )
-"""First words of phrases that name nothing by themselves."""
+"""Words that make a phrase unspecific if it begins with them."""
 _GENERIC = word_set(
     "example examples section sections chapter chapters page pages documentation document documents note notes list lists "
     "case cases way ways thing things value values name names number numbers type types form forms result results set sets "
@@ -33,12 +33,12 @@ _GENERIC = word_set(
     "messages group member members area level size length history event events test tests tool tools need needs standard "
     "application applications software interface implementation"
 )
-"""Nouns that name nothing without another word."""
+"""Nouns that are unspecific alone."""
 _EMPTY = word_set(
     "way ways thing things idea choice case cases kind kinds sort example examples reason problem use lot following "
     "cause amount purpose aim advantage disadvantage drawback"
 )
-"""Nouns that name nothing even with another word."""
+"""Nouns that are unspecific even with other words."""
 _ADVERB_ENDINGS = ("ously", "ally", "ively", "ably", "edly", "ently")
 _MALFORMED_END = frozenset(
     {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
@@ -50,7 +50,7 @@ _PREPOSITIONS = word_set(
 _ORDERS = word_set("see note add use return returns")
 _JOINS = word_set("what why then and or but which who whose if when while because whether")
 LONGEST = 7
-"""Maximum number of words of a phrase that is no name."""
+"""Maximum number of words of a phrase that is not a name."""
 
 
 @lru_cache(1 << 14)
@@ -68,14 +68,15 @@ def is_malformed(phrase: str) -> bool:
 
 
 def is_tautology(subject: str, object_: str) -> bool:
-    """Whether all words of the object, or their plurals, are in the subject: "standard encryption is encryption"."""
+    """Returns whether the subject contains all words of the object, in singular or plural: "standard encryption is
+    encryption"."""
     words = {word.removesuffix("s") for word in subject.split()}
     return words.issuperset(word.removesuffix("s") for word in object_.split())
 
 
 @lru_cache(1 << 14)
 def is_vague(phrase: str) -> bool:
-    """Returns whether a phrase that is no name is unspecific ("following functions", "e g", "case", "also")."""
+    """Returns whether a phrase that is not a name is unspecific ("following functions", "e g", "case", "also")."""
     words = phrase.split()
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
@@ -93,7 +94,7 @@ def is_vague(phrase: str) -> bool:
 
 
 _OUTRIGHT = 5
-"""Maximum number of words of a predicate in a direct statement."""
+"""Maximum number of words of the predicate of a direct statement."""
 _PARTICIPLE = 3
 """Maximum number of words of a predicate that begins with a present participle."""
 _MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
@@ -105,7 +106,7 @@ _SINGULAR = word_set("is was has does")
 
 
 def names_nothing(word: str) -> bool:
-    """Returns whether a lower-case word names nothing by itself."""
+    """Returns whether a lower-case word alone is unspecific."""
     return word in _INDEFINITE or word in _GENERIC or word == "new"
 
 
@@ -115,7 +116,7 @@ def is_number(phrase: str) -> bool:
 
 
 def says(value: str) -> bool:
-    """Returns whether a table's value is more than a number or a mark."""
+    """Returns whether a table's value contains more than a number or a mark."""
     return (
         any(len(word) > 2 and word.isalpha() for word in value.split())
         and value not in _GENERIC
@@ -129,8 +130,8 @@ def is_preposition(predicate: str) -> bool:
 
 
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Returns whether a predicate can be one relation: no order ("see"), no preposition at its beginning, and unless it relates
-    names (`of_names`), no two clauses."""
+    """Returns whether a predicate can be one relation. It must not be an imperative ("see") or begin with a preposition; unless
+    it relates names (`of_names`), it must not contain two clauses."""
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False
@@ -142,7 +143,8 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
 
 
 def is_of_another_clause(subject: str, predicate: str) -> bool:
-    """Whether a verb cannot be that of a lone subject: "go to" of one thing, or a participle that several words follow."""
+    """Returns whether the verb cannot belong to this subject: "go to" with a singular subject, or a present participle followed
+    by several words."""
     words = predicate.split()
     first = next((word for word in words if word not in _MARKS), "")
     if first.endswith("ing") and len(words) > _PARTICIPLE:
@@ -154,8 +156,8 @@ def is_of_another_clause(subject: str, predicate: str) -> bool:
 
 
 def states_outright(subject: str, predicate: str) -> bool:
-    """Returns whether a predicate is a short finite verb phrase that agrees with its subject: reliable in a technical
-    sentence."""
+    """Returns whether a predicate is a short finite verb phrase that agrees with its subject; such predicates are reliable in
+    technical text."""
     words = predicate.split()
     if words[0] == "would" or len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
@@ -171,10 +173,10 @@ def states_outright(subject: str, predicate: str) -> bool:
     first = next((word for word in words if word not in _MARKS), "")
     tag = lexicon.get(first, "")
     if first in REPORTS:
-        # "claims" may be followed by a clause that begins like an object.
+        # "claims" may precede a clause that begins like an object.
         return False
     if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":
-        # "the file is required information in" joins what the file is with where something else is.
+        # "the file is required information in" mixes two statements.
         return False
     if len(words) == 2 and words[1] == "by" and tag in ("VB", "VBP", "NN", "NNS"):
         return False  # "update by Ann Lee": a noun
@@ -182,7 +184,7 @@ def states_outright(subject: str, predicate: str) -> bool:
         return plural
     if first in _SINGULAR or tag == "VBZ" or (tag == "NNS" and tagger().is_base_verb(first.removesuffix("s"))):
         return not plural
-    # Only a modal, a past tense or a passive remains; a noun is no verb.
+    # Only a modal, a past tense or a passive remains; nouns are not verbs.
     return tag in ("MD", "VBD", "VBN")
 
 
@@ -193,6 +195,6 @@ def may_be_noun(predicate: str) -> bool:
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """Returns whether `short` consists of first letters of `long`: "apa" of "american psychological association"."""
+    """Returns whether `short` consists of the initials of `long`: "apa" of "american psychological association"."""
     letters, initials = short.replace(" ", ""), "".join(word[0] for word in long.split())
     return len(letters) > 1 and " " in long and (letters == initials or letters.rstrip("s") == initials)

@@ -1,15 +1,15 @@
-"""Compares all vectors of one kind with a query: the nearest rows, and the scale of all cosines.
+"""Compares all vectors of one kind with a query: finds the nearest rows, and the scale of all cosines.
 
-Small kinds are compared row by row. Large ones (from `GROUPED_MIN_ROWS`) are searched in three steps, each on the rows that the
-previous one leaves: four-bit codes of all rows (`store.index.quantised`), one-byte codes of the rows that may be among the
-nearest, and the vectors themselves. Four-bit codes have no strict error bound, unlike one-byte codes: their error is random
-because of a rotation that is independent of the rows. The search misses a row among the nearest only if its estimate is too low
-by more than `SHORTFALL` deviations; the largest shortfall observed among 800,000 was 5.8.
+Kinds with few rows are compared row by row. From `GROUPED_MIN_ROWS` rows on, the search narrows the rows in three steps:
+four-bit codes of all rows (`store.index.quantised`), one-byte codes of the rows that may be nearest, and the vectors
+themselves. One-byte codes have a strict error bound; four-bit codes do not. The error of four-bit codes is random, because of a
+rotation that is independent of the rows. The search misses one of the nearest rows only if its estimate is too low by more than
+`SHORTFALL` standard deviations; the largest shortfall of 800,000 estimates was 5.8.
 
-With one-byte codes, a query reads half as many bytes. A code times its unit differs from the vector by at most half a unit in
-each component. The query is quantised to integers too, q̂, with a known difference. The error of a cosine is therefore at most
-½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂, whatever the vectors are. Products of integers are exact, so a row's score depends only on the row
-and the query, and not on the row's position.
+With one-byte codes, a query reads half as many bytes as with the vectors. A code times its unit differs from the vector by at
+most half a unit in each component. The query is quantised to integers too (q̂), with a known difference from q. The error of a
+cosine is therefore at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂ for all vectors. Products of integers are exact, so a row's score
+depends only on the row and the query, not on the row's position.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,30 +31,30 @@ from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
 SHORTFALL = 8.0
 FIRST_FOUND = 128
-"""Rows taken from a group at first, plus four per requested row. `MORE_FOUND` more are taken if these may not include all
-nearest."""
+"""Initial number of rows taken from a group, plus four per requested row. If some of the nearest may be missing, `MORE_FOUND`
+more are taken."""
 MORE_FOUND = 1024
 FIRST_EXACT_ROWS = 16
-"""Number of best rows, plus two per requested row, whose exact cosines give a lower bound of the k-th nearest cosine."""
+"""Initial number of best rows (plus two per requested row) whose exact cosines give a lower bound of the k-th nearest."""
 
 MAX_QUERY_INTEGER = 127
-"""Largest integer of a quantised query. Products are summed exactly in 32 bits."""
+"""Largest integer in a quantised query. Sums of products with it are exact in 32 bits."""
 PARALLEL_MIN_ROWS = 65_536
-"""Number of rows from which threads share the products. One thread takes half a millisecond for half as many."""
+"""Number of rows from which several threads compute the products. One thread takes half a millisecond for half of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowScores:
-    """`values` contains a score for every row, shape (rows,); the error of each is at most `error`."""
+    """`values` contains a score for every row, shape (rows,); each score has an error of at most `error`."""
 
     values: NDArray[np.float32]
     error: float = EQUAL_SCORES
 
 
 def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, exact: bool = False) -> RowScores:
-    """Returns the cosine of every row with `query`, shape (dim,), from codes if at least `CODED_MIN_ROWS` rows are `living`.
+    """Returns the cosine of every row with `query`, shape (dim,). Uses codes if at least `CODED_MIN_ROWS` rows are `living`.
 
-    `exact` always uses the vectors.
+    `exact`: always uses the vectors.
     """
     if exact or living < CODED_MIN_ROWS:
         return RowScores(vectors.scores(query))
@@ -84,12 +84,12 @@ def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> Ro
 
 
 class ComparedRows:
-    """The rows of `vectors` in the mask `compared`, shape (rows,), compared with `query`, shape (dim,)."""
+    """Compares `query`, shape (dim,), with the rows of `vectors` that the mask `compared`, shape (rows,), selects."""
 
     def __init__(
         self, vectors: VectorsView, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int, exact: bool
     ) -> None:
-        """`living` is the number of living rows of the kind. `exact` means to compare by the vectors only."""
+        """`living`: number of living rows of the kind. `exact`: compares the vectors themselves only."""
         self._vectors = vectors
         self._query = query
         self._compared = compared
@@ -99,17 +99,17 @@ class ComparedRows:
 
     @unlocked_property
     def scores(self) -> RowScores:
-        """Cosines, or their estimates with a bounded error, of all rows."""
+        """Cosines of all rows, or estimates with a bounded error."""
         return row_scores(self._vectors, self._query, self._living, self._exact)
 
     def may_be_nearest(self, k: int) -> NDArray[Any]:
-        """Returns, in order, rows that include the `k` nearest and all rows as near as the last of them."""
+        """Returns the rows, ascending, that may be among the `k` nearest, including ties with the last of them."""
         if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
             return rows
         return candidates(self.scores.values, k, self._compared, self.scores.error)
 
     def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
-        """Returns the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
+        """Returns the `k` nearest rows, best first (ties ordered by `name`), and their cosines in float64."""
         rows = self.may_be_nearest(k)
         return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
 
@@ -129,14 +129,15 @@ class ComparedRows:
         )
 
     def standard_score(self) -> StandardScore:
-        """Returns the scale by mean and deviation of all cosines, or of a sample's cosines."""
+        """Returns the scale by mean and standard deviation of all cosines, or of the cosines of a sample."""
         if not self._is_grouped:
             return StandardScore.of(self.scores.values, self._compared)
         sums = self._vectors.sampled_sums(self._query, self._compared, self._living)
         return StandardScore.from_sums(sums.count, sums.products, sums.squares)
 
     def _found_by_groups(self, k: int) -> NDArray[Any] | None:
-        """Returns the rows that may be among the `k` nearest; None if there are no groups or they do not narrow the search."""
+        """Returns the rows that may be among the `k` nearest; None if there are no groups, or if groups do not narrow the
+        search."""
         groups = self._vectors.groups()
         if not groups:
             return None
@@ -171,17 +172,17 @@ class ComparedRows:
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
     def _near_by_codes(self, rows: NDArray[Any], lower_bound: float) -> NDArray[Any]:
-        """Returns those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
+        """Returns the rows whose cosine may reach `lower_bound` by their one-byte codes. `rows` must be sorted."""
         scores = coded_scores([self._vectors.codes_of(rows)], self._query)
         near: NDArray[Any] = rows[scores.values >= lower_bound - scores.error]
         return near
 
 
 def _kth(values: Floats, k: int) -> float:
-    """Returns the `k`-th largest value, or minus infinity if there are fewer values."""
+    """Returns the `k`-th largest value; minus infinity if there are fewer values."""
     return -float(np.partition(-values, k - 1)[k - 1]) if k <= len(values) else -np.inf
 
 
 def _nameless(_row: int) -> str:
-    """Name for a search whose result does not depend on which of the nearest rows is returned."""
+    """A constant name, for searches whose result does not depend on the order of ties."""
     return ""

@@ -1,4 +1,4 @@
-"""Links a query to phrases: the nearest ones, and those that it names."""
+"""Links a query to phrases: the nearest phrases, and the phrases that it names."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,8 @@ from memory.types import Seed
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
-    """Returns the `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
+    """Returns the `seed_phrases` phrases nearest to the query, weighted by their cosine (min-max-scaled) times
+    `specificity`."""
     snapshot = context.snapshot
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
     if not context.is_known or not alive.any():
@@ -46,8 +47,8 @@ def link_query_entities(context: QueryContext) -> list[Seed]:
 def named_entities(context: QueryContext, by_model: bool) -> list[str]:
     """Returns the names in the query, extracted by the model or by rules.
 
-    The model is used if there is one and `by_model` or the settings ask for it. The rules replace a model that is unavailable.
-    If the encoder knows no word of the query, the rules return every known phrase.
+    The model is used if one is configured, and `by_model` or the settings request it. If the model is unavailable, the rules
+    replace it. If the encoder knows no word of the query, the rules also return every known phrase in it.
     """
     chosen = context.settings.entities
     if context.entity_reader is not None and (chosen == "llm" or (chosen == "auto" and by_model)):
@@ -61,7 +62,7 @@ def named_entities(context: QueryContext, by_model: bool) -> list[str]:
 
 
 def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
-    """Returns seeds for the names that are phrases of passages that take part, weighted by `specificity`."""
+    """Returns seeds for the names that are phrases of compared passages, weighted by `specificity`."""
     snapshot = context.snapshot
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
@@ -74,7 +75,7 @@ def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[See
 
 
 def _nearest_phrase(context: QueryContext, name: str) -> int | None:
-    """Returns the row of the phrase nearest to `name`; None if it is not a phrase of the memory and unknown to the encoder."""
+    """Returns the row of the phrase nearest to `name`; None if neither the memory nor the encoder knows the name."""
     snapshot = context.snapshot
     phrase = normalise_phrase(name)
     # A known phrase is nearest to itself, so it need not be encoded.
@@ -102,7 +103,7 @@ def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
 
 
 def specificity(context: QueryContext, phrase: int) -> float:
-    """Returns the node specificity: 1 / the number of passages with the phrase (HippoRAG, section 2.2); 1 if it is disabled."""
+    """Returns the node specificity, 1 / number of passages with the phrase (HippoRAG, section 2.2); 1 if it is disabled."""
     if not context.settings.node_specificity:
         return 1.0
     return 1.0 / max(context.passage_count(phrase), 1)

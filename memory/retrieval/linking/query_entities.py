@@ -11,9 +11,9 @@ from store.text.words import has_unspaced
 MAX_NAMES = 16
 """Maximum number of names from one query; each may cost a call of the encoder."""
 MAX_NAMING_CHARS = 4_000
-"""Number of a query's characters that are searched for names; no encoder processes more."""
+"""Number of characters of a query that are searched for names; no encoder processes more."""
 MAX_PHRASE_WORDS = 8
-"""Maximum number of words of a phrase that is looked up. In scripts without spaces, twice as many characters."""
+"""Maximum number of words of a phrase that is looked up. In scripts without spaces, the maximum is twice as many characters."""
 
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
@@ -68,7 +68,7 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
-    """Returns the names in the query and the longest known phrases in it, for a query whose words the encoder does not know."""
+    """Returns the names and the longest known phrases in the query; for a query whose words the encoder does not know."""
     text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
@@ -91,7 +91,7 @@ def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
 
 
 def _capitalised(text: str, openers: frozenset[str]) -> Iterator[str]:
-    """Yields runs of capitalised words with the numbers between them. A question's opening word is not a name."""
+    """Yields runs of capitalised words, including numbers between them. A question's opening word is not a name."""
     for sentence in re.split(r"[?!;,:()\[\]\n]+|\.\s", text):
         words = _WORD.findall(sentence)
         at = 0

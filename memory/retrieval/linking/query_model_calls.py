@@ -1,8 +1,8 @@
-"""A model's answers about queries: which linked triples are relevant, and which named entities a query contains.
+"""Asks a model which linked triples are relevant, and which named entities a query contains.
 
 Recognition memory selects among the linked triples (HippoRAG 2, section 3.4). Only offered triples can be kept, whatever the
-model answers. Named entities are those of HippoRAG, section 2.2; `query_entities` finds them by rules. Answers are cached.
-After a time limit, the query continues without the answer, and its note says so.
+model's answer contains. Named entities are defined in HippoRAG, section 2.2; `query_entities` finds them by rules. Answers are
+cached. After a time limit, the query continues without the answer, and its note gives the reason.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS
 from store.types import Triple
 
 MAX_KEPT_TRIPLES = 4
-"""The paper's prompt asks for "up to 4 relevant facts"; further triples in an answer are dropped."""
+"""The paper's prompt requests "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
-"""Minimum ratio of equal letters (difflib) for an answered triple to count as the offered triple that it resembles most."""
+"""Minimum ratio of equal letters (difflib) at which a triple in an answer is taken for the most similar offered triple."""
 MAX_COMPARED_CHARS = 2_000
-"""Maximum length of a triple in this comparison; a longer answered triple is dropped."""
+"""Maximum number of characters of a triple in this comparison; a longer triple in an answer is dropped."""
 RECOGNITION_MAX_TOKENS = 1024
 RECOGNITION_SCHEMA = JsonSchema(
     "relevant_triples", json_object(relevant=json_array(json_array(JSON_TEXT, minItems=3, maxItems=3)))
@@ -96,7 +96,8 @@ _EXAMPLE_NAMES = ("Skellan Light", "harbour of Tolm")
 
 
 class QueryModel(Generic[Value]):
-    """One model that answers questions about queries on `loop`. Keeps its last `CACHED_ANSWERS` answers, with their replies."""
+    """A model that answers questions about queries on the event loop `loop`. The last `CACHED_ANSWERS` answers are cached, with
+    their replies."""
 
     def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
         self.client = client
@@ -106,7 +107,8 @@ class QueryModel(Generic[Value]):
     async def cached(
         self, key: Hashable, ask: Callable[[], Awaitable[tuple[Value, Reply]]]
     ) -> tuple[Value, Reply, bool]:
-        """Returns the answer to the question `key`, the model's reply, and whether they are cached. `ask` asks the model."""
+        """Returns the answer to the question `key`, the model's reply, and whether both come from the cache. `ask` calls the
+        model."""
         is_cached = key in self._cache
         value, reply = self._cache[key] if is_cached else await ask()
         self._cache[key] = value, reply
@@ -120,20 +122,20 @@ ModelT = TypeVar("ModelT", bound=QueryModel[Any])
 
 
 class QueryModelCalls(Generic[ModelT]):
-    """One call of `model` for one query. It runs on the model's loop, while the query waits in its own thread.
+    """One call of `model` for one query. It runs on the model's event loop; the query waits in its own thread.
 
-    `within` is the scope of the query: answers are cached per scope.
+    `within` is the scope of the query; answers are cached per scope.
 
-    Afterwards, `note` describes a failure, if there was one. `calls`, `prompt_tokens` and `completion_tokens` are the cost of
-    the query, with the tokens of a failed call if the server counted them. `remembered_tokens` (prompt, completion) are the
-    tokens of a cached answer, which an earlier equal query paid for. `before_wait` and `after_wait` are called around the wait,
-    so that other queries can use this thread's share of the processor.
+    After a failure, `note` describes it. `calls`, `prompt_tokens` and `completion_tokens` are the cost of the query. They
+    include a failed call if the server counted its tokens. `remembered_tokens` is (prompt tokens, completion tokens) of a
+    cached answer, for which an earlier equal query paid. `before_wait` and `after_wait` are called around the wait, so that
+    other queries can use this thread's share of the processor.
     """
 
     what: str
-    """The part of the query that waits for the model, as the note names it."""
+    """The part of the query that waits for the model, in the words of the note."""
     without: str
-    """What the answer is without this call, as the note says it."""
+    """What the answer is without this call, in the words of the note."""
 
     def __init__(
         self,
@@ -157,8 +159,8 @@ class QueryModelCalls(Generic[ModelT]):
     ) -> Value | None:
         """Waits for `work` and returns its value; None after an error or a timeout.
 
-        `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, whose
-        tokens are counted.
+        `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, to count
+        its tokens.
         """
         answer = asyncio.run_coroutine_threadsafe(work, self._model.loop)
         self._before_wait()
@@ -183,7 +185,7 @@ class QueryModelCalls(Generic[ModelT]):
 
 
 def cut_off(reply: Reply) -> BadAnswer:
-    """The failure of a call whose answer reached its length limit before it said anything of use."""
+    """Returns the error for an answer that reached its length limit before it contained anything useful."""
     error = BadAnswer("cut off", "the model's answer was cut off at its length limit")
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error
@@ -204,10 +206,10 @@ def _candidates(query: str, triples: Sequence[Triple]) -> str:
 
 
 def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
-    """Returns the ascending indices of the offered triples in the model's answer; other triples are dropped.
+    """Returns the ascending indices of the offered triples that the model's answer contains; other triples are dropped.
 
-    Only the first `MAX_KEPT_TRIPLES` count. An empty list is a valid answer: `hipporag2` then falls back to dense retrieval, as
-    in the authors' code. Raises BadAnswer if the answer has no list of triples.
+    Only the first `MAX_KEPT_TRIPLES` are used. An empty list is a valid answer; `hipporag2` then uses dense retrieval, as in
+    the authors' code. Raises BadAnswer if the answer has no list of triples.
     """
     answered = get_field(value, "relevant", "fact", "facts", "triples")
     if not isinstance(answered, list):
@@ -233,7 +235,7 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
 
 
 class ModelFilter(QueryModel[tuple[int, ...]]):
-    """Recognition memory with one model. Each query uses it from its own thread through a `QueryFilter`.
+    """Recognition memory with one model. Each query uses it in its own thread through a `QueryFilter`.
 
     `count_outcome` is called once per query with "kept", "emptied", "remembered" or "skipped".
     """
@@ -250,10 +252,10 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
     async def keep(
         self, query: str, triples: tuple[Triple, ...], within: str = ""
     ) -> tuple[tuple[int, ...], Reply, bool]:
-        """Returns the indices of the triples to keep, the model's reply, and whether the reply is cached.
+        """Returns the indices of the triples to keep, the model's reply, and whether both come from the cache.
 
-        Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
-        wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
+        Replies are cached for equal queries within one scope. Raises ModelError after one try, because a query does not wait
+        for a retry. Also raises it for a reply that reached its length limit, because the model had not considered all triples.
         """
         kept, reply, is_cached = await self.cached((within, query, triples), lambda: self._ask(query, triples))
         self.count_outcome("remembered" if is_cached else "kept" if kept else "emptied")
@@ -274,7 +276,7 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
 
 
 class QueryFilter(QueryModelCalls[ModelFilter]):
-    """The `RecognitionMemory` of one query. Afterwards, `note` says why the triples were not filtered, if they were not."""
+    """The `RecognitionMemory` of one query. If the triples were not filtered, `note` gives the reason."""
 
     what = "recognition memory"
     without = "unfiltered"
@@ -317,7 +319,7 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
     """Extracts the entities of queries with one model. Each query uses it through a `QueryEntities`."""
 
     async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
-        """Returns the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
+        """Returns the names, the model's reply, and whether both come from the cache of equal queries within one scope.
 
         Raises ModelError after one try.
         """
@@ -344,5 +346,5 @@ class QueryEntities(QueryModelCalls[ModelEntities]):
     without = "names found by rules"
 
     def read(self, query: str) -> Sequence[str] | None:
-        """Returns the query's names, or None if the model is unavailable."""
+        """Returns the names in the query; None if the model is unavailable."""
         return self.wait(self._model.read(query, self._within), lambda: query_entities_prompt(query))

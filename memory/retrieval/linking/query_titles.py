@@ -1,7 +1,7 @@
-"""Finds titles and document names that occur in a query, and the passages that have them.
+"""Finds the passages whose title, or whose document's name, occurs in a query.
 
-A title names the subject of its passage, so a passage whose title the question contains is a good start. Titles are matched by
-words and not by capitalisation: "Love, Honor and Oh-Baby!" is not a run of capitalised words.
+A title names the subject of its passage, so a passage is a good start if the query contains its title. Titles are matched by
+words, not by capitalisation: "Love, Honor and Oh-Baby!" is not a run of capitalised words.
 """
 
 import re
@@ -19,16 +19,16 @@ from store.links.names import own_names
 from store.text.words import has_unspaced
 
 HEADING_SEPARATOR = " › "
-"""Separates the headings above a passage in its title; the nearest heading is last."""
+"""Separator of the headings in a passage's title; the nearest heading is last."""
 
 _LAST_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTitle:
-    """A normalised title or document name in the query, and the rows of the passages that have it, at least one.
+    """A normalised title or document name that occurs in the query, and the rows of its passages, at least one.
 
-    `of_document`: the name is a document's, and `passages` are all of its passages.
+    `of_document`: it is a document's name, and `passages` are all passages of the document.
     """
 
     phrase: str
@@ -38,22 +38,22 @@ class NamedTitle:
 
 @lru_cache(maxsize=16_384)
 def title_phrases(title: str) -> tuple[str, ...]:
-    """Returns the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
+    """Returns the normalised names in a title: its last heading, with and without parentheses at its end."""
     heading = title.rpartition(HEADING_SEPARATOR)[2]
     found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
 def named_titles(context: QueryContext) -> list[NamedTitle]:
-    """Returns at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
+    """Returns at most `MAX_NAMES` titles and document names in the query, longest first, without overlaps.
 
-    A title counts if it contains a capitalised word of the query, a number, or a word in a script without capitals. In a query
-    without capitals, a title counts if it has several words.
+    A title counts if its words in the query include a capitalised word, a number, or a word in a script without capitals. In a
+    query without capitals, a title counts if it has several words.
     """
     snapshot = context.snapshot
     words = _QueryWords(context.query[:MAX_NAMING_CHARS])
     passages_of: dict[str, set[int]] = {}
-    # A passage whose title occurs in the query shares the title's words.
+    # A passage whose title occurs in the query shares words with it, so it is among these candidates.
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
             if phrase in words.text:
@@ -74,7 +74,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
 
 
 def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, set[int]]:
-    """Returns the document names that occur in the query, each with the passages of all documents of that name."""
+    """Returns the document names that occur in the query, and for each the passages of all documents with this name."""
     snapshot = context.snapshot
     rows_of: dict[str, list[int]] = {}
     for row in context.names.names.tolist():
@@ -91,9 +91,9 @@ def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, s
 
 
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
-    """Returns which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
+    """Returns the share of the query that the titles make up: 0 without titles, 1 if the query contains only titles.
 
-    The share is the cosine between the query's words, weighted by inverse document frequency, and those of them in a title.
+    The share is the cosine between the query's words, weighted by inverse document frequency, and the titles' words among them.
     """
     if not titles:
         return 0.0
@@ -104,7 +104,7 @@ def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float
 
 
 class _QueryWords:
-    """A query as normalised words, and which of them may begin a name."""
+    """A query as normalised words, with a mark of the words that may begin a name."""
 
     def __init__(self, query: str) -> None:
         words: list[str] = []
@@ -118,9 +118,9 @@ class _QueryWords:
         self._is_lower_case = not any(self._may_name)
 
     def find(self, phrase: str, of_document: bool = False) -> int | None:
-        """Returns the position of the phrase in the text as a name, or None.
+        """Returns the position of the phrase in the text if the phrase is a name there; otherwise None.
 
-        A document's name may also be the whole lower-case text.
+        A document's name may also be the whole text in lower case.
         """
         if (at := self.text.find(phrase)) < 0:
             return None

@@ -1,4 +1,4 @@
-"""Links a query to its nearest triples, which recognition memory filters."""
+"""Links a query to its nearest triples; recognition memory then filters them."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,15 +14,17 @@ from memory.retrieval.unlocked_property import unlocked_property
 from memory.types import LinkedTriple
 
 BM25_PASSAGES = 50
-"""Number of passages, the best by BM25, whose triples are compared by words. A triple's words also occur in its passage."""
+"""Number of best passages by BM25 whose triples are compared by words. Other triples need no comparison: a triple's words also
+occur in its passage."""
 
 MENTION_FACTOR = 0.9
-"""A mention says less than a statement of the same similarity. 2Wiki's recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, and
-0.931 with the mean of both ends. With 1, mentions displace statements that answer the question."""
+"""A mention says less than a statement of equal similarity. On 2Wiki, recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, and
+0.931 with the mean of both ends' cosines. With 1, mentions displace statements that answer the question."""
 
 
 class ComparedTriples:
-    """All statements compared with the query: by cosine, or by BM25 if the encoder does not know the query or any statement."""
+    """Compares all statements with the query: by cosine, or by BM25 if the encoder does not know the query or knows no
+    statement."""
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
@@ -57,7 +59,7 @@ class ComparedTriples:
             return rows, scores[rows]
 
     def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-        """Returns the scores of the given statements and mention edges, by row."""
+        """Returns the scores of the statements and mention edges in rows `triples`."""
         context, snapshot = self._context, self._context.snapshot
         if context.triples_by_words:
             by_words: NDArray[np.floating] = self._by_words[triples]
@@ -75,7 +77,7 @@ class ComparedTriples:
             return self._rows.min_max()
 
     def standard_score(self) -> StandardScore:
-        """Returns the scale of all scores; by words, only of the triples that share a word with the query."""
+        """Returns the scale of all scores. By words, it is the scale of the triples that share a word with the query."""
         with self._context.stage("triples"):
             if self._context.triples_by_words:
                 return StandardScore.of(self._by_words, self._context.triple_mask & (self._by_words > 0))
@@ -83,9 +85,9 @@ class ComparedTriples:
 
 
 def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-    """Returns the scores of mention edges, by row, on the scale of statements' cosines.
+    """Returns the scores of the mention edges `mentions` (rows), on the scale of the cosines of statements.
 
-    A score is `MENTION_FACTOR` times the larger cosine of the two ends.
+    A score is `MENTION_FACTOR` times the larger cosine of the edge's two phrases.
     """
     snapshot = context.snapshot
     ends, places = np.unique(snapshot.triple_ends[mentions], return_inverse=True)
@@ -95,7 +97,7 @@ def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) ->
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
-    """Returns BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
+    """Returns BM25 scores of the triples of the best `BM25_PASSAGES` passages; 0 for all other triples; shape (n_triples,)."""
     snapshot = context.snapshot
     out = np.zeros(snapshot.n_triples, np.float32)
     scores = snapshot.bm25(context.query)
@@ -107,7 +109,8 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
-    """Returns the `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
+    """Returns the `top_triples` triples nearest to the query, filtered by recognition memory. Scores are min-max-scaled over
+    all living triples."""
     compared = ComparedTriples(context)
     return filter_triples(context, nearest_triples(context, compared, compared.min_max()))
 
@@ -122,7 +125,7 @@ def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Sca
 
 
 def filter_triples(context: QueryContext, triples: list[LinkedTriple]) -> list[LinkedTriple]:
-    """Returns the triples, with `kept` false for those that recognition memory drops."""
+    """Returns all triples; `kept` is false for a triple that recognition memory drops."""
     if context.recognition is None or not triples:
         return triples
     with context.stage("recognition"):

@@ -1,8 +1,8 @@
-"""The registry of retrieval modes. Each mode is a function in a file of this folder that ranks the passages.
+"""The registry of retrieval modes. A mode is a function in a file of this folder that ranks the passages.
 
-The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/explanation/retrieval.md`
-derive from this registry or are tested against it. A mode's file (and numpy) is imported when the mode is first used, because
-clients import the registry too.
+The configuration, the contract, `hippoctl --mode` and its completion, the page, and the table in
+`docs/explanation/retrieval.md` derive from this registry or are tested against it. A mode's file (and numpy) is imported at the
+mode's first use, because clients import the registry too.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ DEFAULT_MODE = "fused"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMode:
-    """A way to rank passages for a query, by a function of the file `module` that has the mode's name, with "_" for "-"."""
+    """A way to rank passages for a query. Its function is in the file `module` and has the mode's name, with "_" instead of
+    "-"."""
 
     name: str
     summary: str
@@ -27,13 +28,13 @@ class RetrievalMode:
     needs_encoder: bool = True
     """Whether the query is embedded."""
     walks_graph: bool = True
-    """Whether passages are ranked by Personalized PageRank if the query can be linked to anything."""
+    """Whether Personalized PageRank ranks the passages, if the query can be linked to the graph."""
     settings: tuple[str, ...] = ()
     """Names of the settings that the mode uses (`memory.retrieval.settings`)."""
     module: str = "published"
 
     def rank(self, context: "QueryContext") -> "Ranking":
-        """Scores every passage for the query. Supports every query, also on an empty memory."""
+        """Scores every passage for the query. Supports any query, also on an empty memory."""
         module = import_module(f"{__name__}.{self.module}")
         ranking: Ranking = getattr(module, self.name.replace("-", "_"))(context)
         return ranking
@@ -74,4 +75,4 @@ _REGISTERED = (
     ),
 )
 MODES: Mapping[str, RetrievalMode] = {mode.name: mode for mode in _REGISTERED}
-"""Every mode by its name, in the order of lists."""
+"""All modes by name, in the order in which users see them."""

@@ -1,13 +1,13 @@
-"""HippoRAG 2 with starts that do not depend on the size of the memory, and with starts at the query's names and words.
+"""HippoRAG 2 with start weights that do not depend on the memory's size, and with starts at the names and words of the query.
 
-The sum of min-max-scaled cosines grows with the number of passages, so linked phrases count less in a larger memory: with 1,890
-passages they have an eighth of the reset probability. This mode converts similarities to standard deviations and applies a
-softmax, for passages and for triples; passages and phrases each have a fixed share of the reset. The embedding of a whole
-question represents mainly one of its subjects, and hardly its rare words. The walk therefore also starts at phrases that the
-query names, at passages that it names by their titles or shares rare words with, and at the passages that these lead to.
-Of many copies of one text, one takes part (`memory.retrieval.near_duplicates`). After the walk, passages that name very
-many things lose score (`memory.retrieval.pagerank.walk`), and links lead on to other documents.
-`docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
+In HippoRAG 2, the sum of min-max-scaled cosines grows with the number of passages, so linked phrases count less in a larger
+memory: with 1,890 passages, they have an eighth of the reset probability. This mode converts similarities to standard
+deviations and applies a softmax, separately for passages and for triples. Passages and phrases each have a fixed share of the
+reset. The embedding of a whole question represents mainly one of its subjects, and rare words hardly at all. So the walk also
+starts at phrases that the query names, at passages whose title it contains or whose rare words it shares, and at passages that
+these lead to. Of many copies of one text, only one takes part (`memory.retrieval.near_duplicates`). After the walk, passages
+that name very many things lose score (`memory.retrieval.pagerank.walk`), and links lead to other documents.
+`docs/explanation/retrieval.md` describes the mode; `docs/decisions/` describes rejected variants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ from memory.types import LinkedTriple, Seed
 from store.index.graph.edge_entries import EdgeWeights
 
 OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, occurrence=1.0)
-"""A context edge has the weight of the passage's statements and mention edges with the phrase, as in HippoRAG 1."""
+"""A context edge has the weight of the passage's statements and mention edges that contain the phrase, as in HippoRAG 1."""
 
 
 def fused(context: QueryContext) -> Ranking:
@@ -63,7 +63,7 @@ def fused(context: QueryContext) -> Ranking:
         graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
         hop = next_passages(context, heaviest, stated, graph, compared, scale)
-    # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
+    # Cosines select the triples, so the phrases' share is multiplied by the share of the query that the encoder knows.
     known = min(sum(seed.weight for seed in seeds), 1.0) * context.known_share
     share = 1.0 - (1.0 - settings.passage_share) * known
     moved_share = settings.hop_share * hop.total
@@ -71,7 +71,7 @@ def fused(context: QueryContext) -> Ranking:
     seeds = _scale_seeds(seeds, 1 - share)
     ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
     ranking = follow_links(context, ranking)
-    # If links are followed, one place fewer per document leaves room for the linked documents.
+    # If links are followed, the limit per document is reduced by one to leave room for the linked documents.
     per_document = fewer_passages(settings.document_passages) if ranking.links else settings.document_passages
     ranking = replace(ranking, document_passages=per_document)
     if seeds or ranking.note:
@@ -80,7 +80,8 @@ def fused(context: QueryContext) -> Ranking:
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
-    """Returns the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
+    """Returns the phrases that the query names: the titles of its titled passages, and those of `names` that are not part of a
+    title."""
     snapshot = context.snapshot
     titled = [
         phrase
@@ -99,11 +100,11 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
 def _triple_seeds(
     context: QueryContext, triples: Sequence[LinkedTriple], stated: Collection[int] | None = None
 ) -> list[Seed]:
-    """Returns the phrases of the triples as seeds, with weights that sum to at most 1.
+    """Returns the phrases of the triples as seeds; the weights sum to at most 1.
 
-    A triple's two phrases share its softmax weight by node specificity. A triple that is not among `stated`, the rows of the
-    heaviest starts' triples, has no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most
-    of the triples nearest to a question are about something else. Without `stated`, all triples have seeds.
+    The two phrases of a triple divide its softmax weight by node specificity. `stated`: rows of the triples that the heaviest
+    starts state. Other triples give no seeds, and their weight is dropped: except in encyclopedia articles, most of the triples
+    nearest to a question are about something else. Without `stated`, all triples give seeds.
     """
     snapshot = context.snapshot
     if not triples:
@@ -119,9 +120,9 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Returns one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
+    """Returns one seed per phrase. `named` get the share `name_share`, `linked` the remaining share of their own weight.
 
-    Without `named`, the weights of `linked` remain.
+    Without `named`, `linked` keep their weight.
     """
     share = name_share if named else 0.0
     sums: dict[int, Seed] = {}
@@ -133,6 +134,6 @@ def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: floa
 
 
 def _scale_seeds(seeds: Sequence[Seed], total: float) -> list[Seed]:
-    """Returns the seeds with weights that sum to `total`."""
+    """Scales the seeds' weights to the sum `total`."""
     before = sum(seed.weight for seed in seeds)
     return [replace(seed, weight=seed.weight * total / before) for seed in seeds] if before and total else []

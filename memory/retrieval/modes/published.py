@@ -1,4 +1,4 @@
-"""The modes of papers: HippoRAG 1 and 2, the variants of the HippoRAG 2 paper's Table 4, dense retrieval and BM25."""
+"""The modes of papers: HippoRAG 1 and 2, the variants in Table 4 of the HippoRAG 2 paper, dense retrieval and BM25."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,9 @@ def hipporag2(context: QueryContext) -> Ranking:
 def _phrase_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
     """Returns the `seed_phrases` heaviest phrases of the kept triples (HippoRAG 2, section 3.5 and appendix G.1).
 
-    A phrase's weight is the mean score of the kept triples that contain it, as in the paper, times its node specificity, as in
-    the authors' code (`graph_search_with_fact_entities`). Without the setting `node_specificity`, it is the paper's weight.
+    As in the paper, a phrase's weight is the mean score of the kept triples that contain it. As in the authors' code
+    (`graph_search_with_fact_entities`), it is multiplied by the node specificity. If the setting `node_specificity` is false,
+    the weight is the paper's.
     """
     snapshot = context.snapshot
     sums: dict[int, list[float]] = {}
@@ -46,7 +47,7 @@ def query_to_node(context: QueryContext) -> Ranking:
 
 
 def ner_to_node(context: QueryContext) -> Ranking:
-    """HippoRAG 2 with seeds as in HippoRAG 1, the phrases nearest to the names in the query."""
+    """HippoRAG 2 with the seeds of HippoRAG 1: the phrases nearest to the names in the query."""
     seeds = link_query_entities(context)
     if not seeds:
         return dense_ranking(context, note="no name in the query: dense retrieval")
@@ -65,12 +66,12 @@ def hipporag(context: QueryContext) -> Ranking:
 
 
 def dense(context: QueryContext) -> Ranking:
-    """Passages by cosine with the query, without the graph."""
+    """Ranks passages by cosine with the query, without the graph."""
     return dense_ranking(context)
 
 
 def bm25(context: QueryContext) -> Ranking:
-    """Passages that share a word with the query, without embeddings or the graph."""
+    """Ranks the passages that share a word with the query, without embeddings or the graph."""
     with context.stage("postings"):
         scores = context.snapshot.bm25(context.query)
     return Ranking(scores, candidates=scores > 0)

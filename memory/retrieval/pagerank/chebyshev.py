@@ -1,24 +1,25 @@
 """Personalized PageRank on the undirected, weighted graph of phrases and passages.
 
-Let A be the symmetric weights, D their row sums, P = A D⁻¹ (a column of zeros for a node without edges), r the reset
-probabilities and d the damping. PageRank is the y of y = (1 - d) r + d P y, scaled to sum to 1. A node without edges passes
-nothing on. igraph's prpack returns its mass to r instead, which only rescales y (Gleich, "PageRank beyond the Web" (2015),
-section 2).
+Let A be the symmetric matrix of weights, D its row sums, P = A D⁻¹ (with a column of zeros for a node without edges), r the
+reset probabilities and d the damping. PageRank is the solution y of y = (1 - d) r + d P y, scaled to sum to 1. The mass of a
+node without edges is lost. igraph's prpack returns this mass to r instead, which only rescales y (Gleich, "PageRank beyond the
+Web" (2015), section 2).
 
-The equation is solved by Chebyshev's semi-iteration (Golub and Varga 1961; Varga, "Matrix Iterative Analysis", section 5.1). P
-is similar to the symmetric D^-½ A D^-½, so d P has real eigenvalues in [-d, d] and the recurrence
+Chebyshev's semi-iteration solves the equation (Golub and Varga 1961; Varga, "Matrix Iterative Analysis", section 5.1). P is
+similar to the symmetric D^-½ A D^-½, so d P has real eigenvalues in [-d, d] and the recurrence
 
     y₍ₖ₊₁₎ = ω₍ₖ₊₁₎ (g(yₖ) - y₍ₖ₋₁₎) + y₍ₖ₋₁₎,   g(y) = (1 - d) r + d P y,
     ω₁ = 1,  ω₂ = 2 / (2 - d²),  ω₍ₖ₊₁₎ = 1 / (1 - d² ωₖ / 4)
 
-reduces the error by σ = d / (1 + √(1 - d²)) per step; plain iteration reduces it by d. For d = 0.5, these are 0.27 and 0.5.
+reduces the error by the factor σ = d / (1 + √(1 - d²)) per step; plain iteration reduces it by d. For d = 0.5, these factors
+are 0.27 and 0.5.
 
-The iteration stops at a proven bound. No column of P sums to more than 1, so ‖P‖₁ ≤ 1 and g is a contraction in the L1 norm
-with factor d. With the residual ρ = g(y) - y and the solution y*,  ‖y - y*‖₁ ≤ ‖ρ‖₁ / (1 - d). The result is g(y), which is
-already computed, and  ‖g(y) - y*‖₁ ≤ d ‖ρ‖₁ / (1 - d).
+The iteration stops at a proven bound. No column of P sums to more than 1, so ‖P‖₁ ≤ 1, and g is a contraction in the L1 norm
+with factor d. With the residual ρ = g(y) - y and the solution y*,  ‖y - y*‖₁ ≤ ‖ρ‖₁ / (1 - d). The returned vector is g(y),
+which is already computed, and  ‖g(y) - y*‖₁ ≤ d ‖ρ‖₁ / (1 - d).
 
-The first steps use float32, which halves the memory traffic. The bound holds for any y, but requires an exact ρ, so it is only
-evaluated for steps in float64.
+The first steps use float32, which halves the memory traffic. The bound holds for any y but requires an exact ρ, so it is
+evaluated in float64 steps only.
 """
 
 from collections.abc import Callable
@@ -37,35 +38,36 @@ MIN_TOLERANCE = 1e-13
 """With a smaller tolerance, the rounding of float64 sums could exceed the bound."""
 
 EARLY_STOP_ERROR = 5e-7
-"""L1 error from which `stop_early` is called, to ask whether the PageRank is precise enough for the caller."""
+"""L1 error below which `stop_early` is called to decide whether the PageRank is precise enough for the caller."""
 
 FLOAT32_RESIDUAL = 3e-6
 """L1 norm of the residual down to which steps use float32: about ten times their rounding error."""
 
 FLOAT32_STALL_RATIO = 0.97
-"""If a float32 step leaves more than this share of the last residual, float64 takes over because float32 gains no more
-precision. With a damping near 1, the residual may never reach `FLOAT32_RESIDUAL`."""
+"""If a float32 step leaves more than this share of the previous residual, float32 gains no more precision, and float64 steps
+follow. With a damping near 1, the residual may never reach `FLOAT32_RESIDUAL`."""
 
 _SPARE_ITERATIONS = 20
 _MIN_RATE = 1e-300
-"""Replaces a rate that underflows to 0 for a very small damping."""
+"""Replaces a rate that underflows to 0 if the damping is very small."""
 
 IsPreciseEnough = Callable[[Floats, float], bool]
-"""Takes a PageRank and a bound on the L1 norm of its error, in the same scale. Returns whether it is precise enough."""
+"""(PageRank, bound on the L1 norm of its error, in the same scale): returns whether it is precise enough."""
 
 
 class AdjacencyMatrix(Protocol):
     """A symmetric matrix of non-negative edge weights."""
 
     def matvec(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """Returns A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
+        """Returns A @ x in a new array; both have shape (nodes,). For a float32 `x`, the product may have float32 precision."""
         ...
 
 
 def pagerank_reordered(
     graph: BaseOrder, reset: Floats, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Floats:
-    """Computes `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
+    """Calls `pagerank` in the graph's own order of nodes; `reset`, the result and the argument of `stop_early` have the usual
+    order."""
 
     def stop_early_inside(image: Floats, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
@@ -82,12 +84,13 @@ def pagerank(
     tolerance: float = DEFAULT_TOLERANCE,
     stop_early: IsPreciseEnough | None = None,
 ) -> Floats:
-    """Returns the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
+    """Returns the PageRank of every node, shape (nodes,), without negative entries; the L1 norm of its error is at most
+    `tolerance`.
 
-    The iteration ends early, with an error of at most `EARLY_STOP_ERROR`, once `stop_early` returns true. `degrees` are the row
-    sums of `adjacency`, shape (nodes,). `reset` are weights, shape (nodes,), not all zero; they are scaled to sum to 1. Raises
-    `ValueError` for arguments out of range, and `ArithmeticError` if the iteration does not reach the bound in the number of
-    steps that theory guarantees; `adjacency` is then not symmetric or `degrees` are not its row sums.
+    If `stop_early` returns true, the iteration ends early, with an error of at most `EARLY_STOP_ERROR`. `degrees`: row sums of
+    `adjacency`, shape (nodes,). `reset`: weights, shape (nodes,), not all zero; they are scaled to sum to 1. Raises
+    `ValueError` for arguments out of range. Raises `ArithmeticError` if the iteration does not reach the bound in the number of
+    steps that theory guarantees; then `adjacency` is not symmetric, or `degrees` are not its row sums.
     """
     restart = _checked(degrees, reset, damping, tolerance)
     linked = degrees > 0
@@ -128,9 +131,9 @@ def pagerank(
 
 
 def unscaled_sum(restart: Floats, degrees: Floats, damping: float) -> float:
-    """Returns the sum of y before scaling, for restart probabilities of some nodes and the degrees of these nodes.
+    """Returns the sum of y before scaling, given the reset probabilities and the degrees of the start nodes.
 
-    Nodes with edges pass on all their mass, other nodes have only their restart mass.
+    Nodes with edges pass on all their mass; nodes without edges have only their reset mass.
     """
     return 1.0 - damping * float(restart[degrees <= 0].sum())
 

@@ -1,20 +1,22 @@
-"""Personalized PageRank from few starts by forward push. Its cost depends on the nodes reached, not on the size of the graph.
+"""Personalized PageRank from few starts by forward push. The cost depends on the number of reached nodes, not on the size of
+the graph.
 
-Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d P)⁻¹
-(notation of `chebyshev`), PageRank is M r. Two vectors are maintained, the estimate p and the residual r', so that M r = p +
-M r' at all times. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v.
-Each round pushes all nodes with a residual above ε D(u) at once, so the result does not depend on the numbering of the nodes.
+Source: Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d
+P)⁻¹ (notation of `chebyshev`), PageRank is M r. The push maintains two vectors, the estimate p and the residual r', so that M r
+= p + M r' at all times. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each
+neighbour v. Each round pushes all nodes with a residual above ε D(u) at once, so the result does not depend on the numbering of
+the nodes.
 
 Each node has its own error bound. A is symmetric, so P D = D and M D = D. With ρ the largest r'(u) / D(u), r' ≤ ρ D and hence 0
-≤ M r' ≤ ρ D. The result is p + (1 - d) r', which lacks d P M r', and so
+≤ M r' ≤ ρ D. The returned estimate is p + (1 - d) r', which lacks d P M r', and so
 
     0 ≤ PageRank(u) - estimate(u) ≤ d ρ D(u).
 
-Nodes that were not reached have an estimate of 0 and the same bound.
+Nodes that were not reached have the estimate 0 and the same bound.
 
-Reached nodes are numbered in the order of arrival (`ReachedNodes`), so the push's values are contiguous, whatever the size of
-the graph. Only the numbers themselves are in an array over all nodes. This array is reused, because allocating its pages would
-cost more than the push.
+Reached nodes are numbered in the order of arrival (`ReachedNodes`), so the push's arrays are contiguous, whatever the size of
+the graph. Only the numbers themselves are stored in an array over all nodes. This array is reused, because allocating its pages
+would cost more than the push.
 """
 
 import threading
@@ -29,23 +31,23 @@ from memory.retrieval.passage_weights import Floats
 
 Nodes = NDArray[np.int64]
 SPARE_SHARE = 8
-"""An array is allocated longer by 1 / `SPARE_SHARE`, so that the next query can reuse it after a commit."""
+"""An array is allocated longer by 1/8, so that a query after the next commit can reuse it."""
 KEPT_ARRAYS = 2
-"""Number of arrays that are kept for the next queries; each takes 38 MB for ten million nodes."""
+"""Number of arrays that are kept for later queries; each takes 38 MB for ten million nodes."""
 
 
 class ReachedNodes:
-    """The numbers for one push at a time. `close` returns the array for reuse."""
+    """Numbers the nodes that one push reaches. `close` returns the array for reuse."""
 
     def __init__(self, size: int) -> None:
-        """`size` is the number of nodes of the graph."""
+        """`size`: number of nodes of the graph."""
         self._places = _spare.take(size)
-        """One plus the number of each reached node, 0 for all other nodes."""
+        """One plus the number of each reached node; 0 for all other nodes."""
         self.nodes: Nodes = np.empty(0, np.int64)
-        """The reached nodes, in order of their numbers."""
+        """The reached nodes, in the order of their numbers."""
 
     def numbers_of(self, nodes: Nodes) -> Nodes:
-        """Returns the numbers of `nodes`, which may contain repetitions. Nodes without a number get the next ones."""
+        """Returns the numbers of `nodes`, which may contain repetitions. A node without a number gets the next number."""
         places = self._places[nodes]
         new = places == 0
         if new.any():
@@ -98,24 +100,23 @@ class PushedGraph(Protocol):
     """A symmetric matrix of edge weights that returns the edges of given nodes."""
 
     @property
-    def size(self) -> int:
-        """The number of nodes."""
-        ...
+    def size(self) -> int: ...
 
     def degrees_of(self, nodes: Nodes, /) -> Floats:
         """Returns the weighted degree of each of `nodes`."""
         ...
 
     def spread(self, nodes: Nodes, amounts: Floats, /) -> tuple[Nodes, Floats]:
-        """Returns A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
+        """Computes A[:, nodes] @ amounts; returns the receiving nodes, possibly with repetitions, and the received amounts."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PushEstimate:
-    """Estimates of PageRank: distinct `nodes` that were reached, and their `ranks`, shape (len(nodes),). Other ranks are 0.
+    """Estimates of PageRank: the distinct reached `nodes`, and their `ranks`, shape (len(nodes),). The estimate of every other
+    node is 0.
 
-    The exact rank of a node is at least its estimate, and at most `ratio` times the node's degree more.
+    A node's exact rank exceeds its estimate by 0 to `ratio` times the node's degree.
     """
 
     nodes: Nodes
@@ -124,17 +125,17 @@ class PushEstimate:
 
 
 class ForwardPush:
-    """The pushes of one reset vector.
+    """Forward push from one reset vector.
 
-    `refine` continues with the previous state until the estimate has the requested precision.
+    `refine` continues from the previous state until the estimate has the requested precision.
     """
 
     def __init__(self, graph: PushedGraph, starts: Nodes, weights: Floats, damping: float) -> None:
-        """`starts` are distinct nodes and `weights` their reset weights, both of shape (k,), none negative and not all zero."""
+        """`starts`: distinct nodes; `weights`: their reset weights, not negative and not all zero; both of shape (k,)."""
         self._graph = graph
         self._damping = damping
         self._reached = ReachedNodes(graph.size)
-        # One value per node that was reached.
+        # One value per reached node.
         self._residual: Floats = np.empty(0)
         self._rank: Floats = np.empty(0)
         self._degree: Floats = np.empty(0)
@@ -143,7 +144,7 @@ class ForwardPush:
         self._residual[numbers] = weights
         self._total = unscaled_sum(weights, self._degree[numbers], damping)
         self.work = 0.0
-        """Cost of the pushes: the sum of the degrees of all pushed nodes, counted once per push."""
+        """Cost of all pushes: the sum of the degrees of the pushed nodes, once per push."""
 
     def __enter__(self) -> "ForwardPush":
         return self
@@ -152,9 +153,9 @@ class ForwardPush:
         self._reached.close()
 
     def refine(self, epsilon: float, max_work: float) -> PushEstimate | None:
-        """Pushes until no node's residual exceeds `epsilon` times its degree.
+        """Pushes until every node's residual is at most `epsilon` times its degree.
 
-        Returns None if that costs more than `max_work`.
+        Returns None if this costs more than `max_work`.
         """
         seen = np.arange(len(self._residual))
         while True:
@@ -175,7 +176,7 @@ class ForwardPush:
             np.add.at(self._residual, seen, amounts)
 
     def _reach(self, nodes: Nodes) -> Nodes:
-        """Returns the numbers of nodes, and numbers those that are reached for the first time."""
+        """Returns the numbers of `nodes`. A node that is reached for the first time gets the next number."""
         before = len(self._residual)
         numbers = self._reached.numbers_of(nodes)
         new = self._reached.nodes[before:]
@@ -185,7 +186,7 @@ class ForwardPush:
         return numbers
 
     def _estimate(self) -> PushEstimate:
-        # Rounding may leave small negative values where weights were subtracted.
+        # Rounding may leave small negative values after weights were subtracted.
         ranks = np.maximum(self._rank + (1.0 - self._damping) * self._residual, 0.0) / self._total
         ratios = np.divide(self._residual, self._degree, out=np.zeros(len(ranks)), where=self._degree > 0)
         ratio = float(ratios.max(initial=0.0))

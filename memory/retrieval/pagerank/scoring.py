@@ -1,6 +1,6 @@
 """Scores passages by Personalized PageRank from the seeds, with or without passages as nodes of the graph.
 
-`rank_without_walk` is the baseline that HippoRAG 1 compares PageRank with.
+`rank_without_walk` is the baseline with which the HippoRAG 1 paper compares PageRank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,13 @@ from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 
 HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, context=1.0)
-"""HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
-once. Its published recall is measured with these weights."""
+"""HippoRAG 2's code adds each edge between phrases twice to an undirected graph (once per direction), and each context edge
+once. Its published recall was measured with these weights."""
 PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, mention=1.0, synonym=1.0)
-"""The graph of HippoRAG 1 has no passages. Mention edges have the weight of relation edges in every walk: a memory whose
-triples are all statements, such as the papers' recorded ones, has the papers' graph."""
+"""The graph of HippoRAG 1 has no passages. Mention edges have the weight of relation edges in every walk. If all triples are
+statements, as in the papers' published data, the graph is the papers' graph."""
 NEIGHBOUR_SHARE = 0.5
-"""Weight of a seed's neighbour without a walk, as a share of the smallest seed weight, added for each seed (HippoRAG 1's code).
-"""
+"""Without a walk, each seed adds this share of the smallest seed weight to each of its neighbours (HippoRAG 1's code)."""
 
 
 def walked_graph(context: QueryContext, weights: EdgeWeights) -> Adjacency:
@@ -49,14 +48,14 @@ def rank_by_pagerank(
     triples: Sequence[LinkedTriple] = (),
     leaders: Mapping[int, int] | None = None,
 ) -> Ranking:
-    """Ranks passages by PageRank from `seeds` and from `passage_reset`, the reset weights of passages.
+    """Ranks passages by PageRank from `seeds` and from passages; `passage_reset` contains the passages' reset weights.
 
-    With `leaders`, hubs lose score, and each near-duplicate left out of `context` gets its score from its leader
-    (`memory.retrieval.pagerank.walk`); passages must be nodes of the graph.
+    With `leaders`, hubs lose score, and each near-duplicate left out of `context` gets its share of its leader's score
+    (`memory.retrieval.pagerank.walk`). Passages must then be nodes of the graph.
 
-    Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
-    each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the
-    result is dense retrieval.
+    Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank
+    over their occurrences in its triples (HippoRAG, section 2.3). If all reset weights are zero, dense retrieval ranks the
+    passages.
     """
     snapshot = context.snapshot
     starts, start_weights = _starts(snapshot, seeds, passage_reset)
@@ -78,7 +77,7 @@ def rank_by_pagerank(
 def _starts(
     snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: PassageWeights | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Returns the distinct nodes with a reset weight, and their weights."""
+    """Returns the distinct nodes with a reset weight, and the weights."""
     weighted = {seed.row: seed.weight for seed in seeds}
     nodes, weights = np.array(list(weighted), np.int64), np.array(list(weighted.values()), np.float64)
     if passage_reset is not None:
@@ -106,7 +105,7 @@ def _score_correction(
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
     """Ranks passages by PageRank from `seeds` and from every passage.
 
-    A passage's reset weight is `passage_weight` times its min-max-scaled cosine.
+    The reset weight of a passage is `passage_weight` times its min-max-scaled cosine.
     """
     if not context.settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
@@ -117,9 +116,9 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
 
 
 def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:
-    """Ranks passages by the weights of their phrases: the seeds, and with `neighbours` also the phrases next to them.
+    """Ranks passages by the weights of their phrases: the seeds, and with `neighbours` the seeds' neighbours too.
 
-    These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the latter as in its code (`get_neighbors`).
+    These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the second as in its code (`get_neighbors`).
     """
     snapshot = context.snapshot
     weights: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
@@ -135,7 +134,7 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
 
 
 def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:
-    """Returns for each passage the sum of its phrases' ranks over its triples; shape (n_passages,)."""
+    """Returns for each passage the sum of the ranks of its triples' phrases, shape (n_passages,)."""
     subjects, objects = snapshot.triple_ends.T
     per_triple = ranks[subjects] + np.where(subjects != objects, ranks[objects], 0.0)
     # Rounding may leave small values for the triples of a removed passage.

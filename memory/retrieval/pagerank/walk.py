@@ -1,13 +1,13 @@
-"""One query's walk and its PageRank, which is computed only as precisely as the order of the requested passages needs.
+"""A query's walk and its PageRank, computed only as precisely as the order of the requested passages requires.
 
 In a large graph, forward push from few starts replaces the walk over all nodes. After the walk, the scores of hubs and of
-near-duplicates are corrected. A passage that names many things is linked to many phrases, so a walk reaches it whatever the
-query is: in an undirected graph a long walk ends at a node with a probability proportional to the node's degree. Andersen,
-Chung and Lang ("Local Graph Partitioning using PageRank Vectors", 2006) therefore rank nodes by PageRank divided by degree,
-which changes every score. Here, only passages with a degree far above the mean lose rank, and only rank that they receive
-from other nodes: a table of many things keeps its place if its own words or its own vector match the query.
+near-duplicates are corrected. A passage that names many things is connected to many phrases, so walks reach it for every query:
+in an undirected graph, a long walk ends at a node with a probability proportional to the node's degree. Andersen, Chung and
+Lang ("Local Graph Partitioning using PageRank Vectors", 2006) therefore divide PageRank by degree, which changes every score.
+Here, only passages with a degree far above the mean lose rank, and only rank received from other nodes, so a table of many
+things keeps its place if its own words or vector match the query.
 
-A near-duplicate that is left out of the walk (`memory.retrieval.near_duplicates`) gets a share of its leader's score.
+A near-duplicate that was left out of the walk (`memory.retrieval.near_duplicates`) gets a share of its leader's score.
 """
 
 from collections import Counter
@@ -28,37 +28,38 @@ from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 PUSH_MIN_NODES = 131_072
-"""Number of living phrases and passages from which forward push is used. A whole walk over fewer takes about ten milliseconds.
-"""
+"""Number of living phrases and passages from which forward push is used. A complete walk over fewer takes about ten
+milliseconds."""
 PUSH_MAX_STARTS = 4_096
-"""Maximum number of starts for forward push; a whole walk costs less for more starts."""
+"""Maximum number of starts for forward push; with more starts, a walk over all nodes costs less."""
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
-"""Residuals at which pushes stop, as shares of a node's degree. The finer ones are used until the ranking is certain."""
+"""Residuals at which pushes stop, as shares of a node's degree. The next residual is used if the ranking is not certain yet."""
 PUSH_MAX_WORK = 0.5
-"""Maximum work of pushes, as a multiple of the sum of all degrees. Beyond it, a whole walk is used."""
+"""Maximum work of pushes, as a share of the sum of all degrees. If they need more, a walk over all nodes replaces them."""
 
 HUB_DEGREE = 2.5
-"""A passage is a hub if its weighted degree exceeds this multiple of the mean degree of passages. A degree is twice the number
-of triples that the passage states; a triple with one phrase as subject and object counts once."""
+"""A passage is a hub if its weighted degree exceeds the mean degree of passages times this factor. A passage's degree is twice
+the number of its triples; a triple whose subject equals its object counts once."""
 HUB_POWER = 6.0
-"""Exponent of (limit / degree): the share of the rank received from other nodes that a hub keeps."""
+"""Exponent h: a hub keeps the share (limit / degree)ʰ of the rank received from other nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreCorrection:
-    """The correction of passages' scores in one walk."""
+    """Corrects the scores of passages after a walk."""
 
     hub_degree: float
     """Largest degree of a passage that is not a hub."""
     own: Floats
     """Rank that each passage has as a start, before any step of the walk, shape (n_passages,)."""
     leaders: Mapping[int, int]
-    """Leader of each near-duplicate that does not take part in the walk, by row."""
+    """By row: the leader of each near-duplicate that does not take part in the walk."""
 
     def scores(self, rows: NDArray[Any], ranks: Floats, degrees: Floats) -> tuple[Floats, PassageWeights]:
-        """Returns the scores of the passages `rows`, and those of all near-duplicates.
+        """Returns the scores of the passages `rows`, and the scores of all near-duplicates.
 
-        `ranks` and weighted `degrees` are those of `rows`, which include the leaders. No score exceeds its rank.
+        `ranks` and `degrees` (weighted) belong to `rows`, which must include the leaders. A score is at most the passage's
+        rank.
         """
         own = np.minimum(self.own[rows], ranks)
         scores: Floats = own + self.hub_factors(degrees) * (ranks - own)
@@ -87,17 +88,17 @@ class ScoreCorrection:
 
 @dataclass(frozen=True)
 class Walk:
-    """A random walk. Node numbers are those of the phrases, then those of the passages."""
+    """A random walk. A node's number is the row of a phrase, or the number of phrases plus the row of a passage."""
 
     graph: Adjacency
     starts: NDArray[np.int64]
     weights: Floats
-    """Reset weights of `starts`, of the same shape, not normalised. All other nodes have weight 0."""
+    """Reset weights of `starts`, of the same shape, not normalised. All other nodes have the weight 0."""
     damping: float
     through_phrases: bool
-    """True if a passage's score is the sum of its phrases' ranks, false if it is the rank of the passage's node."""
+    """If true, a passage's score is the sum of its phrases' ranks; otherwise, it is the rank of the passage's node."""
     correction: ScoreCorrection | None = None
-    """Converts passages' ranks to scores; None if the ranks are the scores."""
+    """Converts the passages' ranks to scores; None if ranks are scores."""
 
     @unlocked_property
     def reset(self) -> Floats:
@@ -113,7 +114,7 @@ class PageRankResult:
 
     walk: Walk
     found: Floats | PushEstimate
-    """The ranks of all nodes, shape (nodes,), or the estimates of a push for the nodes that it reached."""
+    """The ranks of all nodes, shape (nodes,), or a push's estimates for the nodes that it reached."""
 
     @unlocked_property
     def ranks(self) -> Floats:
@@ -133,14 +134,14 @@ class PageRankResult:
     def rank_bounds(self) -> Floats:
         """Upper bound of every node's PageRank, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):
-            # If the walk stopped early, its ranks have at most this error.
+            # The error of the ranks if the walk stopped early.
             return self.found + EARLY_STOP_ERROR
         bounds: Floats = self.ranks + self.found.ratio * self.walk.graph.degrees
         return bounds
 
 
 def compute_pagerank(context: QueryContext, walk: Walk) -> PageRankResult:
-    """Returns the PageRank of all nodes, or in a large graph with few starts its estimate by forward push."""
+    """Returns the PageRank of all nodes, or its estimate by forward push in a large graph with few starts."""
     snapshot, graph = context.snapshot, walk.graph
     large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
     if large and len(walk.starts) <= PUSH_MAX_STARTS and not context.settings.exact:
@@ -154,9 +155,9 @@ def compute_pagerank(context: QueryContext, walk: Walk) -> PageRankResult:
 
 
 def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimate | None:
-    """Returns an estimate precise enough that the best `context.ordered` passages and their order are certain.
+    """Returns an estimate that determines the best `context.ordered` passages and their order.
 
-    Returns None if that costs more than a whole walk, or if the pushes reach fewer passages.
+    Returns None if it costs more than a walk over all nodes, or if the pushes reach fewer passages than requested.
     """
     inside, first = walk.graph.inside, context.snapshot.n_phrases
     estimate, largest = None, inside.largest_passage_degree
@@ -187,8 +188,8 @@ def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimat
 
 
 def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPreciseEnough:
-    """Returns a test whether the walk may stop: the best `ordered` passages and their order are certain, given the ranks' L1
-    error."""
+    """Returns a function that decides whether the walk may stop: it may if the ranks' L1 error cannot change the best `ordered`
+    passages or their order."""
     alive = np.flatnonzero(context.snapshot.passage_alive)
 
     def is_certain(ranks: Floats, error: float) -> bool:
@@ -198,7 +199,7 @@ def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPrec
 
 
 def passage_scores(snapshot: Snapshot, walk: Walk, found: Floats | PushEstimate) -> Floats:
-    """Returns the scores of all passages from the ranks of their own nodes, shape (n_passages,)."""
+    """Returns the scores of all passages, shape (n_passages,), computed from the ranks of their nodes."""
     first, inside = snapshot.n_phrases, walk.graph.inside
     scores: Floats = np.zeros(snapshot.n_passages)
     if isinstance(found, PushEstimate):

@@ -1,1 +1,1 @@
-"""From a sentence to who does what to whom: tokens, tags, chunks, clauses."""
+"""Parses sentences into tokens, tags, chunks and clauses, to find subject, predicate and object."""

@@ -1,4 +1,5 @@
-"""What a noun phrase is to its sentence: subject, object, what a preposition adds, or another name for the one before."""
+"""Determines the role of a noun phrase in its sentence: subject, object, complement of a preposition, or another name of the
+previous phrase."""
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.clause_state import FINITE, POSSESSIVE, ClauseState, short
@@ -14,7 +15,7 @@ _PLACE = frozenset({"in", "at", "from", "near", "to", "of", "around", "outside"}
 
 
 def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
-    """Take the noun phrase that is chunk `i` into the clause."""
+    """Adds the noun phrase `c`, chunk `i`, to the clause."""
     if _belongs_to_last(clause, c, i):
         return
     following = clause.following(i)
@@ -24,7 +25,7 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
         if begin_bare_clause(clause, c, i):
             return
         if clause.copula and clause.is_direct() and clause.starts_clause(i + 1):
-            # "Bonn is the city Ann was born in": she is no city.
+            # "Bonn is the city Ann was born in" does not state that Ann is a city.
             _object(clause, c, phrase, i)
             clause.verb, clause.tail, clause.subjects = "", "", []
             return
@@ -55,7 +56,7 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _belongs_to_last(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the noun phrase is a part of the one before it: "Ann herself", "in spring 1997", "Redbird, Inc."."""
+    """Whether the noun phrase is a part of the previous one: "Ann herself", "in spring 1997", "Redbird, Inc."."""
     before = clause.chunks[i - 1] if i else c
     if before.kind == COMMA and clause.left is not None and clause.left.name and c.text.lower().strip(".") in _SUFFIXES:
         return True
@@ -65,15 +66,15 @@ def _belongs_to_last(clause: ClauseState, c: Chunk, i: int) -> bool:
         return True
     if not (before.date and clause.adverbials) or clause.subjects:
         return False
-    # "According to 2006 Census Bureau estimates, Bonn" has the estimates as one.
+    # In "According to 2006 Census Bureau estimates, Bonn", the date and the estimates are one adverbial.
     whole = c.date or clause.adverbials[-1][0] == "according to"
     following = clause.following(i)
     return whole and following is not None and following.kind == COMMA
 
 
 def _ends_adverbial(clause: ClauseState, i: int) -> bool:
-    """Whether a preposition that opens its clause ends with chunk `i`: "After the storm Ann Lee left" leaves the verb no
-    other subject than the name."""
+    """Whether chunk `i` ends a prepositional phrase that opens its clause. In "After the storm Ann Lee left", the name is then
+    the verb's subject."""
     if not clause.prep or clause.verb or clause.subjects:
         return False
     ahead = i + 1
@@ -96,28 +97,29 @@ def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
 
 def _beside_subject(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     if AND not in clause.since and c.pronoun:
-        # "A physicist by training, he ...": what opens the sentence describes the one it is about.
+        # "A physicist by training, he ...": the opening phrase describes the subject.
         clause.found.add_triple(phrase, "is", clause.subjects[0])
         clause.subjects, clause.lead = [phrase], ""
     elif subject := _described_further(clause, c, i):
         clause.found.add_triple(subject, "is", phrase)
         clause.appositive = (subject, c.text)
     elif AND not in clause.since and c.name and clause.lead and clause.left is not None and not clause.left.det:
-        # "Holm & Sons, whose founder, Peter Holm, drowned": the founder is he, and it is he who drowned.
+        # "Holm & Sons, whose founder, Peter Holm, drowned": the founder is Peter Holm, and Peter Holm drowned.
         for owner in clause.subjects:
             clause.found.add_triple(owner, clause.lead, phrase)
         clause.subjects, clause.lead = [phrase], ""
     elif AND in clause.since or clause.is_listed(i):
         clause.subjects = [*clause.subjects, phrase]
     elif not _appose(clause, c, phrase) and not c.date:
-        # "Richard Wesley, 1st Baron Mornington, was": no list follows, so it is the same one again.
+        # "Richard Wesley, 1st Baron Mornington, was": no list follows, so both phrases name one person.
         clause.found.add_triple(clause.subjects[0], "is", phrase)
         if not c.name:
             clause.appositive = (clause.subjects[0], c.text)
 
 
 def _described_further(clause: ClauseState, c: Chunk, i: int) -> str:
-    """Whom a description is about that has an "and" and is no list: "Bo Ek, son of Carl Ek and brother of Ida Ek, was"."""
+    """Returns the person with two descriptions joined by "and": "Bo Ek, son of Carl Ek and brother of Ida Ek, was". Returns ""
+    for a list."""
     if c.name or c.pronoun or not _is_of(clause, i):
         return ""
     if AND in clause.since:
@@ -165,15 +167,15 @@ def _is_beside(clause: ClauseState, i: int) -> bool:
     if denied and following is not None and (following.kind == WHICH or following.tag == "VBG"):
         return False  # "does not load files that contain labels"
     if clause.by_participle:
-        # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns, and
-        # before a noun it is none ("The Oslo managed cache is").
+        # "The file named by the user opens": a participle after a noun other than the subject may describe other nouns. Before
+        # a noun, it is an adjective ("The Oslo managed cache is").
         of_prep = bool(i) and clause.chunks[i - 1].kind == PREP
         return of_prep and following is not None and following.kind == VERB and following.tag in FINITE
     return is_complete(clause.chunks, i, clause.verb.split())
 
 
 def _loose(clause: ClauseState, c: Chunk) -> bool:
-    """Whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
+    """Whether "is" with a bare noun is ambiguous: "is server side", "are file system dependent"."""
     return clause.copula and clause.coref.strict and not c.det and not c.name and c.tag != "NNS"
 
 
@@ -195,7 +197,7 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
             predicate = f"{clause.last_predicate} {left.text} {prep}"
         else:
             predicate = f"{clause.predicate()} {prep}"
-        # Of several prepositions only the first belongs to the verb for sure.
+        # Of several prepositions, only the first belongs to the verb for sure.
         whole = c.tag not in _ADJECTIVE_OR_ADVERB or "-" not in c.words[-1]  # "by a query-specific set"
         clause.say(
             predicate, phrase, near=whole and _is_beside(clause, i) and not clause.by_prep and clause.objects < 2
@@ -214,7 +216,7 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
             clause.found.add_triple(clause.left_phrase, prep, phrase)
     elif clause.left is not None and clause.subjects:
         if not clause.left.name and prep == "of" and not clause.left.pronoun and len(clause.subjects) > 1:
-            # "Ann Lee, Bo Ek and the king of Norway met": what is said of all three is not said of Norway.
+            # "Ann Lee, Bo Ek and the king of Norway met": the subject is the king, not Norway.
             clause.subjects = clause.subjects[:-1]
         elif not clause.left.name and prep == "of" and not clause.left.pronoun:
             clause.subjects, clause.lead = [phrase], clause.left.text
@@ -225,7 +227,7 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
 
 
 def _belongs_to_noun(clause: ClauseState, c: Chunk, prep: str) -> bool:
-    """Whether a preposition says more of the noun before it: "After the fall of Rome Ann left" is no leaving of Rome."""
+    """Whether a preposition modifies the previous noun. "After the fall of Rome Ann left" does not state that she left Rome."""
     left = clause.left
     if clause.since != [PREP] or left is None:
         return False
@@ -245,12 +247,12 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         clause.found.add_triple(clause.left_phrase, "is in", phrase)
         clause.say(clause.last_predicate, phrase, near=False)
     elif clause.copula and c.tag in ("JJ", "JJR", "JJS") and not c.name:
-        # "larger than Bonn but smaller than Rome": the second adjective is about what follows it.
+        # "larger than Bonn but smaller than Rome": what follows the second adjective belongs to it.
         clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
         clause.tail = short(c)
     else:
         if clause.copula and clause.by_prep and c.det in ("a", "an"):
-            # "a prince of Hesse and a Prussian general": the article begins again at the verb.
+            # "a prince of Hesse and a Prussian general": with the article, a second complement of the verb begins.
             clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
         clause.say(clause.last_predicate or clause.predicate(tail=False), phrase, near=False)
         if not clause.by_prep:
@@ -258,7 +260,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
 
 
 def _appose(clause: ClauseState, c: Chunk, phrase: str) -> bool:
-    """Whether the phrase says what the one before the comma is, or who."""
+    """Whether the phrase names or describes the phrase before the comma."""
     left = clause.left
     if left is None or not clause.left_phrase or c.date or left.date or _in_long_list(clause, c):
         return False
@@ -282,14 +284,14 @@ def _appose(clause: ClauseState, c: Chunk, phrase: str) -> bool:
         if clause.subjects and clause.subjects[-1] == clause.left_phrase:
             clause.subjects = [*clause.subjects[:-1], phrase]
         elif owner and not clause.verb:
-            # "Her brother, Emil Strand, plays": it is he who plays.
+            # "Her brother, Emil Strand, plays": the subject is Emil Strand.
             clause.subjects, clause.lead = [phrase], ""
         return True
     return False
 
 
 def _in_long_list(clause: ClauseState, c: Chunk) -> bool:
-    """Whether `c` is one of four or more that a verb takes: "has a Memo, a pointer, a flag, and a frame"."""
+    """Whether `c` is one of four or more objects of a verb: "has a Memo, a pointer, a flag, and a frame"."""
     i = clause.chunks.index(c)
     begin = max((k for k in range(i) if clause.chunks[k].kind == VERB), default=i)
     end = next((k for k in range(i, len(clause.chunks)) if clause.chunks[k].kind == AND), i)
@@ -297,7 +299,7 @@ def _in_long_list(clause: ClauseState, c: Chunk) -> bool:
 
 
 def _contains(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether this is the larger place after a comma ("Austin, Texas") and not the next of a list."""
+    """Whether the phrase is the larger place after a comma ("Austin, Texas"), and not the next item of a list."""
     prep = clause.last_predicate.rpartition(" ")[2]
     if not (clause.left is not None and clause.left.name and c.name and prep in _PLACE):
         return False
@@ -306,7 +308,7 @@ def _contains(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
-    """ "psychologist Carl Rogers": the name's own chunk follows and takes its place in the sentence."""
+    """Adds the description in "psychologist Carl Rogers"; the next chunk is the name, which gets a role in the sentence."""
     phrase = clause.coref.resolve(name)
     owner = clause.owner(description)
     if owner:
@@ -316,16 +318,16 @@ def _described(clause: ClauseState, description: Chunk, name: Chunk) -> None:
 
 
 def _object_relative(clause: ClauseState, phrase: str, verb: Chunk) -> None:
-    """ "the book that Ann wrote": the noun before the pronoun is the object."""
+    """Adds the statement in "the book that Ann wrote", where the noun before the pronoun is the object."""
     clause.found.add_triple(phrase, " ".join([*verb.words, clause.relative_prep]), clause.relative)
     clause.subjects, clause.lead = [phrase], ""
 
 
 def _weak(clause: ClauseState, c: Chunk) -> None:
-    """A pronoun that names nothing: it may be a subject, but nothing is said of it."""
+    """A pronoun without a referent: it may be a subject, but gives no triple."""
     clause.prep = ""
     if not clause.verb:
         clause.subjects, clause.lead = [""], ""
     elif c.words[0].lower() in ("one", "some", "many", "two", "three", "several"):
-        # "one of the earliest poets": it says nothing, what follows does.
+        # "one of the earliest poets": the content follows in the next phrase.
         clause.tail, clause.objects = c.text, clause.objects + 1

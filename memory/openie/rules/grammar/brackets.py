@@ -1,4 +1,4 @@
-"""What stands in brackets after a name: dates of birth and death, other names, facts without a subject."""
+"""Reads the text in brackets after a name: dates of birth and death, other names, facts without a subject."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -14,15 +14,15 @@ _OTHER_NAME = word_set(
     "also formerly originally previously or aka a.k.a née nee alias later now sometimes called known abbreviated"
 )
 _SHORTENED = 6
-"""Letters of an abbreviation at most."""
+"""Maximum number of letters of an abbreviation."""
 _ALIKE = 0.6
-"""Of letters that two spellings of a name share at least ("Western Park" of "Westerpark"); other names share fewer."""
+"""Minimum share of equal letters in two spellings of a name ("Western Park", "Westerpark")."""
 _COMPARED_CHARS = 60
-"""Of names whose letters are compared: that takes the product of their lengths, or more."""
+"""Longer names are not compared by letters, which takes the product of their lengths."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
-    """Add what is said between brackets of the name before them."""
+    """Adds what the text in brackets states about the name before it."""
     subject = clause.subjects[0] if clause.subjects and not clause.verb and not clause.lead else clause.left_phrase
     # "(English: The Quiet Sea)", "(formerly Bluebird)"
     told = any(c.words == [":"] or _OTHER_NAME.intersection(word.lower() for word in c.words) for c in inner)
@@ -51,7 +51,8 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
 
 
 def _is_alike(name: str, other: str) -> bool:
-    """Whether one may be another form of the other: its initials, its letters in order, or much the same letters."""
+    """Whether one name may be another form of the other: its initials, some of its letters in order, or mostly equal
+    letters."""
     if is_short_for(other, name) or is_short_for(name, other):
         return True
     short, long = sorted((name.replace(" ", ""), other.replace(" ", "")), key=len)
@@ -64,7 +65,7 @@ def _is_alike(name: str, other: str) -> bool:
 
 
 def _counted(c: Chunk) -> tuple[str, str] | None:
-    """ "population 200,000": what is counted, and the number."""
+    """Splits "population 200,000" into noun and number; returns None for any other phrase."""
     at = next((k for k, word in enumerate(c.words) if word[0].isdigit() or word[0] in "$€£"), 0)
     if not at or not all(word.islower() and len(word) > 2 for word in c.words[:at]):
         return None
@@ -72,7 +73,7 @@ def _counted(c: Chunk) -> tuple[str, str] | None:
 
 
 def _facts(clause: ClauseState, subject: str, inner: Sequence[Chunk]) -> None:
-    """ "(born 2 May 1904 in Oslo)": the name is the subject of each verb."""
+    """Adds the facts in "(born 2 May 1904 in Oslo)": the name is the subject of each verb."""
     predicate, prep = "", ""
     for c in inner:
         if c.kind == VERB:

@@ -1,4 +1,4 @@
-"""What a sentence is made of: noun phrases, verb groups, and what stands between them."""
+"""The parts of a sentence: noun phrases, verb groups, and the words between them."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ NOUN, VERB, PREP, COMMA, AND, WHICH, OPEN, CLOSE, BREAK, ADVERB = "N", "V", "P",
 
 @dataclass(slots=True)
 class Chunk:
-    """Tokens `start` to `end` of a sentence under one kind.
+    """Tokens `start` to `end` of a sentence, which have one kind.
 
-    Of a noun phrase: `words` without its article and owner, `det` the article or possessive word, `owner` the phrase
-    before its "'s", `name` whether its head is a name, `date` whether it is a date or number.
+    In a noun phrase, `words` has no article and no owner; `det` is the article or possessive word, `owner` the phrase before
+    its "'s". `name`: its head is a name. `date`: it is a date or a number.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""A tagged sentence cut into chunks, from left to right."""
+"""Divides a tagged sentence into chunks, from left to right."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ _GENERIC = word_set("which who whom that whose what")
 
 
 def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[str]) -> list[Chunk]:
-    """The sentence as chunks. `title` holds the lower-cased words of a name to be kept whole where it occurs."""
+    """`title`: lower-cased words of a name that is kept whole wherever it occurs."""
     found: list[Chunk] = []
     i, n = 0, len(words)
     opening = title[0] if title else None
     while i < n:
         word, lower = words[i], words[i].lower()
-        # The tagger mistakes prepositions for these: "files named by users".
+        # The tagger mistakes some prepositions for relative pronouns: "files named by users".
         tag = "IN" if tags[i] == "WDT" and lower in _PREPOSITIONS else tags[i]
         if (
             tag == "DT"
@@ -99,7 +99,7 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
 
 
 def _limits(word: str, following: str, tag: str) -> bool:
-    """Whether two words only set a limit of what follows: "more than" ten, "at least" the editor."""
+    """Whether two words only limit what follows: "more than" ten, "at least" the editor."""
     if following == "than":
         return word in ("more", "less", "fewer") and tag == "CD"
     return word == "at" and following == "least" and tag != "CD"
@@ -110,7 +110,7 @@ def _at(words: Sequence[str], i: int, name: Sequence[str]) -> bool:
 
 
 def _quoted(words: Sequence[str], i: int) -> int:
-    """Where the quotation that opens at `i` ends, when it is short and named like a title; else 0."""
+    """Returns the end of the quotation that opens at `i`, if it is short and begins like a title; otherwise 0."""
     close = {"``": "''", "“": "”", '"': '"', "«": "»"}[words[i]]
     for end in range(i + 1, min(i + 12, len(words))):
         if words[end] == close:
@@ -120,14 +120,14 @@ def _quoted(words: Sequence[str], i: int) -> int:
 
 
 def _alone(tags: Sequence[str], words: Sequence[str], i: int) -> bool:
-    """Whether the determiner at `i` stands for a thing itself ("this is", "both of")."""
+    """Whether the determiner at `i` is used as a noun ("this is", "both of")."""
     if words[i].lower() in ("the", "a", "an", "every", "no", "neither"):
         return False
     return i + 1 >= len(tags) or tags[i + 1] in _VERBS or tags[i + 1] in ("IN", ",", "CC")
 
 
 def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int) -> int:
-    """One verb group: auxiliaries, adverbs, infinitives and particles belong to it."""
+    """Reads one verb group, with auxiliaries, adverbs, infinitives and particles, and returns its end."""
     start, n = i, len(words)
     group: list[str] = []
     finite = tags[i] in ("VBD", "VBZ", "VBP", "MD")
@@ -140,7 +140,7 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
             if tag == "VBN" and not joined and group[-1] not in _HAVE:
                 break
             if tag in _FINITE_TAGS and _is_whole(group, tags[i - 1], lower):
-                # "What Ann needs is": a clause ends between the two.
+                # In "What Ann needs is", a clause ends between the two verbs.
                 break
             has = words[i + 1 : i + 2] == ["been"]
             group.append(lower if lower != "'s" else "has" if has else "is")
@@ -166,9 +166,10 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
 
 
 def _is_whole(group: Sequence[str], tag: str, following: str) -> bool:
-    """Whether a finite verb that follows the group, whose last word has `tag`, is another clause's.
+    """Whether a finite verb after the group belongs to another clause. `tag`: the tag of the group's last word.
 
-    "known is" is one ("the best known is"), "believes will" reports, and adverbs ("briefly", "last") are mistaken for verbs.
+    It belongs to the same clause after a past participle ("the best known is"), a verb of reporting ("believes will"), or an
+    adverb tagged as a verb ("briefly", "last").
     """
     if not group or group[0] == "to" or group[-1] in _AUXILIARY or group[-1] in REPORTS:
         return False

@@ -1,4 +1,4 @@
-"""From sentences to triples: who does what to whom, read once from left to right."""
+"""Converts sentences to triples in one pass from left to right."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -36,7 +36,7 @@ _ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
 def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) -> None:
-    """Read the tokens of each sentence of English prose into `found`."""
+    """Reads the tokens of each sentence of English prose into `found`."""
     tag = tagger().tag
     speech = DirectSpeech()
     for place, sentence in enumerate(sentences):
@@ -71,8 +71,8 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
 
 
 def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
-    """Whether words are a heading ("How Corruption Can Occur"), a question that they describe ("What clients are allowed"), a
-    setting ("contains=NONE"), about a condition ("Once it is set") or one subject only ("Only Ann Lee can write")."""
+    """Whether a sentence is a heading ("How Corruption Can Occur"), an indirect question ("What clients are allowed"), a
+    setting ("contains=NONE"), conditional ("Once it is set") or restricted ("Only Ann Lee can write")."""
     verbs = [c for c in chunks if c.kind == VERB]
     if words[0].lower() in _QUESTION_WORDS or words[0].lower() in ("once", "until"):
         return True
@@ -94,7 +94,7 @@ def _read(clause: ClauseState) -> None:
         elif c.kind == NOUN:
             place_noun(clause, c, i)
             if c.tag != "desc":
-                # A description is one with the name behind it.
+                # A description and the name after it are one noun phrase.
                 clause.since = []
         else:
             if c.kind == VERB:
@@ -107,7 +107,7 @@ def _read(clause: ClauseState) -> None:
                 clause.appositive = None
             elif c.kind == BREAK and c.words != [":"]:
                 _break(clause, i)
-            # After a colon stands what the words before it announced: "three engineers: Ann Lee, Bo Ek".
+            # Text after a colon continues the words before it, as after a comma: "three engineers: Ann Lee, Bo Ek".
             if c.kind == AND and c.words == ["but"]:
                 _but(clause, i)
             clause.since.append(COMMA if c.words == [":"] else c.kind)
@@ -117,11 +117,11 @@ def _read(clause: ClauseState) -> None:
 def _break(clause: ClauseState, i: int) -> None:
     outer, following = clause.outer, clause.following(i)
     if following is not None and following.kind == WHICH and clause.subjects and not clause.verb:
-        # "Lantern - which Ann founded": the relative clause belongs to what is before the dash.
+        # "Lantern - which Ann founded": the relative clause describes the noun before the dash.
         return
     clause.close()
     if outer and following is not None and following.kind == VERB and following.tag in FINITE:
-        # "Lantern - which Ann founded - ended".
+        # "Lantern - which Ann founded - ended": the verb's subject is the noun before the first dash.
         clause.subjects, clause.lead = outer.subjects, outer.lead
 
 
@@ -145,13 +145,13 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
     elif c.words[0] == "to" and clause.verb:
         clause.verb, clause.tail = f"{clause.verb} {clause.tail} {text}".strip(), ""
     elif clause.verb and before == NOUN and c.tag not in FINITE:
-        # "a film directed by Ann Lee based on a novel": the second participle is about the film too.
+        # "a film directed by Ann Lee based on a novel": the second participle also describes the film.
         agent = clause.last_predicate.endswith(" by")
         if not clause.copula and not agent and clause.left is not None and not clause.left.date:
             clause.subjects, clause.lead = [clause.left_phrase], ""
         clause.verb, clause.tail = text, ""
     elif clause.verb and before == VERB and c.tag in FINITE:
-        # "The highest temperature ever recorded is": of the same subject.
+        # "The highest temperature ever recorded is": both verbs have the same subject.
         clause.verb, clause.tail = text, ""
     elif clause.verb and (COMMA in clause.since or AND in clause.since or before == ADVERB):
         if clause.main[0]:
@@ -171,7 +171,7 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
+    """Whether the subject is directly before the verb: a noun phrase, a relative pronoun, or a verb with the same subject."""
     before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
     if before is None or not clause.subjects or clause.verb != " ".join(c.words):
         return False
@@ -179,7 +179,7 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         place = clause.chunks.index(before)
         place -= place and clause.chunks[place - 1].tag == "desc"
         if place and clause.chunks[place - 1].kind == VERB:
-            # "Setting the flag is privileged": what is so is not the flag.
+            # "Setting the flag is privileged": the subject is the setting, not the flag.
             return False
         if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
             return False  # "Files named by users open": the files do.
@@ -190,18 +190,18 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         if place and clause.found.direct_only and _TEMPORAL_CONJUNCTIONS.issuperset(clause.chunks[place - 1].words):
             return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved": it is not said that it is
         if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
-            # "Using Redbird in a project can make files": what makes them is the using.
+            # "Using Redbird in a project can make files": the subject is the using, not the project.
             return False
         return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
     if before.kind == COMMA and clause.left is not None and clause.left.name:
         return clause.left_phrase == clause.subjects[-1]
     if before.kind == WHICH:
         left = clause.left
-        # "Programs that read the log", "any program that": not all programs.
+        # "Programs that read the log", "any program that": the statement is not about all programs.
         restricts = (
             before.words == ["that"] and left is not None and left.end == before.start and left.det in _RESTRICTED
         )
-        # "The size of the log, which can grow": the log may or the size.
+        # "The size of the log, which can grow": either the log or its size may grow.
         unclear = clause.found.direct_only and left is not None and not (left.name and left.end == before.start)
         return not restricts and not (unclear and left is not None and _is_complement(clause.chunks, left))
     if before.kind == CLOSE:
@@ -210,12 +210,12 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def _is_complement(chunks: Sequence[Chunk], c: Chunk) -> bool:
-    """Whether a preposition stands before the noun phrase `c`."""
+    """Whether a preposition is directly before the noun phrase `c`."""
     return any(before.kind == PREP and behind is c for before, behind in pairwise(chunks))
 
 
 def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
-    """Whether "and" or "or" joins the noun at `place` to what a preposition says of another: "Files of users or groups"."""
+    """Whether "and" or "or" joins the noun at `place` to the complement of a preposition: "Files of users or groups"."""
     if not place or chunks[place - 1].kind != AND:
         return False
     begin = max((k for k in range(place) if chunks[k].kind in (VERB, COMMA, BREAK, WHICH)), default=-1)
@@ -223,7 +223,7 @@ def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
 
 
 def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb is a participle in a sentence with other verbs, or behind a finite verb looks like one."""
+    """Whether the verb is a participle by its tag in a sentence with other verbs, or by its form next to a finite verb."""
     if c.tag == "VBN":
         return sum(other.kind == VERB for other in clause.chunks) > 1
     looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN
@@ -233,8 +233,7 @@ def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def _meets_verb(chunks: Sequence[Chunk]) -> bool:
-    """Whether a finite verb follows with only nouns and prepositions before it, so that the verb before them is a
-    participle."""
+    """Whether only nouns, prepositions and adverbs precede the next finite verb; the earlier verb is then a participle."""
     for c in chunks:
         if c.kind == VERB:
             return c.tag in FINITE
@@ -249,7 +248,7 @@ def _begin(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.subjects = [""] if nobody else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
-        # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.
+        # "No new gauge is supported. The installer ...": a noun with "no" is not the topic of later sentences.
         if clause.subjects[0] and not (clause.left and clause.left.det in ("no", "neither")):
             clause.coref.note_subject(clause.subjects[0], clause.subjects[0] in clause.found.names)
     clause.copula = c.tag == "be"
@@ -261,19 +260,19 @@ def _begin(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _leaves_gap(chunks: Sequence[Chunk], i: int) -> bool:
-    """Whether a word that is in no chunk may be the subject of the verb at `i`: "Some also fail"."""
+    """Whether the subject of the verb at `i` may be a word in no chunk: "Some also fail"."""
     while i and chunks[i - 1].kind == ADVERB and chunks[i - 1].end == chunks[i].start:
         i -= 1
     return chunks[i].start > (chunks[i - 1].end if i else 0)
 
 
 def _is_fragment(c: Chunk) -> bool:
-    """Whether a verb in the present opens the sentence: "Matches any file". What its subject is, only the layout tells."""
+    """Whether a verb in the present tense opens the sentence: "Matches any file". Its subject is then outside the text."""
     return not c.start and tagger().lexicon.get(c.words[0]) in ("VB", "VBP", "VBZ")
 
 
 def _hides_subject(clause: ClauseState, c: Chunk) -> bool:
-    """Whether the subject of verb `c` was taken for a part of what stands before it: "At the age of 20 Ann Lee moved"."""
+    """Whether the previous phrase contains the subject of verb `c`: "At the age of 20 Ann Lee moved"."""
     left = clause.left
     if not clause.adverbials or left is None or left.end != c.start:
         return False
@@ -293,7 +292,7 @@ def _prep(clause: ClauseState, c: Chunk, i: int) -> None:
 
 
 def _but(clause: ClauseState, i: int) -> None:
-    """ "was not founded by X but by Y": what follows is affirmed."""
+    """Removes a negation before a "but" that affirms: "was not founded by X but by Y"."""
     following, before = clause.following(i), clause.chunks[max(i - 1, 0)]
     if following is None or following.kind not in (NOUN, PREP) or clause.clause_ahead(i + 1):
         return
@@ -316,7 +315,7 @@ def _which(clause: ClauseState, c: Chunk, i: int) -> None:
         begin_relative_clause(clause, i)
     asked = i and clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
     if c.tag == "WRB" or clause.left is None or asked:
-        # "Ann knows what Bo wrote": Bo did not write Ann.
+        # "Ann knows what Bo wrote" does not state that Bo wrote Ann.
         clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
         if free:
             begin_free_clause(clause, c, i)

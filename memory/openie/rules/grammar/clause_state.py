@@ -1,4 +1,4 @@
-"""The state of reading one sentence, and what every step of it needs."""
+"""The state of the parser within one sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,36 +11,37 @@ POSSESSIVE = frozenset({"his", "her", "its", "their", "my", "our"})
 FINITE = frozenset({"finite", "be", "passive"})
 _MOST_SUBJECTS = 6
 _LONGEST_VERB = 200
-"""Characters of a verb that keeps growing ("to go to go to go"); its end is what counts."""
+"""Maximum number of characters of a verb ("to go to go to go"); only its end is used."""
 
 
 def short(c: Chunk) -> str:
-    """The phrase as part of a predicate."""
+    """Returns the phrase in the form that a predicate contains."""
     return c.text if len(c.words) <= 6 else " ".join(c.words[-4:])
 
 
 def opens_with_common_word(c: Chunk) -> bool:
-    """Whether a noun phrase is one common word, whose capital is its sentence's then."""
+    """Whether a noun phrase is one common word; a capital then only marks the beginning of the sentence."""
     return len(c.words) == 1 and names_nothing(c.words[0].lower())
 
 
 @dataclass(frozen=True, slots=True)
 class OuterClause:
-    """A clause whose verb is still to come, behind an embedded clause (`embedded_clauses`)."""
+    """An outer clause that still waits for its verb while an embedded clause is read (`embedded_clauses`)."""
 
     subjects: list[str]
     lead: str = ""
     begun_by_comma: bool = False
-    """Whether a comma ends the embedded clause, as one began it."""
+    """Whether commas begin and end the embedded clause."""
     verbs_touch: bool = False
-    """Whether only a verb right behind the embedded clause's own is this one's: "when Ann died is unknown"."""
+    """Whether the outer clause's verb must directly follow the verb of the embedded clause: "when Ann died is unknown"."""
 
 
 class ClauseState:
-    """Who acts (`subjects`), how (`verb`), and what was read last (`left`, `since`)."""
+    """Subjects, verb, and the last parts that were read (`left`, `since`)."""
 
     def __init__(self, found: TripleCollector, chunks: Sequence[Chunk], respectively: bool = False) -> None:
-        """`respectively`: of several subjects, each object is one's alone, and which one is not looked into."""
+        """`respectively`: each object belongs to only one of several subjects. Then no triple is made, because the pairs are
+        not determined."""
         self.found, self.coref, self.chunks, self._respectively = found, found.coref, chunks, respectively
         self.subjects: list[str] = []
         self.main: tuple[list[str], str] = ([], "")
@@ -57,9 +58,9 @@ class ClauseState:
         self.appositive: tuple[str, str] | None = None
         self.relative = self.relative_prep = ""
         self.outer: OuterClause | None = None
-        """The clause around the embedded one that is being read."""
+        """The clause that contains the embedded clause being read."""
         self.near = True
-        """Whether the verb stands beside its subject, and what is said now beside the verb."""
+        """Whether subject and verb are adjacent, and so are the verb and the present phrase."""
         self.by_participle = False
         """Whether the verb is a participle in a sentence with other verbs."""
 
@@ -86,21 +87,21 @@ class ClauseState:
                 self.found.add_triple(subject, predicate.replace(self.verb, peer, 1), object_, near=False)
 
     def is_direct(self) -> bool:
-        """Whether the verb still waits for its first object."""
+        """Whether no object has followed the verb yet."""
         return self.objects == 0 and bool(self.since) and self.since[-1] == VERB
 
     def following(self, i: int) -> Chunk | None:
         return self.chunks[i + 1] if i + 1 < len(self.chunks) else None
 
     def starts_clause(self, i: int) -> bool:
-        """Whether the noun phrase at `i` is the subject of a verb of its own."""
+        """Whether the noun phrase at `i` is the subject of another verb."""
         following = self.following(i)
         if following is not None and following.kind == ADVERB:
             following = self.following(i + 1)
         return following is not None and following.kind == VERB and following.tag in FINITE
 
     def is_listed(self, i: int) -> bool:
-        """Whether the commas here part the items of a list: an "and" comes before the verb."""
+        """Whether the commas here separate the items of a list, that is, an "and" comes before the verb."""
         for c in self.chunks[i + 1 :]:
             if c.kind in (VERB, WHICH, BREAK):
                 return False

@@ -1,4 +1,4 @@
-"""Dates and years among a sentence's tokens."""
+"""Recognises dates and years among a sentence's tokens."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def noun_follows(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
 
 
 def date_end(words: Sequence[str], tags: Sequence[str], i: int) -> int:
-    """Where the date that starts at `i` ends, or 0."""
+    """Returns the end of the date that starts at `i`; 0 if there is none."""
     n = len(words)
     if i >= n:
         return 0

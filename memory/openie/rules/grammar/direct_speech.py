@@ -1,6 +1,6 @@
-"""Direct speech and datelines: what a text quotes or is stamped with, which its own sentences do not say.
+"""Removes direct speech and datelines, which the text itself does not state.
 
-"We sold it," said Ann Lee: it is not the text that sold something, and nobody sold Ann Lee.
+In "We sold it," said Ann Lee, the text does not state that it sold something, or that somebody sold Ann Lee.
 """
 
 from collections.abc import Sequence
@@ -19,21 +19,21 @@ _FINITE_TAGS = frozenset({"VB", "VBD", "VBP", "VBZ", "MD"})
 _DASHES = frozenset({"-", "–", "—", "--"})
 _PAUSES = _DASHES | {",", ";", ":"}
 _LEAST_WORDS = 3
-"""A quotation of fewer words is a title, or a word that is spoken of."""
+"""A quotation with fewer words is a title, or a word that the text discusses."""
 _DATELINE_WORDS = 12
 
 
 class DirectSpeech:
-    """Takes direct speech out of the sentences of one paragraph, which come in order."""
+    """Removes direct speech from the sentences of one paragraph, which must be given in order."""
 
     def __init__(self) -> None:
         self._until = ""
-        """The mark that ends the speech which the last sentence ended in; "" for none."""
+        """The mark that ends the speech which continues after the last sentence; "" if none does."""
         self._odd = False
-        """Whether a straight quotation mark would close a quotation: it looks as one that opens."""
+        """Whether a straight quotation mark is still open; straight opening and closing marks look the same."""
 
     def take_out(self, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-        """The words that the text says itself, and those of each speech."""
+        """Returns the words that the text itself states, and the words of each speech."""
         told: list[str] = []
         speeches: list[list[str]] = []
         i, inside, self._until = 0, self._until, ""
@@ -61,7 +61,7 @@ class DirectSpeech:
 
 
 def _is_speech(words: Sequence[str], begin: int, end: int) -> bool:
-    """Whether the quotation from `begin` to `end` is something that somebody says, and no title."""
+    """Whether the quotation from `begin` to `end` is direct speech and not a title."""
     content = words[begin + 1 : end]
     if len(content) < _LEAST_WORDS or not (content[0][0].isupper() or content[0][0].isdigit()):
         return False
@@ -77,7 +77,7 @@ def _is_speech(words: Sequence[str], begin: int, end: int) -> bool:
 
 
 def _behind(words: Sequence[str], i: int) -> int:
-    """Where the sentence goes on behind a speech: in "…" said Ann Lee, a nurse, with the speaker."""
+    """Returns where the sentence continues after a speech; an inverted "said" (as in "…" said Ann Lee) is skipped."""
     while i < len(words) and not words[i][0].isalnum():
         i += 1
     inverted = i + 1 < len(words) and words[i].lower() in _SAYS
@@ -85,7 +85,7 @@ def _behind(words: Sequence[str], i: int) -> int:
 
 
 def without_dateline(words: Sequence[str]) -> Sequence[str]:
-    """ "OSLO, Jan 5 (Reuters) - Redbird sold" without where and by whom it was written."""
+    """Returns the words without a dateline, such as "OSLO, Jan 5 (Reuters) - "."""
     for i, word in enumerate(words[:_DATELINE_WORDS]):
         if word in _DASHES:
             stamp = words[:i]

@@ -1,7 +1,7 @@
-"""Reads the statements that a sentence makes directly: subject, verb and complement side by side, at the beginning of a clause.
+"""Reads the direct statements of a sentence: adjacent subject, verb and complement at the beginning of a clause.
 
-A sentence whose meaning depends on more than these (a condition, a restriction of the subject, what somebody is made to do) is
-not read, because a lost statement costs less than a wrong one.
+If the meaning depends on other words (a condition, a restricted subject, a verb of causing), the sentence is not read, because
+a lost statement costs less than a wrong one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _CAUSING = word_set(
     "allow let enable require permit cause prevent help tell force make keep want need ask expect ensure guarantee stop see "
     "mean assume have get leave find consider call set show indicate note check"
 )
-"""Verbs whose object mostly is the subject of the verb or adjective behind it: "lets the debugger read registers"."""
+"""Verbs whose object is usually the subject of the next verb or adjective: "lets the debugger read registers"."""
 _ENDINGS = ("", "s", "es", "ed", "d")
 _CLAUSE_OPENERS = word_set("because than if since that so though although")
 _NO_COMPLEMENT = _CLAUSE_OPENERS | word_set("between among without per via")
@@ -54,7 +54,8 @@ def read_direct(clause: ClauseState) -> None:
 
 
 def _clause_begins(chunks: Sequence[Chunk]) -> Iterator[int]:
-    """Yields the position of each clause's first chunk: after an adverb, a semicolon or ", and"."""
+    """Yields the position of each clause's first chunk: at the beginning of the sentence, after a semicolon, after ", and", or
+    after adverbs there."""
     for i in range(len(chunks)):
         before = chunks[max(i - 2, 0) : i]
         kinds = [c.kind for c in before]
@@ -73,9 +74,9 @@ def _clause_begins(chunks: Sequence[Chunk]) -> Iterator[int]:
 
 
 def _ends_adverbial(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether an adverbial that opens the sentence ends before `i`, and a name's verb in the past follows.
+    """Returns whether an opening adverbial ends before `i`, and a name with a verb in the past tense follows.
 
-    "After the war, Ann Lee led Redbird" is a fact. "On a phone, the button is hidden" holds under that condition only.
+    "After the war, Ann Lee led Redbird" is a fact; "On a phone, the button is hidden" depends on a condition.
     """
     if chunks[0].kind != PREP or [c.kind for c in chunks[: i - 1]] != [PREP, NOUN] or chunks[i - 1].kind != COMMA:
         return False
@@ -114,18 +115,19 @@ def _read_clause(clause: ClauseState, i: int) -> None:
 
 
 def _is_finite(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether a finite verb is at `i`; a participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
+    """Whether a finite verb is at `i`. A participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
     c = chunks[i]
     return c.kind == VERB and (c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1))
 
 
 def _may_be_verb(c: Chunk) -> bool:
-    """Returns whether one word that opens the sentence may be its verb: "Run scheduled jobs"."""
+    """Returns whether the first word of the sentence may be its verb: "Run scheduled jobs"."""
     return not c.start and len(c.words) == 1 and not c.title and tagger().is_base_verb(c.words[0].lower())
 
 
 def _read_predicate(clause: ClauseState, verb: int) -> int:
-    """Adds what a finite verb says of the subject. Returns the position after its last complement; -1 if nothing is sure."""
+    """Adds the statements that the finite verb at `verb` makes about the subjects. Returns the position after the last
+    complement; -1 if the rest of the clause is uncertain."""
     chunks, c = clause.chunks, clause.chunks[verb]
     predicate, denied = " ".join(c.words), bool(NEGATIVE.intersection(c.words))
     found: list[tuple[str, str]] = []
@@ -161,27 +163,27 @@ def _read_predicate(clause: ClauseState, verb: int) -> int:
 
 
 def _named(clause: ClauseState, before: Chunk, c: Chunk) -> str:
-    """Returns the phrase of a complement right behind `before`; "" if it is a pronoun or names what an owner has."""
-    # The chunk of a title begins behind its article.
+    """Returns the phrase of a complement directly after `before`; "" if it is a pronoun or has an owner."""
+    # The chunk of a title does not include its article.
     if c.pronoun or c.owner or c.tag == "desc" or c.start - before.end > c.title:
         return ""
     return clause.mention(c)
 
 
 def _is_loose(c: Chunk) -> bool:
-    """Returns whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
+    """Returns whether "is" with a bare noun is ambiguous: "is server side", "are file system dependent"."""
     return not c.det and not c.name and c.tag != "NNS"
 
 
 def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether the complement at `i` of a verb is complete, and nothing else stands between it and the next chunk."""
+    """Returns whether the verb's complement at `i` is complete and adjacent to the next chunk."""
     following = chunks[i + 1] if i + 1 < len(chunks) else None
     adjacent = following is None or (following.start == chunks[i].end and following.kind != NOUN)
     return adjacent and is_complete(chunks, i, verb)
 
 
 def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether nothing behind the complement at `i` of a verb changes what the complement is or does."""
+    """Returns whether the words after the verb's complement at `i` leave its meaning unchanged."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
@@ -213,7 +215,7 @@ def _causes(verb: Sequence[str]) -> bool:
 
 
 def _next(chunks: Sequence[Chunk], i: int) -> int:
-    """Returns the position of the first chunk from `i` on that is no adverb; -1 if an adverb restricts what is said."""
+    """Returns the position of the first chunk from `i` on that is not an adverb; -1 if an adverb restricts the statement."""
     while i < len(chunks) and chunks[i].kind == ADVERB:
         if chunks[i].words[0].lower() in _RESTRICTING:
             return -1
@@ -228,7 +230,7 @@ def _behind_bracket(chunks: Sequence[Chunk], i: int) -> int:
 
 
 def _is_conditional(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether a condition follows in this clause, outside what a relative clause says of a noun."""
+    """Returns whether a condition follows in this clause, except inside a relative clause."""
     for c in chunks[i:]:
         word = c.words[-1].lower()
         if word in _CONDITIONS:

@@ -1,6 +1,7 @@
-"""Clauses inside a clause: where one ends, and whom the verb behind it is about.
+"""Finds the ends of embedded clauses, and the subject of the verb that follows an embedded clause.
 
-"Lantern, which Ann founded, ended in 1970": it is not Ann that ended. "What Ann needs is a boat": nothing is said of Ann there.
+"Lantern, which Ann founded, ended in 1970" states that Lantern ended, not Ann. "What Ann needs is a boat" states nothing about
+Ann.
 """
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
@@ -11,39 +12,39 @@ from memory.openie.rules.grammar.tokenizer import word_set
 _FREE_RELATIVES = word_set("what whatever who whoever whom whomever which whichever that how why")
 _TIMES_AND_PLACES = word_set("when where whenever wherever")
 _TOLD_IN_A_CLAUSE = word_set("reason way moment extent manner fact")
-"""What is said of these is said by the clause behind them, also without a "that"."""
+"""Nouns that a clause follows without "that"; the clause contains the information about them."""
 
 
 def begin_relative_clause(clause: ClauseState, i: int) -> None:
-    """Notes that a relative clause begins at chunk `i`, right behind the subject of a verb to come, where it does."""
+    """Records a relative clause that begins at chunk `i`, if it directly follows the subject of a later verb."""
     if clause.verb or not clause.subjects or clause.outer is not None:
         return
-    # ", with whom": the comma stands one farther.
+    # Before ", with whom", the comma is one chunk earlier.
     at = i - 2 if clause.chunks[i - 1].kind == PREP and i > 1 else i - 1
     comma, left = clause.chunks[at].kind in (COMMA, BREAK), clause.left
     if clause.lead and comma and left is not None and left.name and at > 1 and clause.chunks[at - 2].kind == COMMA:
-        # "Her single, Redbird, which": the name is the single's.
+        # "Her single, Redbird, which": the name is that of the single.
         clause.outer = OuterClause([clause.left_phrase], begun_by_comma=True)
     else:
         clause.outer = OuterClause(clause.subjects, clause.lead, begun_by_comma=comma)
 
 
 def begin_free_clause(clause: ClauseState, c: Chunk, i: int) -> None:
-    """Notes that a clause begins with chunk `i`, `c`, that is itself the subject of a verb to come: "what she needs is"."""
+    """Records a clause that begins with chunk `i`, `c`, and is itself the subject of a later verb: "what she needs is"."""
     word = c.words[-1].lower()
     if i and clause.chunks[i - 1].kind == PREP:
-        # "During that time".
+        # "During that time": no clause begins.
         return
     if word in _FREE_RELATIVES or word == "whether" or word in _TIMES_AND_PLACES:
-        # Nothing is said of anybody by the verb to come.
+        # The later verb states nothing about a named subject.
         clause.outer = OuterClause([""], verbs_touch=word in _TIMES_AND_PLACES)
     if c.kind == WHICH and word in _FREE_RELATIVES:
-        # "What comes of it": who "what" is, only the rest can tell.
+        # "What comes of it": the subject "what" has no known referent.
         clause.subjects, clause.lead = [""], ""
 
 
 def begin_bare_clause(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the noun phrase at `i` is followed by a relative clause without its pronoun: "the lamp Ann built burned"."""
+    """Whether a relative clause without a pronoun follows the noun phrase at `i`: "the lamp Ann built burned"."""
     verbs = clause.chunks[i + 2 : i + 4]
     if not verbs or verbs[0].kind != VERB or verbs[0].tag not in FINITE or clause.verb:
         return False
@@ -57,7 +58,7 @@ def begin_bare_clause(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def ends_embedded_clause(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb `c`, which is chunk `i`, is about what the embedded clause is inside of."""
+    """Whether the verb `c`, chunk `i`, belongs to the clause that contains the embedded clause."""
     if clause.outer is None or not clause.verb or clause.prep:
         return False
     before = clause.chunks[i - 1]
@@ -76,7 +77,7 @@ def ends_embedded_clause(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 
 def end_embedded_clause(clause: ClauseState) -> None:
-    """Go on about the subject of the clause outside."""
+    """Returns to the subject of the outer clause."""
     assert clause.outer is not None
     clause.subjects, clause.lead = clause.outer.subjects, clause.outer.lead
     clause.outer, clause.main = None, ([], "")
@@ -84,9 +85,10 @@ def end_embedded_clause(clause: ClauseState) -> None:
 
 
 def subject_of_participle(clause: ClauseState, c: Chunk, i: int) -> list[str]:
-    """Whom the participle `c` that opens a sentence as chunk `i` is about: "Having founded Lantern, Ann moved".
+    """Returns the subject of the participle `c`, chunk `i`, that opens a sentence: "Having founded Lantern, Ann moved".
 
-    [""] where it is itself what the sentence is about ("Founding it took years"), [] where nothing tells.
+    Returns [""] if the participle itself is the subject of the sentence ("Founding it took years"), and [] if the subject is
+    unknown.
     """
     comma = False
     for k, other in enumerate(clause.chunks[i + 1 : -1], i + 1):
@@ -101,15 +103,15 @@ def subject_of_participle(clause: ClauseState, c: Chunk, i: int) -> list[str]:
 
 def _named_subject(clause: ClauseState, c: Chunk) -> list[str]:
     phrase = clause.coref.resolve(c) if c.name or c.title else ""
-    # "Mackenzie" is the one whom the text is about, Peter Samuel Mackenzie.
+    # "Mackenzie" is the topic of the text, Peter Samuel Mackenzie.
     return [phrase] if phrase and not set(phrase.split()) <= set(clause.coref.title.split()) else []
 
 
 def without_cleft(chunks: list[Chunk]) -> list[Chunk]:
-    """ "It was Ann who founded it" as "Ann who founded it", and "it was in 1961 that Ann" as "in 1961 Ann"."""
+    """Turns "It was Ann who founded it" into "Ann who founded it", and "it was in 1961 that Ann" into "in 1961 Ann"."""
     if [c.kind for c in chunks[:2]] != [NOUN, VERB] or chunks[0].words[0].lower() != "it" or chunks[1].tag != "be":
         return chunks
-    # In "it was not Ann who" the "not" finds its verb by the words.
+    # In "it was not Ann who", the words show which verb the "not" belongs to.
     rest = chunks[3:] if len(chunks) > 2 and chunks[2].words[0].lower() in NEGATIVE else chunks[2:]
     if len(chunks[1].words) > 1 or not rest or not (rest[0].name or rest[0].kind == PREP):
         return chunks

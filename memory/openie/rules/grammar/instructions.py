@@ -1,4 +1,4 @@
-"""Instructions: sentences that tell the reader what to do, and state nothing."""
+"""Recognises instructions: sentences that tell the reader what to do and state nothing."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether nothing but the phrase of the preposition that opens the sentence stands before its verb, which has no ending:
+    """Whether a verb in its base form, without a subject, follows an opening prepositional phrase: "Under Format choose Text".
     "Under Format choose Text"."""
     lexicon = tagger().lexicon
     verb = next((i for i, word in enumerate(words) if i > 1 and lexicon.get(word) in ("VB", "VBP")), 0)
@@ -53,13 +53,13 @@ def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = False) -> bool:
-    """Whether the word at `i` is a verb without a subject whose object or complement follows. `opens`: the sentence begins
-    there."""
+    """Whether the word at `i` is a verb without a subject, and its object or complement follows. `opens`: the sentence begins
+    at `i`."""
     word, known = words[i].lower(), tagger()
     opens = opens or not i
     following = words[i + 1] if i + 1 < len(words) else ""
     if opens and following in _ARTICLES and known.is_common(word) and tags[i][:2] in ("NN", "VB") and word not in _DAYS:
-        # "Sync your notes": no article stands between a noun and its verb.
+        # "Sync your notes": no article stands between a noun and its verb, so the first word is a verb.
         return not word.endswith(("ing", "ed"))
     finite = tags[i] in _FINITE and (tags[i] != "VBD" or known.lexicon.get(word) in ("VBD", "VBN"))  # "open" is no past
     if not known.is_base_verb(word) or finite or (not opens and words[i][0].isupper()):
@@ -68,7 +68,7 @@ def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = F
         return i > 0
     if tags[i + 1] in _OBJECTS and words[i + 1][0].islower():
         return True
-    # "Plans have changed": a noun and its verb, which may stand far behind.
+    # "Plans have changed": the first word is a noun; its verb may follow much later.
     mostly_verb = known.lexicon.get(word) in ("VB", "VBP") and known.lexicon.get(words[i]) not in ("NNP", "NNPS")
     ends = (k for k in range(i + 1, len(words)) if words[k] == "," or tags[k] in ("WDT", "WP", "WRB"))
     end = next(ends, len(words)) if mostly_verb else len(words)

@@ -1,8 +1,8 @@
-"""How a statement is meant: denied, reported, doubted, asked or supposed. A verb keeps the mark in its words, so that no triple
-says the opposite of its sentence; what is only asked or supposed is not read.
+"""Finds out how a statement is meant: denied, reported, doubted, asked or supposed. A mark is added to the verb's words, so
+that no triple states the opposite of its sentence. Sentences that only ask or suppose are not read.
 
-Marks are looked for among the tokens, before the clauses are read. Where it is not clear how far a "not" reaches it reaches
-farther: a fact that is lost costs less than one that is made up.
+Marks are searched among the tokens, before clauses are parsed. If the scope of a "not" is unclear, the wider one is assumed: a
+lost fact costs less than a false one.
 """
 
 from collections.abc import Sequence
@@ -64,12 +64,12 @@ def supposed(words: Sequence[str]) -> bool:
 
 
 def asks(words: Sequence[str]) -> bool:
-    """Whether a sentence without its mark is a question by its order: "Did X found Y", "Is X a Y"."""
+    """Whether a sentence without a question mark is a question by its word order: "Did X found Y", "Is X a Y"."""
     return len(words) > 2 and words[0].lower() in ("did", "do", "does") and words[1].lower() not in ("not", "n't")
 
 
 def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether "it" stands for the infinitive behind it: "It is possible to rearrange the list"."""
+    """Whether "it" represents a later infinitive: "It is possible to rearrange the list"."""
     at = next((i for i, word in enumerate(words[:3]) if word.lower() == "it"), -1)
     verb = at + 1 + (tags[at + 1 : at + 2] == ["MD"])
     if at < 0 or [word.lower() for word in words[verb : verb + 1]] not in (["is"], ["was"], ["be"]):
@@ -83,9 +83,9 @@ def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def mark_clauses(chunks: list[Chunk], words: Sequence[str], conditions: bool = False) -> list[Chunk]:
-    """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given.
+    """Adds each mark to the words of the verbs that it applies to, and returns the chunks. Changes the given chunks.
 
-    `conditions`: "when" stands for "if", as in technical text.
+    `conditions`: "when" means "if", as in technical text.
     """
     chunks, set_aside = _without_contrasts(chunks, words)
     _mark_reports(chunks, words, conditions)
@@ -134,17 +134,17 @@ def _negate(chunks: list[Chunk], words: Sequence[str], i: int, lower: str) -> No
         _share(chunks, inside)
         return
     if inside is not None and (inside.title or (inside.name and lower == "n't")):
-        # "Don't Stop Now": a name denies nothing.
+        # "Don't Stop Now": a negative word in a name denies nothing.
         return
     if inside is not None and inside.kind == NOUN and not _after_verb(chunks, inside):
-        # "No man who loved X founded Y": what is said of nobody is said of nobody to the end.
+        # "No man who loved X founded Y": every verb of this part of the sentence is denied.
         for c in _segment(chunks, i) or _segment(chunks, i + 2):
             _put(c, "not")
         return
     if lower in ("neither", "nor", "none", "nobody", "nothing") and not any(
         c.kind == VERB and c.end <= i for c in _segment(chunks, i)
     ):
-        # "Nobody but Ann" is still about the others.
+        # "Nobody but Ann": the verbs are denied, because they are about everybody else.
         for c in _segment(chunks, i) or _segment(chunks, i + 2):
             _put(c, "not")
         return
@@ -158,7 +158,8 @@ def _after_verb(chunks: list[Chunk], c: Chunk) -> bool:
 
 
 def _attach(chunks: list[Chunk], i: int, mark: str) -> None:
-    """Puts the mark at the verb that the word at `i` is about: the one right before it, else the next, else the last."""
+    """Adds the mark to the verb that the word at `i` applies to: the verb directly before it, otherwise the next verb,
+    otherwise the last."""
     verbs = _segment(chunks, i)
     before = [c for c in verbs if c.end <= i]
     after = [c for c in verbs if c.start > i]
@@ -192,7 +193,7 @@ def _append(verb: Chunk, mark: str) -> None:
 
 
 def _invert(chunks: list[Chunk], verb: Chunk, mark: str) -> None:
-    """ "Never did Ann found it": the verb that the auxiliary before its subject belongs to is meant."""
+    """Adds the mark to the verb after the subject if `verb` is only its auxiliary: "Never did Ann found it"."""
     k = chunks.index(verb)
     alone = all(word in AUXILIARY or word == mark for word in verb.words)
     if alone and [c.kind for c in chunks[k + 1 : k + 3]] == [NOUN, VERB]:
@@ -200,7 +201,7 @@ def _invert(chunks: list[Chunk], verb: Chunk, mark: str) -> None:
 
 
 def _put(verb: Chunk, mark: str) -> None:
-    """Puts the mark into the verb's words: "not" behind an auxiliary, any other before all."""
+    """Adds the mark to the verb's words: "not" after an auxiliary, other marks before all words."""
     if mark in verb.words or (mark.split()[0] in NEGATIVE and any(word in NEGATIVE for word in verb.words)):
         return
     at = int(mark == "not" and verb.words[0] in AUXILIARY)
@@ -208,8 +209,8 @@ def _put(verb: Chunk, mark: str) -> None:
 
 
 def _share(chunks: list[Chunk], verb: Chunk) -> None:
-    """What is joined to a denied verb by "or" or "nor", or has no finite form of its own, is denied with it: "did not write or
-    direct", "never sang, danced or acted"."""
+    """Also denies verbs that are joined to a denied verb by "or" or "nor", or have no finite form: "did not write or direct",
+    "never sang, danced or acted"."""
     mark = next((word for word in verb.words if word in NEGATIVE), "")
     if not mark:
         return
@@ -223,7 +224,7 @@ def _share(chunks: list[Chunk], verb: Chunk) -> None:
         if c.kind != VERB or chunks[k - 1] is verb:
             continue
         if len(c.words) > 1 and c.words[0] in AUXILIARY:
-            # "will not hold files, and will only hold names": it says anew how it is meant.
+            # "will not hold files, and will only hold names": the second auxiliary ends the scope of the "not".
             return
         own = any(
             other.kind == NOUN and chunks[j - 1].kind in (AND, COMMA)
@@ -239,7 +240,7 @@ def _share(chunks: list[Chunk], verb: Chunk) -> None:
 
 
 def _disjoined(chunks: Sequence[Chunk]) -> bool:
-    """Whether "or" or "nor" joins something here before the clause ends."""
+    """Whether "or" or "nor" joins words here before the clause ends."""
     for c in chunks:
         if c.kind == BREAK or c.words == ["but"]:
             return False
@@ -249,9 +250,9 @@ def _disjoined(chunks: Sequence[Chunk]) -> bool:
 
 
 def _segment(chunks: Sequence[Chunk], i: int) -> list[Chunk]:
-    """The verbs of the part of the sentence that holds token `i`, which ends at a semicolon, a dash or "but".
+    """Returns the verbs in the part of the sentence that contains token `i`. A semicolon, a dash or "but" ends a part.
 
-    Such a part is also what stands in brackets, and a reason that opens the sentence: "Since no option is set, Ann Lee ...".
+    Text in brackets is a part too, and so is a reason that opens the sentence: "Since no option is set, Ann Lee ...".
     """
     found: list[Chunk] = []
     for c in _part(chunks, i):
@@ -265,8 +266,8 @@ def _segment(chunks: Sequence[Chunk], i: int) -> list[Chunk]:
 
 
 def _part(chunks: Sequence[Chunk], i: int) -> Sequence[Chunk]:
-    """The chunks in the brackets around token `i`, or on its side of the comma behind an opening reason; all if there is
-    neither."""
+    """Returns the chunks in the brackets around token `i`, or on its side of the comma after an opening reason; otherwise all
+    chunks."""
     opened = 0
     for k, c in enumerate(chunks):
         if c.kind == OPEN:
@@ -284,7 +285,8 @@ def _part(chunks: Sequence[Chunk], i: int) -> Sequence[Chunk]:
 
 
 def _without_contrasts(chunks: list[Chunk], words: Sequence[str]) -> tuple[list[Chunk], set[int]]:
-    """The chunks without what is set aside ("not X but Y", ", not X,", "rather than X"), and where each "not" stood."""
+    """Returns the chunks without rejected alternatives ("not X but Y", ", not X,", "rather than X"), and the position of each
+    "not" in them."""
     kept: list[Chunk] = []
     places: set[int] = set()
     k = 0
@@ -328,9 +330,10 @@ def _sets_aside(kept: list[Chunk], words: Sequence[str]) -> bool:
 
 
 def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: bool) -> None:
-    """What somebody said, believed or denied is marked by it: "Bo denied that he killed Al" is "denied that killed".
+    """Marks what somebody said, believed or denied: the verb in "Bo denied that he killed Al" becomes "denied that killed".
 
-    With `conditions` so is what follows "when"."""
+    With `conditions`, words after "when" are marked too.
+    """
     mark: list[str] = []
     for k, c in enumerate(chunks):
         if c.kind == BREAK:
@@ -350,12 +353,12 @@ def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: boo
         elif c.kind == PREP and c.words[-1] in _OPEN_QUESTION:
             mark = ["whether"]
         elif c.words == ["that"] and not mark and (doubt := _doubt(chunks, k, words)):
-            # Not what the noun before it is about.
+            # The "that" does not refer to the noun before it.
             c.kind, mark = PREP, doubt
 
 
 def _doubt(chunks: Sequence[Chunk], k: int, words: Sequence[str]) -> list[str]:
-    """The mark of the clause that the "that" at `k` opens: from what stands before it, none where that says it is so."""
+    """Returns the mark of the clause after the "that" at `k`, made from the words before it; [] if they affirm the clause."""
     if [c.kind for c in chunks[k + 1 : k + 3]] != [NOUN, VERB]:
         return []
     begin = max((c.end for c in chunks[:k] if c.kind == BREAK), default=0)
@@ -370,7 +373,7 @@ def _doubt(chunks: Sequence[Chunk], k: int, words: Sequence[str]) -> list[str]:
 
 
 def _quotes(chunks: Sequence[Chunk], k: int) -> bool:
-    """Whether a clause follows the verb without "that": "claims Alice founded Y"."""
+    """Whether a clause without "that" follows the verb: "claims Alice founded Y"."""
     ahead = chunks[k + 1 : k + 3]
     return (
         any(word in REPORTS for word in chunks[k].words)

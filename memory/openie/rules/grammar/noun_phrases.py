@@ -1,4 +1,4 @@
-"""Noun phrases of a tagged sentence: names kept whole, descriptions parted from the names they belong to."""
+"""Reads the noun phrases of a tagged sentence: keeps names whole, and separates descriptions from the names they belong to."""
 
 from collections.abc import Sequence
 
@@ -20,17 +20,18 @@ _RELATING = word_set(
 _ROLES = word_set(
     "ceo cfo cto coo president chancellor senator governor mayor chairman chairwoman spokesman spokeswoman founder"
 )
-"""What people are who are named with it: "U.S. President Ann Lee". "King" and "Prince" are more than that: parts of names."""
+"""Roles that precede a person's name: "Chancellor Ann Lee". "King" and "Prince" are missing, because they are also parts of
+names."""
 _SHOWS = word_set("stars features follows tells includes covers houses hosts contains depicts plays")
 MAX_WORDS = 14
-"""Words of one noun phrase; what is longer is a list or a mishap of tagging and is cut."""
+"""Maximum number of words of one noun phrase. A longer one is a list or a tagging error and is cut."""
 
 
 def starts_noun_phrase(words: Sequence[str], tags: Sequence[str], i: int, found: list[Chunk]) -> bool:
     tag = tags[i]
     if tag in _INSIDE or tag in ("DT", "PRP$", "PDT"):
         return tag != "SYM" and (words[i][0].isalnum() or words[i][0] in "$£€")
-    # A participle opens a noun phrase only where no verb can stand.
+    # A participle begins a noun phrase only where no verb is possible.
     if tag in ("VBN", "VBG") and i + 1 < len(tags) and tags[i + 1] in ("NN", "NNS"):
         return not found or (tag == "VBN" and found[-1].kind in (COMMA, AND) and words[i - 1] != ",")
     if words[i] == "n't":  # belongs to the verb before it: "Why don't several presses …?"
@@ -53,7 +54,7 @@ def read_noun_phrase(found: list[Chunk], words: Sequence[str], tags: Sequence[st
         i += 1
     end = date_end(words, tags, i)
     if not end and not det and i < n and is_year(words[i]) and found and found[-1].kind == PREP:
-        # "In 1950 American troops": without an article the year stands for itself.
+        # "In 1950 American troops": without an article, the year is a phrase of its own.
         end = i + 1
     if end:
         found.append(Chunk(NOUN, [w for w in words[i:end] if w != ","], start, end, det=det, date=True))
@@ -69,7 +70,7 @@ def read_noun_phrase(found: list[Chunk], words: Sequence[str], tags: Sequence[st
         i -= 1
     after_noun = found and found[-1].kind == NOUN and found[-1].end == start and not det
     if after_noun and i < n and tags[i] in ("IN", "TO") and words[i - 1] in _RELATING:
-        # "a lizard native to Sonora": the adjective relates the two as a participle does.
+        # "a lizard native to Sonora": the adjective relates two phrases, like a participle.
         found.append(Chunk(VERB, [word.lower() for word in words[first:i]], start, i, tag="VBN"))
         return i
     _split(found, words, tags, start, first, i, det)
@@ -77,7 +78,7 @@ def read_noun_phrase(found: list[Chunk], words: Sequence[str], tags: Sequence[st
 
 
 def _belong(words: Sequence[str], tags: Sequence[str], i: int, first: int, det: bool) -> int:
-    """How many tokens from `i` on belong to the noun phrase that began at `first`; 0 ends it."""
+    """Returns the number of tokens from `i` on that belong to the noun phrase that began at `first`; 0 if the phrase ends."""
     tag, word = tags[i], words[i]
     inside = i > first
     if tag in _INSIDE and (word[0].isalnum() or word[0] in "$£€%"):
@@ -101,7 +102,8 @@ def _belong(words: Sequence[str], tags: Sequence[str], i: int, first: int, det: 
 
 
 def _joins(words: Sequence[str], tags: Sequence[str], i: int, first: int) -> int:
-    """How many small words at `i` stand inside a name ("Games of the Olympiad", "Boso the Elder"); 0 when none does."""
+    """Returns the number of small words at `i` that are inside a name ("Games of the Olympiad", "Boso the Elder"); 0 if there
+    are none."""
     word = words[i].lower()
     if word not in _NAME_JOINTS or not words[i - 1][0].isupper():
         return 0
@@ -118,7 +120,7 @@ def _joins(words: Sequence[str], tags: Sequence[str], i: int, first: int) -> int
 def _split(
     found: list[Chunk], words: Sequence[str], tags: Sequence[str], start: int, first: int, end: int, det: str
 ) -> None:
-    """Appends the noun phrase; "psychologist Carl Rogers" is two, the description and the name it belongs to."""
+    """Appends the noun phrase. "psychologist Carl Rogers" becomes two chunks: the description and the name."""
     parts = list(words[first:end])
     head = end - 1
     capital = head
@@ -126,7 +128,7 @@ def _split(
         words[capital - 1][0].isupper() or words[capital - 1].lower() in _NAME_JOINTS or words[capital - 1][0].isdigit()
     ):
         capital -= 1
-    # A capital that opens the sentence makes no name of a common word.
+    # A common word with a capital at the beginning of the sentence is not a name.
     name = words[head][0].isupper() and (head > 0 or tagger().opens_name(words[0]))
     if name:
         while capital < head and not words[capital][0].isupper():
@@ -139,12 +141,12 @@ def _split(
             return
         if capital > first and not words[capital - 1][0].isupper():
             if words[capital - 1] in _SHOWS and capital - 1 > first:
-                # "the film stars Ann Lee": no plural but a verb, which the tagger cannot know.
+                # "the film stars Ann Lee": "stars" is a verb; the tagger takes it for a plural.
                 found.append(Chunk(NOUN, list(words[first : capital - 1]), start, capital - 1, det=det))
                 found.append(Chunk(VERB, [words[capital - 1]], capital - 1, capital, tag="finite"))
                 found.append(Chunk(NOUN, list(words[capital:end]), capital, end, name=True))
                 return
-            # "psychologist Carl Rogers" says what he is; "famous Carl Rogers" names him.
+            # "psychologist" describes Carl Rogers; "famous" in "famous Carl Rogers" does not.
             if any(tag in _NOUNS for tag in tags[first:capital]):
                 found.append(Chunk(NOUN, list(words[first:capital]), start, capital, det=det, tag="desc"))
             found.append(
@@ -156,7 +158,7 @@ def _split(
 
 
 def _role(words: Sequence[str], first: int, end: int) -> int:
-    """Where the person's name begins in "Redbird CEO Ann Lee", whose title is no part of it; `first` where it has none."""
+    """Returns where the name begins in "Redbird CEO Ann Lee"; `first` without a role."""
     for k in range(end - 3, first - 1, -1):
         word = words[k].lower()
         if word in _ROLES or (
@@ -175,7 +177,7 @@ def _is_date(words: Sequence[str]) -> bool:
 
 
 def _is_naming(word: str, place: int) -> bool:
-    """Whether the word makes a name of the phrase it stands in ("Wren hygrometer"), as "British" does not."""
+    """Whether the word makes its phrase a name ("Wren hygrometer"); "British" does not."""
     if not word[0].isupper():
         return False
     known = tagger()
@@ -183,7 +185,7 @@ def _is_naming(word: str, place: int) -> bool:
 
 
 def read_possessed_noun(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int) -> int:
-    """The noun phrase after "'s" at `i`, owned by the one before it."""
+    """Reads the noun phrase after the "'s" at `i`; the previous phrase is its owner."""
     if not found or found[-1].kind != NOUN or found[-1].end != i:
         return i + 1
     if words[i] != "'s" and not words[i - 1].lower().endswith("s"):

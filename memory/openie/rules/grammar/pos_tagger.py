@@ -1,7 +1,7 @@
-"""Part-of-speech tags by Brill's rules, with the English data that comes inside the TextBlob package.
+"""Part-of-speech tagging by Brill's rules, with the English data of the TextBlob package.
 
-Only TextBlob's data files are installed (`memory.packaged_data`): the package needs NLTK, and its tagger tries all 293
-context rules at each token where 5 to 25 can apply.
+Only TextBlob's data files are installed (`memory.packaged_data`). The package needs NLTK, and its tagger tries all 293 context
+rules at each token, of which 5 to 25 can apply.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from sys import intern
 
 from memory.packaged_data import packaged_data
 
-# Brill (1992), "A simple rule-based part of speech tagger", section 3: a rule looks at most three tokens to either side.
+# Brill (1992), "A simple rule-based part of speech tagger", section 3: a rule looks at most three tokens ahead or back.
 _PAD = 3
 _EDGE = "STAART"
 _FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
@@ -27,7 +27,7 @@ _Applies = Callable[[list[str], list[str], int], bool]
 
 
 def _rule(command: str, x: str, y: str) -> _Applies:
-    """Whether the rule applies to token i of the padded words `w` and tags `t`."""
+    """Returns a function (padded words `w`, tags `t`, token number i): whether the rule applies to the token."""
     rules: dict[str, _Applies] = {
         "PREVTAG": lambda _, t, i: t[i - 1] == x,
         "NEXTTAG": lambda _, t, i: t[i + 1] == x,
@@ -67,7 +67,8 @@ def _lines(name: str) -> list[list[str]]:
 
 
 def _lexicon() -> dict[str, str]:
-    """Returns each word's most frequent tag. Every process that extracts reads these 94,000 lines, so all are split at once."""
+    """Returns the most frequent tag of each word. All 94,000 lines are split in one call, because every extracting process
+    reads them."""
     content = _content("en-lexicon.txt")
     words = content.split()
     if len(words) != 2 * len(content.strip().splitlines()):
@@ -76,7 +77,8 @@ def _lexicon() -> dict[str, str]:
 
 
 def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
-    """Find verbs among what is tagged a plural: "Ann Lee moves to Bergen", "is a chemist and lives in Tollmin"."""
+    """Finds verbs among words that are tagged as plural nouns: "Ann Lee moves to Bergen", "is a chemist and lives in
+    Tollmin"."""
     for i in range(_PAD + 1, len(t) - _PAD - 1):
         named = w[i - 1][0].isupper() and (t[i + 1] in ("DT", "PRP") or w[i + 1][0].isupper() or w[i + 1] == "that")
         if t[i] == "NNS" and w[i] in _CLAIMS and named:
@@ -100,21 +102,22 @@ def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
 
 
 def _mistaken(before: str, after: str, word: str) -> bool:
-    """Changes that do more harm than good outside Brill's corpus: to names in lower case, of small words to large."""
+    """Whether a change does more harm than good outside Brill's corpus: a lower-case word becomes a name, or a function word a
+    content word."""
     if after in _NAMES:
         return word[0].islower()
     return before in _CLOSED and after in _OPEN
 
 
 class Tagger:
-    """The data, read once. `tag` is deterministic and linear in the number of tokens."""
+    """`tag` is deterministic and takes linear time in the number of tokens."""
 
     def __init__(self) -> None:
         self.lexicon = _lexicon()
         self._context: dict[str, list[tuple[int, str, _Applies]]] = {}
         for order, (before, after, command, x, *rest) in enumerate(_lines("en-context.txt")):
             self._context.setdefault(before, []).append((order, after, _rule(command, x, rest[0] if rest else "")))
-        # Rules about a neighbouring word ("good" rules) ask for what a dictionary of neighbours would hold: left out.
+        # Rules about the next word ("good" rules) are omitted, because they need a dictionary of word pairs.
         self._suffixes = [
             (line[0], line[1], line[2].removeprefix("f"), line[-2])
             if line[2][0] == "f"
@@ -124,18 +127,19 @@ class Tagger:
         ]
 
     def is_common(self, word: str) -> bool:
-        """Whether English has this lower-case word other than as a name."""
+        """Whether English has this lower-case word, except as a name."""
         return self.lexicon.get(word, "NNP") not in _NAMES
 
     def opens_name(self, word: str) -> bool:
-        """Whether the word names something though its capital may be its sentence's."""
+        """Whether a sentence's first word is a name, although its position requires a capital."""
         lower = word.lower()
         return not self.is_common(lower) or (
             self.lexicon.get(word) in _NAMES and self.lexicon.get(lower) not in ("NN", "NNS")
         )
 
     def is_base_verb(self, word: str) -> bool:
-        """Whether a lower-case word can be the base form of a verb: it is one, or its past or its third person is a verb's."""
+        """Whether a lower-case word can be the base form of a verb: the lexicon has it as one, or has its past or -ing form as
+        a verb."""
         tag = self.lexicon.get(word, "")
         if tag in ("VB", "VBP"):
             return True
@@ -149,7 +153,7 @@ class Tagger:
         return word.endswith(("ed", "n")) or self.is_base_verb(word)
 
     def tag(self, words: Sequence[str]) -> list[str]:
-        """Penn Treebank tags of one sentence's tokens, one a token."""
+        """Returns the Penn Treebank tag of each token of a sentence."""
         lexicon = self.lexicon
         found = ["CD" if word[0].isdigit() else lexicon.get(word) or self._guess(word) for word in words]
         if words and words[0][:1].isupper():
@@ -185,9 +189,9 @@ class Tagger:
             if w[i] in _NOT or (w[i] == "longer" and w[i - 1].lower() == "no"):
                 t[i] = "RB"
             if w[i - 1] == "longer" and w[i - 2].lower() == "no" and t[i - 3][:2] != "VB" and t[i] in _NO_LONGER:
-                # "Ann no longer works": no noun can follow but behind a verb ("is no longer news").
+                # "Ann no longer works": after "no longer", a noun needs a verb before it ("is no longer news").
                 t[i] = _NO_LONGER[t[i]]
-            # "will also mark", "to found": after a modal or "to" the base form of a verb, whatever its commonest tag.
+            # "will also mark", "to found": after a modal or "to" comes a base form, whatever the most frequent tag.
             if (
                 t[i] in ("NN", "VBP", "VBD", "VBN")
                 and w[i].islower()
@@ -211,7 +215,7 @@ class Tagger:
         if "-" in word and self.lexicon.get(word.rpartition("-")[2]) == "NN" and word.endswith(_AGENTS):
             return "NN"
         tag = "NN"
-        # A word longer than any English one is no matter for suffixes, and slicing it for each rule would cost.
+        # No suffix rule applies to extremely long words, and testing each rule is slow.
         for before, x, command, after in self._suffixes if len(word) < 40 else ():
             if before and tag != before:
                 continue
@@ -229,5 +233,5 @@ class Tagger:
 
 @cache
 def tagger() -> Tagger:
-    """The one tagger of this process, loaded at first use."""
+    """Returns the tagger of this process, loaded at first use."""
     return Tagger()

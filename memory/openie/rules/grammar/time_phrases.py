@@ -1,8 +1,8 @@
-"""Bare phrases that say when or how often: "last year", "every autumn", "once a week", "yesterday".
+"""Finds phrases of time or frequency without a preposition: "last year", "every autumn", "once a week", "yesterday".
 
-They look like a sentence's subject or object and are neither: "Every autumn her team pours dye" says nothing of an autumn
-team. So they are left out of the sentence before it is tagged, which tags the rest better too. What stands behind a
-preposition, opens a longer noun phrase ("one day trip") or is what a sentence speaks of ("last year was wet") stays.
+They look like a subject or an object: "Every autumn her team pours dye" is not about an autumn team. They are removed before
+the sentence is tagged, which also makes the other tags more accurate. A time phrase stays if it follows a preposition, begins a
+longer noun phrase ("one day trip"), or is the subject ("last year was wet").
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ _OPENS = _WEEKDAYS | MONTHS
 _GOES_ON = word_set(
     "in on at for with by from to after before during because as when while where until since and or but so"
 )
-"""Words that may follow such a phrase; "of" may not, nor may a noun."""
+"""Words that may follow such a phrase; "of" and nouns may not."""
 
 
 def without_time_phrases(words: Sequence[str]) -> Sequence[str]:
-    """The sentence's tokens without such phrases, and with a comma after "On Tuesday" where a name follows."""
+    """Returns the sentence's tokens without such phrases, and with a comma between "On Tuesday" and a name."""
     if not any(word.lower() in _MAY_END for word in words):
         return words
     kept: list[str] = []
@@ -55,7 +55,7 @@ _MAY_END = _UNITS | _OCCASIONS | _COUNTED | _DAYS | _OPENS | CALENDAR
 
 
 def _time_end(words: Sequence[str], i: int) -> int:
-    """Where the phrase that starts at `i` ends, or 0."""
+    """Returns the end of the time phrase that starts at `i`; 0 if there is none."""
     word = words[i].lower()
     before = words[i - 1] if i else ""
     if words[i][0].isupper() and not _opens(before):
@@ -96,12 +96,12 @@ def _is_unit(words: Sequence[str], i: int) -> bool:
 
 
 def _opens(before: str) -> bool:
-    """Whether what follows begins a clause, where a capital says nothing."""
+    """Whether a clause begins after the word `before`, so that a capital is no sign of a name."""
     return not before or not before[-1].isalnum()
 
 
 def _is_bound(before: str, of_verb: bool) -> bool:
-    """Whether the word before takes the phrase as its own: a preposition, an article, an adjective, a verb."""
+    """Whether the previous word governs the phrase: it is a preposition, an article, an adjective or a verb."""
     tag = tagger().lexicon.get(before.lower(), "") if before else ""
     return (
         tag in ("IN", "TO", "DT", "PRP$", "CC", "JJ", "POS") or before == "'s" or (of_verb and tag[:2] in ("VB", "MD"))
@@ -109,7 +109,7 @@ def _is_bound(before: str, of_verb: bool) -> bool:
 
 
 def _may_follow(words: Sequence[str], end: int, strict: bool) -> bool:
-    """Whether the sentence goes on here with a noun phrase or preposition of its own, or ends."""
+    """Whether the sentence ends at `end`, or continues there with a new noun phrase or preposition."""
     if end >= len(words):
         return True
     following = words[end]
@@ -122,7 +122,7 @@ def _may_follow(words: Sequence[str], end: int, strict: bool) -> bool:
 
 
 def _opens_with_date(words: Sequence[str]) -> bool:
-    """Whether a sentence opens as "On Tuesday Maria": what follows the day is its subject, not the day's name."""
+    """Whether a sentence begins like "On Tuesday Maria": the name after the day is then the subject."""
     prep, date, name = words[0].lower(), words[1], words[2]
     if not (date[0].isupper() and name[0].isupper() and name.isalpha()) or "'s" in words[3:5]:
         return False

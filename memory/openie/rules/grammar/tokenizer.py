@@ -1,4 +1,5 @@
-"""Words and sentences. Every pattern here has one way to match, so time is linear in the text."""
+"""Splits text into words and sentences. Every pattern here can match in one way only, so the time is linear in the length of
+the text."""
 
 import re
 from collections.abc import Sequence
@@ -7,17 +8,17 @@ from memory.openie.rules.grammar.pos_tagger import tagger
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as text."""
+    """Returns the words of a list that is written as text."""
     return frozenset(text.split())
 
 
-# Python's \w leaves out combining marks, which would cut the words of Indic scripts, Thai and pointed Arabic to pieces.
+# Python's \w excludes combining marks, which would split words of Indic scripts, Thai and pointed Arabic.
 _WORD = (
     r"[\w\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0970-\u0dff"
     r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u200c\u200d]"
 )
-# Numbers with their separators, times among them; dotted abbreviations; a possessive set apart; words joined by hyphens,
-# apostrophes and the like; or one character.
+# In this order: numbers with separators (including times); dotted abbreviations; a possessive ending; words joined by hyphens,
+# apostrophes and similar marks; any other single character.
 _TOKEN = re.compile(
     rf"\d+(?:[.,:]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:(?:[-–&/@+'’.]|::){_WORD}+)*|``|''|--+|[^\w\s]"
 )
@@ -39,16 +40,17 @@ _ABBREVIATIONS = word_set(
 _ABBREVIATION_MAX = 4
 """Maximum number of letters of an abbreviation that is also a word ("min", "fig")."""
 MAX_SENTENCE = 120
-"""Tokens; a longer one is cut. Prose stays below it, and nothing that reads a sentence can be made slow."""
+"""Maximum number of tokens of a sentence; a longer one is divided. Sentences of prose are shorter. The limit bounds the time of
+the parser."""
 CONTINUED = "…"
-"""First token of what follows a cut, whose subject may stand before the cut."""
+"""First token of the second part of a divided sentence, whose subject may be in the first part."""
 
 
 def tokenize(text: str) -> list[str]:
-    """Words, numbers and single marks in order; a possessive ending is a token of its own."""
+    """Returns words, numbers and single marks in order; a possessive ending is a separate token."""
     found: list[str] = []
     if "- " in text or " -" in text:
-        # Corpora that went through a tokeniser write "half- brother" or "half - brother"; in other prose " - " is a dash.
+        # Some tokenised corpora contain "half- brother" or "half - brother"; in other prose, " - " is a dash.
         text = _LOOSE_HYPHEN.sub("-", text)
         if "``" in text or " ''" in text or " 's " in text:
             text = _SPACED_HYPHEN.sub("-", text)
@@ -65,13 +67,13 @@ def tokenize(text: str) -> list[str]:
 
 
 def join_tokens(words: Sequence[str]) -> str:
-    """The tokens as one text, in which "do" "n't" is one word again, as is a name and its possessive ending."""
+    """Joins tokens to a text; "do" and "n't" become one word, and so do a name and its possessive ending."""
     text = " ".join(words)
     return _APART.sub("", text) if "'" in text or "’" in text else text
 
 
 def split_sentences(text: str) -> list[list[str]]:
-    """The tokens of each sentence of one block of prose, without the mark that ends it unless that is "?"."""
+    """Returns the tokens of each sentence of one block of prose, without the final mark unless it is "?"."""
     found: list[list[str]] = []
     current: list[str] = []
     words = tokenize(text)
@@ -95,18 +97,18 @@ def split_sentences(text: str) -> list[list[str]]:
 
 
 def _goes_on(words: list[str], i: int) -> bool:
-    """Whether the question mark at `i` is a title's: "Where's Jack? is a film"."""
+    """Whether the question mark at `i` belongs to a title: "Where's Jack? is a film"."""
     return i + 1 < len(words) and words[i + 1][0].islower()
 
 
 def _ends(current: list[str], words: list[str], i: int) -> bool:
-    """Whether the full stop at `i` ends its sentence rather than an abbreviation."""
+    """Whether the full stop at `i` ends a sentence, not an abbreviation."""
     following = words[i + 1]
     if following in _CLOSERS and i + 2 < len(words):
         following = words[i + 2] if following not in _OPENERS or words[i + 2][0].isupper() else following
     is_call = words[i + 2 : i + 4] == ["(", ")"]
     before = current[-1] if current else ""
-    # "as a string. code is": no abbreviation has so many letters of a common word.
+    # "as a string. code is": a common word of this many letters is not an abbreviation.
     is_word = len(before) > _ABBREVIATION_MAX and before.islower() and tagger().is_common(before)
     if (following[0].islower() and not is_call and not is_word) or following in (",", ";", ":"):
         return False

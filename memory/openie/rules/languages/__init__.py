@@ -1,1 +1,1 @@
-"""Triples by grammar in languages other than English: a tagger for each, one reader of clauses for most."""
+"""Finds names in languages other than English, with a tagger for each of some languages."""

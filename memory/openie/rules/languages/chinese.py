@@ -1,4 +1,4 @@
-"""Names and nouns of Chinese, by jieba's dictionary and model (in Rust)."""
+"""Finds names and nouns in Chinese with the dictionary and the model of jieba (in Rust)."""
 
 import re
 from collections.abc import Iterator
@@ -16,17 +16,16 @@ _SOUNDS = (
     "司松苏蘇索孙孫塔泰坦汤湯唐陶特滕廷通图圖托瓦万萬旺威韦韋维維魏温溫翁沃乌烏武芙西希席夏香肖谢謝辛欣休许許雪逊遜雅亚亞延扬楊耶叶葉伊依易"
     "因英尤约約赞泽澤扎詹张張章哲珍芝朱卓兹茲祖佐连冯馮"
 )
-"""Characters that foreign names are written in by their sound."""
+"""Characters with which foreign names are written by their sound."""
 _FOREIGN = re.compile("[\u3400-\u9fff]{1,8}(?:[·•‧・][\u3400-\u9fff]{1,8}){1,4}")
 _DOTS = "·•‧・"
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 _WITHIN = frozenset("-._/+")
 MAX_CHARS = 400
-"""Maximum length of a sentence; a longer one is cut."""
+"""Maximum number of characters of a sentence; a longer one is divided."""
 
 
 def chinese_sentences(text: str) -> Iterator[list[Word]]:
-    """Yields each sentence's words."""
     import rjieba
 
     text = _SPACE.sub("", text)
@@ -43,10 +42,10 @@ def chinese_sentences(text: str) -> Iterator[list[Word]]:
 
 
 def _bounds_of_name(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Returns where a foreign name in `text` begins and ends. `found` are its parts, the first and last of which may be longer.
+    """Returns where a foreign name in `text` begins and ends. `found`: its parts; the first and the last may be too long.
 
-    The first part is at least the word before the first dot, the last part at least the word behind the last one. Both go on
-    while characters of foreign names follow, but no word is cut: in "卡特拉·隆德维护", "维护" is a word.
+    They contain at least the words next to the first and the last dot. Both parts grow while characters of foreign names
+    follow, but no word is divided: in "卡特拉·隆德维护", "维护" is a word.
     """
     import rjieba
 

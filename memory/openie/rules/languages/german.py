@@ -1,5 +1,5 @@
-"""Names in German, where every noun has a capital, by the Hanover Tagger: morphemes of a word, then the likeliest sequence
-(Wartena 2019)."""
+"""Finds names in German, where every noun has a capital. The Hanover Tagger analyses morphemes and selects the most probable
+tags (Wartena 2019)."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -9,7 +9,7 @@ from memory.openie.rules.languages.words import NAME, NUMBER, OTHER, Word
 
 _NAME_TAGS = frozenset({"NE", "FM"})
 LONGEST_WORD = 50
-"""Letters; what is longer counts as some noun."""
+"""Maximum number of letters of a word that is analysed; a longer word is tagged as a noun."""
 MODEL = "morphmodel_ger.pgz"
 
 
@@ -18,15 +18,15 @@ def _tagger() -> Any:
     from HanTa.HanoverTagger import HanoverTagger
 
     tagger = HanoverTagger(MODEL)
-    # Most of the time goes into the morphemes of a word, which do not depend on its sentence.
+    # Morphemes take most of the time and do not depend on the sentence.
     tagger.analyze_forward = lru_cache(1 << 14)(tagger.analyze_forward)
     return tagger
 
 
 def tag_german(sentence: Sequence[str]) -> list[Word]:
-    """The words, with names told from common nouns."""
+    """Returns the words with tags that distinguish names from common nouns."""
     tagger = _tagger()
-    # Morphemes cost the square of a word's length, and no word of German is that long.
+    # The time is quadratic in a word's length, and German has no words this long.
     numbers = tagger.tag_sent_viterbi([text if len(text) <= LONGEST_WORD else "Wort" for text in sentence])
     found: list[Word] = []
     for text, number in zip(sentence, numbers, strict=True):
@@ -40,5 +40,5 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
 def _tag(text: str, tag: str) -> str:
     if text[0].isdigit():
         return NUMBER
-    # Code and foreign words within a name ("of") are in lower case; alone they are no name.
+    # Lower-case code and foreign words ("of") are no names by themselves.
     return NAME if tag in _NAME_TAGS and text[0].isalpha() and not text.islower() and len(text) > 1 else OTHER

@@ -1,4 +1,5 @@
-"""Names and nouns of Japanese, by Sudachi with its small dictionary; without the extra `multilingual` by characters alone."""
+"""Finds names and nouns in Japanese with Sudachi and its small dictionary; without the extra `multilingual`, by characters
+only."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +13,13 @@ from memory.openie.rules.languages.words import NAME, NOUN, NUMBER, OTHER, Word,
 _STOP = re.compile("[。！？!?\n]+")
 _SPACE = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff、。])\s+(?=[\u3040-\u30ff\u3400-\u9fff])")
 _FOREIGN = re.compile(r"[ァ-ヺー]{2,12}(?:[・=＝][ァ-ヺー]{1,12}){0,3}[・=＝][ァ-ヺー]{2,12}")
-"""Foreign names in several parts: "イアン・マードック", "レオナルド・ダ・ヴィンチ"."""
+"""Foreign names of several parts: "イアン・マードック", "レオナルド・ダ・ヴィンチ"."""
 _RUNS = re.compile(
     r"(?P<name>[A-Za-z][\w.+-]*)|(?P<number>[0-9０-９]+)|(?P<noun>[ァ-ヺー]{2,}|[\u3400-\u9fff々]{2,})|\S", re.A
 )
-"""Names in Latin letters, numbers, nouns in Katakana and in Chinese characters, and single other characters."""
+"""Names in Latin letters, numbers, nouns in Katakana or Chinese characters, and single other characters."""
 MAX_CHARS = 400
-"""Of a sentence; a longer one is cut."""
+"""Maximum number of characters of a sentence; a longer one is divided."""
 
 
 @cache
@@ -29,7 +30,7 @@ def _dictionary() -> Any:
 
 
 _OWN = local()
-"""Each thread's tokenizer: one that is at work refuses another caller."""
+"""Each thread has its own tokenizer, because a running one refuses other callers."""
 
 
 def _tokenizer() -> Any:
@@ -39,7 +40,6 @@ def _tokenizer() -> Any:
 
 
 def japanese_sentences(text: str) -> Iterator[list[Word]]:
-    """Each sentence's words."""
     for sentence in _STOP.split(_SPACE.sub("", text)):
         for start in range(0, len(sentence), MAX_CHARS):
             words: list[Word] = []

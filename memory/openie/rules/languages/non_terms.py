@@ -1,5 +1,5 @@
-"""Words of user interfaces and instructions that are no terms: a phrase of one of them names nothing, and a key phrase has
-none. They would be among the phrases with most edges of every manual."""
+"""Words of user interfaces and instructions that are not terms: a phrase of one such word names nothing, and a key phrase
+contains none of them. In every manual, they would otherwise be among the phrases with the most edges."""
 
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
@@ -40,4 +40,4 @@ _WORDS = (
     "سبيل بزر كيف يمكنك يمكن تريد كنت الذي التي إذا عند هذا هذه ذلك تلك حيث أيضا أيضًا قم يتم بعد أو في من على إلى ثم",
 )
 NON_TERMS = frozenset(normalise_phrase(word) for words in _WORDS for word in word_set(words))
-"""Normalised words."""
+"""The words, normalised."""

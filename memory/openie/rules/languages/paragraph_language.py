@@ -1,4 +1,4 @@
-"""Which language a paragraph is in: another than its passage's, where that quotes English or another script."""
+"""Detects a paragraph's language, which differs from its passage's if it quotes English or another script."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _KANA = re.compile("[\u3041-\u30fa]")
 _WIDE = re.compile("[\u3041-\u30fa\u3400-\u9fff]")
 _LATIN = re.compile("[A-Za-z]")
 _LATIN_PER_WIDE = 4
-"""Latin letters that say about as much as one Chinese character."""
+"""Number of Latin letters that contain about as much information as one Chinese character."""
 _ENGLISH = word_set(
     "the of and to for with by that from at are were has had have his her its it which an be this not as on he she they who "
     "when their been also but or into after before would can will you we"
@@ -19,9 +19,9 @@ _ENGLISH = word_set(
 
 
 def paragraph_language(text: str, language: str) -> str:
-    """The language of a paragraph in a passage that is in `language`: that one, or English, or what its script says.
+    """Returns the language of a paragraph in a passage in `language`: that language, English, or the language of its script.
 
-    The detector takes a Chinese sentence with two English names for English.
+    Scripts are checked separately, because the detector takes a Chinese sentence with two English names for English.
     """
     if len(_WIDE.findall(text)) * _LATIN_PER_WIDE > len(_LATIN.findall(text)):
         return "ja" if _KANA.search(text) else "zh"
@@ -29,9 +29,10 @@ def paragraph_language(text: str, language: str) -> str:
 
 
 def is_english(words: Sequence[str]) -> bool:
-    """Whether a stretch of words is English prose.
+    """Whether words are English prose.
 
-    One in ten or more belongs to its grammar, or three in four of those in lower case are in the lexicon.
+    They are if at least one in ten is an English function word, or if the lexicon contains three in four of the lower-case
+    words.
     """
     letters = [word for word in words if word[0].isalpha()]
     if sum(word.lower() in _ENGLISH for word in letters) * 10 >= len(letters) > 0:

@@ -1,4 +1,4 @@
-"""A word with what matters for names, and the names in a run of words."""
+"""A word with its tag, and the names in a sequence of words."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ class Word:
 
 
 def joined(words: Iterable[Word]) -> str:
-    """The words of a language without spaces: a space stands between two Latin ones only."""
+    """Joins words of a language without spaces; a space separates Latin words only."""
     text = ""
     for word in words:
         text += " " + word.text if text and text[-1].isascii() and word.text[0].isascii() else word.text
@@ -25,7 +25,7 @@ def joined(words: Iterable[Word]) -> str:
 
 
 def split_at_names(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, and whether a piece is a name: what the pattern finds."""
+    """Yields the pieces of the text, and whether each piece is a name, that is, matches the pattern."""
     at = 0
     for name in pattern.finditer(text):
         yield text[at : name.start()], False
@@ -35,7 +35,7 @@ def split_at_names(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, b
 
 
 def names_of(words: Sequence[Word]) -> list[list[Word]]:
-    """Runs of names and numbers within them, in order."""
+    """Returns the runs of names, including numbers inside them, in order."""
     found: list[list[Word]] = []
     run: list[Word] = []
     for word in [*words, Word("", OTHER)]:
@@ -51,7 +51,7 @@ def names_of(words: Sequence[Word]) -> list[list[Word]]:
 
 
 def compounds_of(words: Sequence[Word]) -> list[list[Word]]:
-    """Runs of at least two nouns, in order."""
+    """Returns the runs of at least two nouns, in order."""
     found: list[list[Word]] = []
     run: list[Word] = []
     for word in [*words, Word("", OTHER)]:
