@@ -4,13 +4,15 @@ import contextlib
 import io
 import json
 import logging
+import sys
 from collections.abc import MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import structlog
 
-from daemon.observe import logs
+from daemon.observe import logs, repeated_lines
 from daemon.observe.repeated_lines import LINES, MAX_KINDS, PERIOD_S, RepeatedLines
 from tests.daemon.observe.test_logs import put_back
 
@@ -96,3 +98,18 @@ def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
         "uncaught_error",
         "socket.send() raised exception.",
     }
+
+
+def test_threads_log_new_kinds_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated_lines, "MAX_KINDS", 2)
+    process = RepeatedLines()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            logged = [
+                threads.submit(lambda name=str(name): process(None, "warning", {"uri": name})) for name in range(20_000)
+            ]
+    finally:
+        sys.setswitchinterval(before)
+    assert [line.result()["uri"] for line in logged] == [str(name) for name in range(20_000)]
