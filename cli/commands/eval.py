@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -236,7 +237,7 @@ def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     specs: list[str] = []
     saved: list[Path] = []
     for each in compared:
-        if each.endswith(".json") or Path(each).is_file():
+        if each.endswith(".json") or os.path.isfile(each):  # noqa: PTH113 - Path.is_file raises for a long row
             saved.append(Path(each))
         else:
             specs += [part.strip() for part in each.split(",") if part.strip()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.client.address import Address, find_socket
-from cli.command_index import COMMANDS, OPTIONS
+from cli.command_index import COMMANDS
 from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def json_option(command: Command) -> Command:
         if value:
             context.ensure_object(Invocation).json = True
 
-    return click.option("--json", is_flag=True, expose_value=False, callback=switch, help=OPTIONS["--json"])(command)
+    return click.option(
+        "--json", is_flag=True, expose_value=False, callback=switch, help="Print exactly one JSON document on stdout."
+    )(command)
 
 
 def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -93,7 +95,7 @@ def command(name: str, *, json: bool = True) -> Callable[[Callable[..., None]], 
     """
 
     def declared(function: Callable[..., None]) -> click.Command:
-        paragraphs = filter(None, (COMMANDS[name][2], cleandoc(function.__doc__ or "")))
+        paragraphs = filter(None, (COMMANDS[name][1], cleandoc(function.__doc__ or "")))
         made = click.command(name, help="\n\n".join(paragraphs))(pass_invocation(function))
         return json_option(made) if json else made
 
