@@ -38,13 +38,12 @@ def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], ov
     from cli.render.status import progress_words
 
     try:
-        with invocation.client() as client:
-            while not over.wait(POLL_INTERVAL_S):
-                answer = client.call("GET", Route.STATUS, patience_s=0)
-                with understood():
-                    found = first_task(cast("Status", PlainAnswer(answer)), tasks)
-                    if found is not None:
-                        shown.update(progress_words(found), found.done, found.total)
+        while not over.wait(POLL_INTERVAL_S):
+            answer = invocation.client().call("GET", Route.STATUS, patience_s=0)
+            with understood():
+                found = first_task(cast("Status", PlainAnswer(answer)), tasks)
+                if found is not None:
+                    shown.update(progress_words(found), found.done, found.total)
     except CommandError:
         return  # the request that the command waits for reports the error
 

@@ -20,8 +20,7 @@ HEADS = ("day", "source", "purpose", "calls", "prompt tokens", "completion token
 def costs(invocation: Invocation, since: str | None) -> None:
     """The source is that of the documents whose passages were extracted. Money is what [llm] price_per_million was at each
     call."""
-    with invocation.client() as client:
-        answer = client.call("GET", Route.COSTS, params={} if since is None else {"since": since})
+    answer = invocation.call("GET", Route.COSTS, params={} if since is None else {"since": since})
     invocation.emit(answer, lambda: _cost_lines(parse_answer(CostsResponse, answer).costs))
 
 

@@ -131,20 +131,20 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
 
 def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     """Yields the findings about the daemon's status."""
-    with connect() as client:
-        status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
-        yield answering(status)
-        yield from commits(status)
-        yield encoder(status)
-        yield from languages(status)
-        yield from memory(status)
-        yield from extraction(status)
-        yield from contents(status)
-        yield from programs(status)
-        yield from (source(each) for each in status.sources)
-        if not status.sources:
-            yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
-        yield documents(client, status)
+    client = connect()
+    status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
+    yield answering(status)
+    yield from commits(status)
+    yield encoder(status)
+    yield from languages(status)
+    yield from memory(status)
+    yield from extraction(status)
+    yield from contents(status)
+    yield from programs(status)
+    yield from (source(each) for each in status.sources)
+    if not status.sources:
+        yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
+    yield documents(client, status)
 
 
 def socket(address: Address) -> Finding:

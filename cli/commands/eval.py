@@ -146,7 +146,8 @@ def evaluate(
             f"continuing with {number(journal.kept, 'answer')} that an interrupted evaluation kept in {journal.file}; "
             "delete it to ask every question again."
         )
-    with invocation.client() as client, progress("evaluating") as shown:
+    client = invocation.client()
+    with progress("evaluating") as shown:
         answers_so_far = itertools.count(1)
 
         def answered() -> None:

@@ -90,8 +90,7 @@ question_options = options(
 @scope_options
 def query(invocation: Invocation, /, **chosen: Any) -> None:
     refuse_unread(chosen["mode"], chosen["settings"])
-    with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
+    answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.query import query_lines
 
@@ -218,15 +217,14 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     from cli.render.query import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse
 
-    with invocation.client() as client:
-        if not invocation.json and sys.stdout.isatty():
-            from cli.render.steps import stream_answer
+    if not invocation.json and sys.stdout.isatty():
+        from cli.render.steps import stream_answer
 
-            answer = stream_answer(client, body)
-            print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
-        else:
-            answer = client.call("POST", Route.ASK, body)
-            invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
+        answer = stream_answer(invocation.client(), body)
+        print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
+    else:
+        answer = invocation.call("POST", Route.ASK, body)
+        invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
         with file_errors(trace, "written"):
             trace.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")

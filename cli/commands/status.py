@@ -16,8 +16,7 @@ from cli.render.lines import DIM, STATE_STYLES, text
 from cli.render.status import status_lines
 from cli.render.styled_text import Text
 from cli.terminal_text import local_time, one_line, uri
-from daemon.contract.http.client import EventStream
-from daemon.contract.http.routes import EVENT_STREAM, TIMEOUT_MAX_S, Route
+from daemon.contract.http.routes import TIMEOUT_MAX_S, Route
 
 if TYPE_CHECKING:
     from daemon.contract.status import Event, Status
@@ -42,7 +41,8 @@ def status(invocation: Invocation) -> None:
 def wait(invocation: Invocation, timeout_s: float | None) -> None:
     """Exits with 5 if that takes longer than the timeout."""
     began = time.monotonic()
-    with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
+    client = invocation.client()
+    with daemon_progress(invocation, "waiting", ("index", "extract")):
         while True:
             left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
             try:
@@ -60,10 +60,9 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
 
 @command("watch")
 def watch(invocation: Invocation) -> None:
-    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM) as response:
+    with invocation.client().events(Route.EVENTS) as events:
         invocation.stdout_taken = True
-        stream = EventStream()
-        for _, data in filter(None, map(stream.read_line, response.lines())):
+        for _, data in events:
             if not isinstance(data, dict):
                 print_note("hippod sent an event that is not understood.")
             elif invocation.json:

@@ -1,7 +1,7 @@
 """The options before a command, and functions that every command uses with them."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
@@ -33,10 +33,7 @@ class Invocation:
         return find_socket(self.socket, os.environ, Path.cwd())
 
     def client(self) -> "Client":
-        """Returns a client, to be used in a `with`.
-
-        It prints once on stderr why it waits for a daemon that is starting or busy.
-        """
+        """Returns a client that prints once on stderr why it waits for a daemon that is starting or busy."""
         from cli.client.http import Client  # loaded only by commands that ask the daemon
 
         printed: set[str] = set()
@@ -48,10 +45,11 @@ class Invocation:
 
         return Client(self.address(), on_wait)
 
-    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+    def call(
+        self, method: str, path: str, body: object = None, params: Mapping[str, str | int] | None = None
+    ) -> dict[str, Any]:
         """Sends one request and returns the daemon's JSON object."""
-        with self.client() as client:
-            return client.call(method, path, body)
+        return self.client().call(method, path, body, params)
 
     def emit(self, document: object, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
         """Prints the answer: `document` with --json, otherwise the `lines`."""

@@ -29,8 +29,7 @@ from daemon.contract.answering.steps import (
     StepThought,
     parse_step_event,
 )
-from daemon.contract.http.client import EventStream
-from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.http.routes import Route
 
 MAX_LISTED_NAMES = 6
 """Maximum number of phrases, and of titles, that are listed of the results."""
@@ -128,9 +127,8 @@ def _listing(names: Sequence[str], of: int) -> str:
 def stream_answer(client: Client, body: object) -> dict[str, Any]:
     """Prints the steps and the answer as they arrive, and returns the JSON of the complete answer."""
     shown = ""
-    with client.stream(Route.ASK, accept=EVENT_STREAM, body=body) as response:
-        stream = EventStream()
-        for event, data in filter(None, map(stream.read_line, response.lines())):
+    with client.events(Route.ASK, body) as events:
+        for event, data in events:
             if event == "step":
                 _print_step(data)
             elif event == "text":
