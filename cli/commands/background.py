@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+from rich.text import Text
 
 from cli.client.typed_answers import parse_answer
 from cli.daemon_progress import daemon_progress
@@ -12,7 +13,6 @@ from cli.errors import CommandError
 from cli.options.global_options import Invocation, command
 from cli.output import print_note
 from cli.render.lines import DIM, HEADING, table, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, size
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse, ReencodeResponse

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import click
+from rich.text import Text
 
 from cli.client.typed_answers import parse_answer
 from cli.options.global_options import Invocation, command
 from cli.options.time_type import Timestamp
 from cli.render.lines import table, text
-from cli.render.styled_text import Text
 from daemon.contract.costs import CostEntry, CostsResponse
 from daemon.contract.http.routes import Route
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from cli.client.address import SOCKET_BYTES, Address, find_config
 from cli.client.http import Client, group_name, permission_hint
 from cli.client.typed_answers import parse_answer
@@ -22,7 +24,6 @@ from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, command
 from cli.render.lines import STATE_STYLES, text
 from cli.render.status import provenance_rows, reason_counts, room_words
-from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from pydantic import TypeAdapter, ValidationError
+from rich.text import Text
 
 from cli.client.http import Client, RequestRefused
 from cli.client.typed_answers import incompatible_answer, parse_answer
@@ -19,7 +20,6 @@ from cli.options.time_type import Timestamp
 from cli.output import print_note, width
 from cli.render.lines import DIM, state, table, text
 from cli.render.show import card_lines
-from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line, uri
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList, ShowResponse

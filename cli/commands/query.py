@@ -37,7 +37,8 @@ from daemon.contract.http.routes import (
 )
 
 if TYPE_CHECKING:
-    from cli.render.styled_text import Text
+    from rich.text import Text
+
     from daemon.contract.query import QueryResponse
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from rich.text import Text
 
 from cli.client.plain_answers import PlainAnswer, understood
 from cli.daemon_progress import daemon_progress
@@ -14,7 +15,6 @@ from cli.options.time_type import Duration
 from cli.output import print_json, print_lines, print_note
 from cli.render.lines import DIM, STATE_STYLES, text
 from cli.render.status import status_lines
-from cli.render.styled_text import Text
 from cli.terminal_text import local_time, one_line, uri
 from daemon.contract.http.routes import TIMEOUT_MAX_S, Route
 

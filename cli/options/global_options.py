@@ -14,8 +14,9 @@ from cli.command_index import COMMANDS
 from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from cli.client.http import Client
-    from cli.render.styled_text import Text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -1,11 +1,15 @@
-"""Building blocks of printed lines. All text goes through `Text`, so that no document text is interpreted as markup."""
+"""Building blocks of printed lines. No document text is interpreted as markup, because all text goes through `Text`."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
+from rich.text import Text
 
-from cli.render.styled_text import Text
 from cli.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DIM = "dim"
 HEADING = "bold"
@@ -45,6 +49,12 @@ def state(word: str) -> tuple[str, str]:
     return word, STATE_STYLES.get(word, "")
 
 
+def wrapped(line: Text, columns: int) -> list[Text]:
+    """Returns at least one line of at most `columns`, broken between words if possible."""
+    no_console = cast("Console", None)  # needed only to justify lines, and slow to load
+    return list(line.wrap(no_console, columns)) or [line]
+
+
 def align(
     rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0, width: int | None = None
 ) -> list[Text]:
@@ -80,9 +90,8 @@ def table(
 
 def indent(body: Text, by: int, width: int) -> list[Text]:
     """Returns `body` wrapped to `width` columns, with every line indented by `by`."""
-    wrapped = body.wrap(max(20, width - by))
     lines = []
-    for line in wrapped:
+    for line in wrapped(body, max(20, width - by)):
         line.rstrip()
         lines.append(Text(" " * by).append_text(line))
     return lines
@@ -90,7 +99,7 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
 
 def hanging(head: Text, by: int, width: int) -> list[Text]:
     """Returns `head` wrapped to `width` columns, with the lines after the first indented by `by`."""
-    first, *rest = head.wrap(max(20, width)) or [head]
+    first, *rest = wrapped(head, max(20, width))
     if not rest:
         return [head]
     first.rstrip()

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from rich.text import Text
 
 from cli.client.http import Client, RequestRefused
 from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line, terminal_safe, truncate
 from daemon.contract.answering.ask import AskProgress, AskResponse
 from daemon.contract.answering.steps import (
