@@ -14,23 +14,13 @@ if TYPE_CHECKING:
 DIM = "dim"
 HEADING = "bold"
 STATE_STYLES = {
-    "ready": "green",
-    "indexed": "green",
-    "ok": "green",
-    "following": "green",
-    "watching": "green",
-    "polling": "green",
-    "pending": "cyan",
-    "queued": "cyan",
-    "starting": "cyan",
-    "stopping": "yellow",
-    "skipped": "yellow",
-    "warn": "yellow",
-    "failed": "red",
-    "error": "red",
-    "fail": "red",
+    **dict.fromkeys(("ready", "indexed", "ok", "following", "watching", "polling"), "green"),
+    **dict.fromkeys(("pending", "starting", "joining", "scanning"), "cyan"),
+    **dict.fromkeys(("stopping", "skipped", "warn", "paused"), "yellow"),
+    **dict.fromkeys(("failed", "fail", "error", "missing", "unreachable", "denied", "stopped"), "red"),
     "removed": DIM,
 }
+"""The colours of states of hippod, sources, documents and checks."""
 
 
 def text(*parts: str | tuple[str, str]) -> Text:

@@ -7,13 +7,18 @@ import re
 import select
 import subprocess
 from time import monotonic, sleep
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 from rich.text import Text
 
 from cli import output
+from cli.render.lines import STATE_STYLES
+from consumers.folder.settings import StateName
+from daemon.contract.choices import DocumentState
 from daemon.contract.http.routes import document_path
+from daemon.contract.status import BAD_SOURCE_STATES, PAUSED, DaemonState
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
 from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
 
@@ -272,3 +277,15 @@ def test_printed_line_has_no_control_characters(
     assert ("\x1b[1m" in shown) == coloured
     assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", shown))
     assert "[bold red]rain[/bold red]" in shown.replace("\n", " ")
+
+
+def test_bad_source_states_are_red(hippoctl: Shell, scripted: Scripted) -> None:
+    sources = [{"kind": "folder", "name": f"/{state}", "state": state, "lag": 0} for state in BAD_SOURCE_STATES]
+    scripted.answers["GET /v1/status"] = STATUS | {"sources": sources}
+    shown = on_terminal(hippoctl, "status")
+    assert [state for state in BAD_SOURCE_STATES if f"\x1b[31m{state}\x1b[0m" not in shown] == []
+
+
+def test_every_state_has_a_colour() -> None:
+    states = {PAUSED, *BAD_SOURCE_STATES, *DaemonState, *DocumentState, *get_args(StateName), "joining", "following"}
+    assert states - STATE_STYLES.keys() == set()
