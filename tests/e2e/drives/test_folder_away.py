@@ -63,7 +63,7 @@ def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(
     assert list(daemon.documents(state="failed")) == [failed]
 
 
-def test_a_link_and_a_folder_that_could_not_be_looked_at_are_forgotten_with_their_files(hippo: Hippo) -> None:
+def test_unreadable_link_and_folder_are_forgotten_with_their_files(hippo: Hippo) -> None:
     daemon = hippo()
     archive = daemon.write("kept.txt", "Ottilie Brandt keeps the archive.")
     (daemon.drive / "link").symlink_to("kept.txt")

@@ -236,9 +236,7 @@ FULL = "lance error: LanceError(IO): No space left on device (os error 28), stru
 @pytest.mark.parametrize(
     "error", [RuntimeError(FULL), OSError(28, "No space left on device"), EncoderServerDown("gone")]
 )
-def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_document_fails(
-    tmp_path, hurried, monkeypatch, error
-):
+def test_commit_is_retried_until_disk_and_server_recover_and_no_document_fails(tmp_path, hurried, monkeypatch, error):
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
         real, refusals = store.commit, [error] * (4 * MAX_SAME_ERRORS)

@@ -54,7 +54,7 @@ def test_what_a_failing_model_server_repeats_of_a_passage_is_not_logged(serve, m
     assert CANARY not in "".join(daemon.manager.texts())
 
 
-def test_what_an_embeddings_server_repeats_of_a_text_is_not_logged_and_that_document_fails_alone(serve, manage):
+def test_text_in_an_embeddings_error_is_not_logged_and_one_document_fails(serve, manage):
     well = embedding()
 
     def script(call: Call) -> Any:
