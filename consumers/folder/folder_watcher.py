@@ -312,9 +312,9 @@ class FolderWatcher:
         missed, excluded = loss.missed, loss.excluded
         waiting = (missed, sum(excluded.values()))
         if missed and missed != self._loss_logged[0]:
-            log.warning("loss_held", source=self._settings.source, documents=missed, of=loss.known)
+            log.warning("removals_need_confirmation", source=self._settings.source, documents=missed, of=loss.known)
         if excluded and waiting[1] != self._loss_logged[1]:
-            log.warning("exclusion_held", source=self._settings.source, documents=waiting[1], reasons=excluded)
+            log.warning("exclusions_need_confirmation", source=self._settings.source, documents=waiting[1], reasons=excluded)
         self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:

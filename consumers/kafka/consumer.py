@@ -124,7 +124,7 @@ class TopicConsumer:
                 self._set_state(*state_after(error, self._connection_log.refusal()))
                 expected = isinstance(error, KafkaError | OSError)
                 if failures == 0 or not expected:
-                    log.warning("kafka_trouble", source=self._settings.name, error=self.state.detail)
+                    log.warning("kafka_unavailable", source=self._settings.name, error=self.state.detail)
             denied = self.state.state == "denied"
             self._stop.wait(DENIED_RETRY_DELAY_S if denied else RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)])
             failures += 1

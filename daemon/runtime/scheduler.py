@@ -162,7 +162,7 @@ class Scheduler:
         except Exception as raised:  # an error of a job must stop neither the other jobs nor its next run
             error = f"{type(raised).__name__}: {raised}"
             metrics.JOB_FAILED.labels(name).inc()
-            log.error("job_failed", task=name, error=raised, exc_info=True)
+            log.error("job_failed", job=name, error=raised, exc_info=True)
         finally:
             metrics.JOB.labels(name).observe(time.perf_counter() - began)
             self._note(name, running=False, last_end=time.time(), last_error=error)
@@ -207,7 +207,7 @@ def add_maintenance_jobs(
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()
             if store.rebuild_index():
-                log.info("memory_renewed")
+                log.info("index_rebuilt")
         trim_heap()
         expire_sessions()
 

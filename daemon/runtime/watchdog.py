@@ -202,14 +202,14 @@ async def watch(
             notifier.watchdog()
         for stall in found:
             if stall.part not in stalled:
-                log.critical("stuck", part=stall.part, took_ms=round(stall.seconds * 1000), at=stall.stack)
+                log.critical("part_blocked", part=stall.part, took_ms=round(stall.seconds * 1000), at=stall.stack)
         for part in stalled - {stall.part for stall in found}:
-            log.warning("moves_again", part=part)
+            log.warning("part_recovered", part=part)
         stalled = {stall.part for stall in found}
         slow_commits.check()
         status = status_line()
         if stalled:
-            status = f"stuck: {', '.join(sorted(stalled))}; {status}"
+            status = f"blocked: {', '.join(sorted(stalled))}; {status}"
         if status != last_status:
             notifier.status(status)
             last_status = status

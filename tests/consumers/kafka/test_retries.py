@@ -46,4 +46,4 @@ def test_failure_is_logged_again_after_the_consumer_has_worked(monkeypatch: pyte
         failing.start()
         until(lambda: len(failing.pauses_s) == 4, "the consumer has failed three times")
         failing.stop(60)
-    assert [event["event"] for event in logged].count("kafka_trouble") == 2
+    assert [event["event"] for event in logged].count("kafka_unavailable") == 2

@@ -341,6 +341,6 @@ def test_refused_request_is_logged_once_with_its_address_and_without_content(api
     with capture_logs() as logged:
         for _ in range(5):
             get(api, "a-wrong-secret")
-    events = [each for each in logged if each["event"] == "turned_away"]
+    events = [each for each in logged if each["event"] == "request_refused"]
     assert [(each["status"], each["address"]) for each in events] == [(401, "127.0.0.1")]
     assert "a-wrong-secret" not in str(logged)

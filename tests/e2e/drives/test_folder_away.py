@@ -90,7 +90,7 @@ def test_most_of_a_folder_is_not_forgotten_before_that_is_confirmed(hippo: Hippo
     [source] = daemon.status()["sources"]
     assert (source["state"], source["unconfirmed"]) == ("watching", FILES - 3)
     assert f"hippoctl confirm {daemon.drive}" in daemon.ctl("doctor").out.replace("\n", " ")
-    [held] = daemon.events("loss_held")
+    [held] = daemon.events("removals_need_confirmation")
     assert (held["documents"], held["of"]) == (FILES - 3, FILES)
     assert daemon.ctl("confirm", "/nowhere").code == 1
     assert daemon.ctl_json("confirm", daemon.drive) == {"source": str(daemon.drive), "documents": FILES - 3}
