@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -35,11 +35,6 @@ from daemon.contract.http.routes import (
     TIMEOUT_MAX_S,
     Route,
 )
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
-    from daemon.contract.query import QueryResponse
 
 
 def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
@@ -92,14 +87,10 @@ question_options = options(
 def query(invocation: Invocation, /, **chosen: Any) -> None:
     refuse_unread(chosen["mode"], chosen["settings"])
     answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
-    from cli.client.plain_answers import PlainAnswer, understood
+    from cli.client.plain_answers import from_plain
     from cli.render.query import query_lines
 
-    def lines() -> "list[Text]":
-        with understood():
-            return query_lines(cast("QueryResponse", PlainAnswer(answer)), width())
-
-    invocation.emit(answer, lines)
+    invocation.emit(answer, lambda: from_plain(lambda found: query_lines(found, width()), answer))
 
 
 step_options = options(

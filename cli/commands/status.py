@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
-from cli.client.plain_answers import PlainAnswer, understood
+from cli.client.plain_answers import from_plain
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, command
@@ -19,7 +19,7 @@ from cli.terminal_text import local_time, one_line, uri
 from daemon.contract.http.routes import TIMEOUT_MAX_S, Route
 
 if TYPE_CHECKING:
-    from daemon.contract.status import Event, Status
+    from daemon.contract.status import Event
 
 READY_POLL_INTERVAL_S = 0.5
 _NOT_DETAILS = ("id", "time", "event", "uri")
@@ -68,14 +68,8 @@ def watch(invocation: Invocation) -> None:
             elif invocation.json:
                 print_json(data, one_line=True)
             else:
-                _print_event(data)
+                print_lines([from_plain(_event_line, data)], wrap=False)
     raise CommandError("hippod has stopped.", Exit.NO_DAEMON)
-
-
-def _print_event(data: dict[str, object]) -> None:
-    with understood():
-        line = _event_line(cast("Event", PlainAnswer(data)))
-    print_lines([line], wrap=False)
 
 
 def _event_line(each: "Event") -> Text:
@@ -95,8 +89,4 @@ def _details(extra: Mapping[str, Any]) -> str:
 
 
 def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
-    def lines() -> list[Text]:
-        with understood():
-            return status_lines(cast("Status", PlainAnswer(answer)))
-
-    invocation.emit(answer, lines, wrap=False)
+    invocation.emit(answer, lambda: from_plain(status_lines, answer), wrap=False)
