@@ -314,7 +314,9 @@ class FolderWatcher:
         if missed and missed != self._loss_logged[0]:
             log.warning("removals_need_confirmation", source=self._settings.source, documents=missed, of=loss.known)
         if excluded and waiting[1] != self._loss_logged[1]:
-            log.warning("exclusions_need_confirmation", source=self._settings.source, documents=waiting[1], reasons=excluded)
+            log.warning(
+                "exclusions_need_confirmation", source=self._settings.source, documents=waiting[1], reasons=excluded
+            )
         self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:

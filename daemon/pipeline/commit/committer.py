@@ -106,8 +106,8 @@ class Committer:
 
     @property
     def trouble(self) -> Outage | None:
-        """Why the last commit was refused, until one succeeds. Its event is `encoder_unreachable` if the embedding server, not the
-        store, is unavailable."""
+        """Why the last commit was refused, until one succeeds. Its event is `encoder_unreachable` if the embedding server, not
+        the store, is unavailable."""
         return self._needed.outage
 
     def use(self, encoder: Encoder) -> None:
