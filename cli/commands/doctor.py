@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.text import Text
 
-from cli.client.address import SOCKET_BYTES, Address, find_config
+from cli.client.address import Address, find_config
 from cli.client.http import Client, group_name, permission_hint
 from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
@@ -29,6 +29,7 @@ from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList
 from daemon.contract.finding import ASK_ROOT, Finding, Verdict, guarded
 from daemon.contract.http.routes import Route
+from daemon.contract.paths import SOCKET_BYTES_MAX
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
     PROGRAM_OF_REASON,
@@ -152,8 +153,8 @@ def socket(address: Address) -> Finding:
     """Checks that the path is a socket on which a process listens, and that this user may write to it."""
     path = address.path
     where = f"{path} ({address.origin})"
-    if len(os.fsencode(address.connectable)) > SOCKET_BYTES:
-        hint = f"set a shorter [api] socket: {SOCKET_BYTES} bytes are the most"
+    if len(os.fsencode(address.connectable)) > SOCKET_BYTES_MAX:
+        hint = f"set a shorter [api] socket: {SOCKET_BYTES_MAX} bytes are the most"
         return Finding("socket", "fail", f"{where} is too long for a socket", hint, Exit.NO_DAEMON)
     try:
         status = path.stat()
