@@ -107,9 +107,7 @@ def test_threads_log_new_kinds_at_the_same_time(monkeypatch: pytest.MonkeyPatch)
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as threads:
-            logged = [
-                threads.submit(lambda name=str(name): process(None, "warning", {"uri": name})) for name in range(20_000)
-            ]
+            logged = [threads.submit(process, None, "warning", {"uri": str(name)}) for name in range(20_000)]
     finally:
         sys.setswitchinterval(before)
     assert [line.result()["uri"] for line in logged] == [str(name) for name in range(20_000)]
