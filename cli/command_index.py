@@ -1,119 +1,72 @@
-"""The commands by name: the module and function of each, and one sentence on what it does. Modules are loaded when called.
+"""The commands by name: the module of each, and one sentence on what it does. A module is loaded when its command runs.
 
 The sentence is the beginning of the command's help.
 """
 
 COMMANDS = {
-    "add": ("add", "add", "Add documents: files of any known format, or JSON lines on standard input (-)."),
-    "ask": ("query", "ask", "Answer TEXT from the memory, with citations."),
+    "add": ("add", "Add documents: files of any known format, or JSON lines on standard input (-)."),
+    "ask": ("query", "Answer TEXT from the memory, with citations."),
     "backfill": (
         "background",
-        "backfill",
         "Extract triples from all waiting passages with vLLM in the daemon, for the first load of a large drive.",
     ),
-    "backup": (
-        "backup",
-        "backup",
-        "Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
-    ),
-    "completion": (
-        "completion",
-        "completion",
-        "Print the completion script for SHELL (by default that of $SHELL).",
-    ),
+    "backup": ("backup", "Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix."),
+    "completion": ("completion", "Print the completion script for SHELL (by default that of $SHELL)."),
     "confirm": (
         "documents",
-        "confirm",
         "Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.",
     ),
-    "costs": (
-        "costs",
-        "costs",
-        "Show the calls, tokens and money that the model has taken, by UTC day, source and purpose.",
-    ),
-    "doctor": (
-        "doctor",
-        "doctor",
-        "Check this machine, the configuration, the socket, and the state of the daemon.",
-    ),
+    "costs": ("costs", "Show the calls, tokens and money that the model has taken, by UTC day, source and purpose."),
+    "doctor": ("doctor", "Check this machine, the configuration, the socket, and the state of the daemon."),
     "eval": (
         "eval",
-        "evaluate",
         "Measure recall (and, with --answers, exact match and F1) on files of QUESTIONS with known answers.",
     ),
     "export": (
-        "export",
         "export",
         "Export the memory as JSON lines, or its graph as GraphML, to FILE or to standard output (-).",
     ),
     "graph": (
         "graph",
-        "graph",
         "Write the graph around the question TEXT to files: passages, their phrases, and the edges between them.",
     ),
     "import": (
         "add",
-        "import_",
         "Import records (a Parquet file, a folder of them, or an s3:// prefix), or a HippoRAG OpenIE results file.",
     ),
-    "ls": (
-        "documents",
-        "list_documents",
-        "List documents by URI with their state, and the reason if a document failed or was skipped.",
-    ),
-    "mcp": (
-        "mcp",
-        "mcp",
-        "Serve the memory to an agent over the Model Context Protocol, on standard input and output.",
-    ),
-    "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led to them."),
-    "reencode": (
-        "background",
-        "reencode",
-        "Encode the whole memory anew with the configured encoder, in the background.",
-    ),
+    "ls": ("documents", "List documents by URI with their state, and the reason if a document failed or was skipped."),
+    "mcp": ("mcp", "Serve the memory to an agent over the Model Context Protocol, on standard input and output."),
+    "query": ("query", "Find the passages that answer TEXT, and show the triples that led to them."),
+    "reencode": ("background", "Encode the whole memory anew with the configured encoder, in the background."),
     "reextract": (
         "background",
-        "reextract",
         "Extract triples again, with the configured extractor, from passages that another extractor has read.",
     ),
     "restore": (
         "backup",
-        "restore",
         "Restore the backup at URL. hippod must not be running; the previous store stays in the store's folder.",
     ),
-    "retry": ("documents", "retry", "Try failed documents again now: those named, or all."),
-    "rm": (
-        "documents",
-        "rm",
-        "Remove documents, with all passages, phrases and triples that only these documents contain.",
-    ),
+    "retry": ("documents", "Try failed documents again now: those named, or all."),
+    "rm": ("documents", "Remove documents, with all passages, phrases and triples that only these documents contain."),
     "scopes": (
-        "scopes",
         "scopes",
         "List the sources, labels and folders that a question can be limited to, with their document counts.",
     ),
     "sessions": (
         "sessions",
-        "sessions",
         "List the sessions of `ask --deep --session NAME` with their questions and points; `rm` removes sessions.",
     ),
     "show": (
         "documents",
-        "show",
         "Show a document, passage, phrase or triple with its connections, or draw the steps of an answer.",
     ),
-    "status": ("status", "status", "Show the daemon's state, the size of the memory, and each source with its lag."),
-    "ui": ("ui", "ui", "Open hippod's page in a browser."),
-    "verify": (
-        "backup",
-        "verify",
-        "Derive the memory again from its tables and compare; exits with 1 if there is a difference.",
-    ),
-    "wait": ("status", "wait", "Wait until everything that the sources contain now is committed or failed."),
-    "watch": ("status", "watch", "Print events, one per line, until hippod stops or you interrupt the command."),
+    "status": ("status", "Show the daemon's state, the size of the memory, and each source with its lag."),
+    "ui": ("ui", "Open hippod's page in a browser."),
+    "verify": ("backup", "Derive the memory again from its tables and compare; exits with 1 if there is a difference."),
+    "wait": ("status", "Wait until everything that the sources contain now is committed or failed."),
+    "watch": ("status", "Print events, one per line, until hippod stops or you interrupt the command."),
 }
-"""By name: the module below `cli.commands`, the function in it, and the sentence."""
+"""By name: the module below `cli.commands`, and the sentence."""
 COMMON_WORDS = {
     "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
     "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",
@@ -122,14 +75,3 @@ COMMON_WORDS = {
     "spent": "costs", "money": "costs", "tokens": "costs", "usage": "costs",
 }  # fmt: skip
 """Words that other programs use for a command: suggested if no command has a similar spelling."""
-HELP = (
-    "Ask and feed a running hippod, a long-term memory for language models.",
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for the command, 5 timed out.",
-)
-OPTIONS = {
-    "--socket PATH": "hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.",
-    "--json": "Print exactly one JSON document on stdout.",
-    "--version": "Show the version.",
-    "-h, --help": "Show this message and exit.",
-}
-"""The options in `hippoctl --help`, listed before the commands."""

@@ -2,55 +2,34 @@
 
 import os
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
-from cli.command_index import COMMANDS, COMMON_WORDS, HELP, OPTIONS
+from cli.command_index import COMMANDS, COMMON_WORDS
 from cli.errors import CommandError, Exit
+from cli.files import file_errors
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_note
-from cli.quick_answers import COMPLETION_SUMMARY_COLUMNS, HELP_COLUMNS_MAX, summary, version_text
 
-
-def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        click.echo(version_text(), nl=False)
-        context.exit()
-
-
-class LoadedCommands(MutableMapping[str, click.Command]):
-    """The commands by name. Each is loaded on lookup, because its options may need imports that other commands do not."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, click.Command] = {}
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self._loaded:
-            module, function, _ = COMMANDS[name]
-            self._loaded[name] = getattr(import_module(f"cli.commands.{module}"), function)
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-    def __contains__(self, name: object) -> bool:
-        return name in COMMANDS
+LISTED = click.Group(commands={name: click.Command(name, help=text) for name, (_, text) in COMMANDS.items()})
+"""The commands with their sentences, for help and completion."""
 
 
 class Commands(click.Group):
-    """The command group. For an unknown word it suggests the nearest command, by meaning or by spelling."""
+    """The command group. For an unknown word it suggests the nearest command, by meaning or by spelling.
+
+    A command is loaded when it is called, because its options may need imports that other commands do not.
+    """
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        defined = vars(import_module(f"cli.commands.{COMMANDS[cmd_name][0]}")).values()
+        return next(each for each in defined if isinstance(each, click.Command) and each.name == cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -64,36 +43,33 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands like click does, without loading them."""
-        room = formatter.width - 6 - max(map(len, COMMANDS))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(name, room)) for name in self.list_commands(ctx)])
+        LISTED.format_commands(ctx, formatter)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Completes command names like click does, without loading them."""
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=summary(name, COMPLETION_SUMMARY_COLUMNS)) for name in names]
-        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+        return LISTED.shell_complete(click.Context(LISTED), incomplete) + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
 
 
 @click.group(
     cls=Commands,
-    commands=LoadedCommands(),
-    help="\n\n".join(HELP),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_COLUMNS_MAX},
+    commands=LISTED.commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--socket", metavar="PATH", help=OPTIONS["--socket PATH"])
+@click.option("--socket", metavar="PATH", help="hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.")
 @json_option
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help=OPTIONS["--version"]
-)
+@click.version_option(package_name="hippod", message="hippoctl %(version)s", help="Show the version.")
 @pass_invocation
 def hippoctl(invocation: Invocation, socket: str | None) -> None:
+    """Ask and feed a running hippod, a long-term memory for language models.
+
+    Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for the command, 5 timed out.
+    """
     invocation.socket = socket
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and returns its exit code. Raises nothing."""
+    """Runs one command and returns its exit code. Raises only what hippoctl does not expect."""
     try:
         code = _run(arguments, Invocation())
         sys.stdout.flush()
@@ -105,8 +81,6 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return Exit.BROKEN_PIPE
     except OSError as error:
-        if error.filename is not None:
-            raise  # not an error of writing the output
         _discard_output()
         print_note(f"standard output cannot be written: {error.strerror or error}.")
         return Exit.FAILED
@@ -124,6 +98,8 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
             hippoctl.main(list(arguments), prog_name="hippoctl", obj=invocation)
         # Not click's `main`, which handles interrupts and closed pipes itself.
         with hippoctl.make_context("hippoctl", list(arguments), obj=invocation) as context:
+            with file_errors("the current directory", "found"):
+                Path.cwd()
             hippoctl.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -132,11 +108,19 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
         failure = CommandError(error.format_message(), Exit.USAGE)
         return _end(failure, invocation.json or "--json" in arguments)
     except CommandError as failure:
-        print_note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
-        return _end(failure, invocation.json and not invocation.stdout_taken)
+        return _fail(failure, invocation)
+    except OSError as error:
+        if error.filename is None:
+            raise  # an error of writing the output, which `run` handles
+        return _fail(CommandError(f"{error.filename} cannot be used: {error.strerror}."), invocation)
     except SystemExit as end:  # a command that printed its answer and failed nevertheless
         return end.code if isinstance(end.code, int) else Exit.FAILED
     return Exit.DONE
+
+
+def _fail(failure: CommandError, invocation: Invocation) -> int:
+    print_note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
+    return _end(failure, invocation.json and not invocation.stdout_taken)
 
 
 def _end(failure: CommandError, json: bool) -> int:

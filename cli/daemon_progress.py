@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from cli.errors import CommandError
 from cli.options.global_options import Invocation
@@ -34,17 +34,17 @@ def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) ->
 
 
 def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], over: threading.Event) -> None:
-    from cli.client.plain_answers import PlainAnswer, understood
+    from cli.client.plain_answers import from_plain
     from cli.render.status import progress_words
 
+    def show(status: "Status") -> None:
+        if (found := first_task(status, tasks)) is not None:
+            shown.update(progress_words(found), found.done, found.total)
+
     try:
-        with invocation.client() as client:
-            while not over.wait(POLL_INTERVAL_S):
-                answer = client.call("GET", Route.STATUS, patience_s=0)
-                with understood():
-                    found = first_task(cast("Status", PlainAnswer(answer)), tasks)
-                    if found is not None:
-                        shown.update(progress_words(found), found.done, found.total)
+        while not over.wait(POLL_INTERVAL_S):
+            answer = invocation.client().call("GET", Route.STATUS, patience_s=0)
+            from_plain(show, answer)
     except CommandError:
         return  # the request that the command waits for reports the error
 

@@ -3,16 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from cli.terminal_text import one_line
+from cli.terminal_text import one_line, terminal_safe
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-    from cli.render.styled_text import Text
+    from rich.text import Text
 
 WRITE_BYTES = 65_536
 """Bytes written at a time. With PYTHONUNBUFFERED, Python does not report a longer write that a closed pipe cut short."""
@@ -61,11 +60,32 @@ def width() -> int:
 
 def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
     """Prints lines of text on stdout, wrapped between words or, for tables, not wrapped."""
-    columns, coloured = terminal_columns(sys.stdout), is_coloured(sys.stdout)
+    from cli.render.lines import wrapped
+
+    columns, shown = terminal_columns(sys.stdout), _with_colours() if is_coloured(sys.stdout) else _without_colours
     for line in lines:
-        for part in line.wrap(columns) if wrap else [line]:
-            sys.stdout.write(f"{part.ansi() if coloured else part.plain}\n")
+        for part in wrapped(line, columns) if wrap else [line]:
+            sys.stdout.write(f"{shown(part)}\n")
     sys.stdout.flush()
+
+
+def _without_colours(line: "Text") -> str:
+    return terminal_safe(line.plain)
+
+
+def _with_colours() -> "Callable[[Text], str]":
+    from rich.color import ColorSystem
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, force_terminal=True, color_system="standard", legacy_windows=False)
+
+    def shown(line: "Text") -> str:
+        pieces = ((terminal_safe(piece.text), piece.style) for piece in line.render(console))
+        return "".join(
+            style.render(text, color_system=ColorSystem.STANDARD) if style else text for text, style in pieces
+        )
+
+    return shown
 
 
 class ProgressBar:

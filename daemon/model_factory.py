@@ -246,7 +246,9 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
     server = _embedding_server(config, made_by)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
     if encoder.start_error is not None:
-        log.warning("encoder_away", encoder=encoder.identity.name, dim=encoder.identity.dim, error=encoder.start_error)
+        log.warning(
+            "encoder_unreachable", encoder=encoder.identity.name, dim=encoder.identity.dim, error=encoder.start_error
+        )
     return encoder
 
 

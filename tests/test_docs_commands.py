@@ -36,7 +36,7 @@ def quoted(page: Path) -> Iterator[str]:
 def unknown_commands(text: str) -> list[str]:
     wrong = []
     for _, name, rest in COMMAND.findall(text):
-        command = hippoctl.commands.get(name)
+        command = hippoctl.get_command(click.Context(hippoctl), name)
         if command is None:
             wrong.append(f"hippoctl {name}")
             continue

@@ -58,8 +58,9 @@ def test_links_are_mended_and_code_is_left_alone(site: Path) -> None:
 def _commands(context: click.Context) -> Iterator[click.Context]:
     yield context
     if isinstance(context.command, click.Group):
-        for name, command in context.command.commands.items():
-            if not command.hidden:
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None and not command.hidden:
                 yield from _commands(click.Context(command, info_name=name, parent=context))
 
 

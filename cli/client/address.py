@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CommandError, Exit
-from daemon.contract.paths import SOCKET, candidates, expand
-
-SOCKET_BYTES = 107
-"""Maximum length of a Unix socket's path in bytes."""
+from daemon.contract.paths import SOCKET, SOCKET_BYTES_MAX, candidates, expand
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Address:
     def connectable(self) -> str:
         """The path for `connect`: relative if the absolute path is too long for a Unix socket."""
         absolute = str(self.path)
-        if len(os.fsencode(absolute)) <= SOCKET_BYTES:
+        if len(os.fsencode(absolute)) <= SOCKET_BYTES_MAX:
             return absolute
         return min(absolute, os.path.relpath(absolute), key=lambda path: len(os.fsencode(path)))
 

@@ -3,34 +3,29 @@
 If this user lacks permission for the socket, the message says how to get it.
 """
 
+import errno
 import grp
 import os
 import pwd
 import re
 import shlex
+import socket
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from cli.client.address import Address
-from cli.client.connection import (
-    AnswerTooLate,
-    Connection,
-    ConnectionLost,
-    ConnectionRefused,
-    RequestsNotTaken,
-    Response,
-)
 from cli.errors import CommandError, Exit
 from cli.request_json import request_json
 from daemon.contract.http.client import (
     CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
+    EventStream,
     Retries,
     answer_timeout_s,
     is_problem,
@@ -38,8 +33,9 @@ from daemon.contract.http.client import (
     problem_sentence,
     problem_type,
 )
-from daemon.contract.http.routes import JSON, PROBLEM_JSON, ProblemType
+from daemon.contract.http.routes import EVENT_STREAM, JSON, PROBLEM_JSON, ProblemType
 
+READ_BYTES = 65_536
 _CODES = {
     ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,
     ProblemType.TIMED_OUT: Exit.TIMED_OUT,
@@ -60,19 +56,37 @@ class RequestRefused(CommandError):
         super().__init__(problem_sentence(problem), code, problem=problem)
 
 
+class UnixConnection(HTTPConnection):
+    """A connection to the Unix socket `path`. `timeout_s` limits each wait for data, not the connecting."""
+
+    def __init__(self, path: str, timeout_s: float | None) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(CONNECT_TIMEOUT_S)
+        self.sock.connect(self._path)
+        self.sock.settimeout(self.timeout)
+
+    def send(self, data: Any) -> None:
+        """Raises SendingFailed, because an error of the content, such as a file that cannot be read, may be an OSError."""
+        try:
+            super().send(data)
+        except OSError as error:
+            raise SendingFailed from error
+
+
+class SendingFailed(Exception):
+    """The daemon does not read, or has closed the connection. It may have answered before it read the whole request."""
+
+
 class Client:
     """Sends requests to the daemon at `address`. `on_wait` is called with the reason when a request is repeated."""
 
     def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
         self.address = address
         self._on_wait = on_wait
-        self._connection = Connection(address.connectable, CONNECT_TIMEOUT_S)
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        self._connection.close()
 
     def call(
         self,
@@ -92,50 +106,82 @@ class Client:
         is_content = body is None or isinstance(body, bytes) or callable(body)
         content = body if is_content else request_json(body).encode()
         limit_s = limit_s or answer_timeout_s(method, path, body)
+        target = f"{path}?{urlencode(params, quote_via=quote)}" if params else path
         retries = Retries(patience_s)
         while True:
+            sent = content() if callable(content) else content
             try:
-                return self._once(method, path, content, params, limit_s)
+                with self._request(method, target, f"{JSON}, {PROBLEM_JSON}", sent, limit_s) as pieces:
+                    answer = parse_json(b"".join(pieces))
             except RequestRefused as refused:
                 pause_s = retries.pause_s(refused.problem or {})
                 if pause_s is None:
                     raise
                 self._on_wait(refused.message)
                 time.sleep(pause_s)
+            else:
+                if not isinstance(answer, dict):
+                    raise self._stranger()
+                return answer
 
     @contextmanager
-    def stream(self, path: str, *, accept: str, body: object = None) -> Iterator[Response]:
-        """Yields a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
-        headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
-        content = None if body is None else request_json(body).encode()
-        with self._failures():
-            method = "GET" if body is None else "POST"
-            limit_s = answer_timeout_s(method, path, body)
-            response = self._connection.request(method, path, headers, content, limit_s)
-            if not response.is_success:
-                self._refuse(response.status, response.read())
-            yield response
+    def stream(self, path: str, *, accept: str, body: object = None) -> Iterator[Iterator[bytes]]:
+        """Yields the pieces of an answer as they arrive. Raises the errors of `call`."""
+        method, content = ("GET", None) if body is None else ("POST", request_json(body).encode())
+        with self._request(method, path, accept, content, answer_timeout_s(method, path, body)) as pieces:
+            yield pieces
 
-    def _once(
-        self,
-        method: str,
-        path: str,
-        content: bytes | Callable[[], Iterator[bytes]] | None,
-        params: Mapping[str, str | int] | None,
-        timeout_s: float | None,
-    ) -> dict[str, Any]:
-        headers = {"accept": f"{JSON}, {PROBLEM_JSON}"} | ({} if content is None else {"content-type": JSON})
-        target = f"{path}?{urlencode(params, quote_via=quote)}" if params else path
-        with self._failures():
-            body = content() if callable(content) else content
-            response = self._connection.request(method, target, headers, body, timeout_s)
-            received = response.read()
-        if not response.is_success:
-            self._refuse(response.status, received)
-        answer = parse_json(received)
-        if not isinstance(answer, dict):
-            raise self._stranger()
-        return answer
+    @contextmanager
+    def events(self, path: str, body: object = None) -> Iterator[Iterator[tuple[str, Any]]]:
+        """Yields the names and data of server-sent events as they arrive."""
+        events = EventStream()
+        with self.stream(path, accept=EVENT_STREAM, body=body) as pieces:
+            yield filter(None, map(events.read_line, _lines(pieces)))
+
+    @contextmanager
+    def _request(
+        self, method: str, target: str, accept: str, content: bytes | Iterable[bytes] | None, timeout_s: float | None
+    ) -> Iterator[Iterator[bytes]]:
+        """Sends a request on a connection of its own, and yields the pieces of its answer. Raises RequestRefused.
+
+        An iterable `content` is sent in chunks while it is produced.
+        """
+        headers = {"accept": accept, "user-agent": "hippoctl"} | ({} if content is None else {"content-type": JSON})
+        with closing(UnixConnection(self.address.connectable, timeout_s)) as connection:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise no_daemon(self.address, error) from None
+            try:
+                connection.request(method, target, content, headers)
+            except SendingFailed as failed:
+                if isinstance(failed.__cause__, TimeoutError):
+                    raise no_daemon(self.address, failed.__cause__) from None
+            with self._reading():
+                response = connection.getresponse()
+            pieces = self._pieces(response)
+            if not 200 <= response.status < 300:
+                self._refuse(response.status, b"".join(pieces))
+            yield pieces
+
+    def _pieces(self, response: HTTPResponse) -> Iterator[bytes]:
+        with self._reading():
+            while piece := response.read1(READ_BYTES):
+                yield piece
+            if response.length:
+                raise HTTPException("the answer is cut off")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Converts the errors of reading an answer."""
+        hippod = f"hippod on {self.address.path}"
+        try:
+            yield
+        except TimeoutError:
+            raise CommandError(f"{hippod} has not answered in time.", Exit.TIMED_OUT) from None
+        except (OSError, HTTPException) as error:
+            reason = f"{hippod} closed the connection before it had answered ({error or type(error).__name__})."
+            raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
 
     def _refuse(self, status: int, content: bytes) -> NoReturn:
         problem = parse_json(content)
@@ -146,20 +192,15 @@ class Client:
     def _stranger(self, what: str = "") -> CommandError:
         return CommandError(f"What answers on {self.address.path} does not speak hippod's language{what}.")
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        path = self.address.path
-        try:
-            yield
-        except ConnectionRefused as error:
-            raise no_daemon(self.address, str(error)) from None
-        except RequestsNotTaken:
-            raise CommandError(f"no hippod answers on {path}: it accepts no requests.", Exit.NO_DAEMON) from None
-        except AnswerTooLate:
-            raise CommandError(f"hippod on {path} has not answered in time.", Exit.TIMED_OUT) from None
-        except ConnectionLost as error:
-            reason = f"hippod on {path} closed the connection before it had answered ({error})."
-            raise CommandError(reason, Exit.NO_DAEMON, "Its log says why.") from None
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Yields the lines of an answer without their ends, each as soon as it has arrived."""
+    left = b""
+    for piece in pieces:
+        *whole, left = (left + piece).split(b"\n")
+        yield from (line.decode(errors="replace").removesuffix("\r") for line in whole)
+    if left:
+        yield left.decode(errors="replace")
 
 
 def start_command(address: Address) -> str:
@@ -175,9 +216,11 @@ def start_command(address: Address) -> str:
     return f"hippod --config {address.config}" if address.config else "hippod"
 
 
-def no_daemon(address: Address, reason: str) -> CommandError:
+def no_daemon(address: Address, error: OSError) -> CommandError:
     """Returns the error for a socket on which no process listens, or to which this user may not connect."""
-    if "Permission denied" in reason:
+    if isinstance(error, TimeoutError):
+        return CommandError(f"no hippod answers on {address.path}: it accepts no requests.", Exit.NO_DAEMON)
+    if error.errno == errno.EACCES:
         hint = permission_hint(address.path)
         message = f"this user may not connect to hippod on {address.path}: permission denied."
         return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
@@ -185,8 +228,8 @@ def no_daemon(address: Address, reason: str) -> CommandError:
         f"Start it with `{start_command(address)}`, or name another socket with --socket "
         f"(this path is from {address.origin})."
     )
-    why = "" if "No such file" in reason else "  (the socket exists, but no process listens on it)"
-    why = why if "refused" in reason or not why else f" ({reason})"
+    reason = {errno.ENOENT: "", errno.ECONNREFUSED: " (the socket exists, but no process listens on it)"}
+    why = reason.get(error.errno or 0, f" ({error.strerror or error})")
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)
 
 

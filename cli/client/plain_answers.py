@@ -3,12 +3,12 @@
 It avoids pydantic, whose models take as long to load as the daemon takes to answer.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from cli.errors import CommandError
 
+Result = TypeVar("Result")
 _LISTS = "also_in conflicting_values encoders extractors left_out others progress readers triples unapplied"
 _VALUES = (
     "cosine edge error estimate explain extraction group_size hub_factor id lag left_s link llm memory "
@@ -28,10 +28,7 @@ OPTIONAL: dict[str, Any] = {
 
 
 class PlainAnswer(dict[str, Any]):
-    """An object of an answer. Only the fields that are used are checked; `understood` reports a missing one.
-
-    It replaces a type of the contract in functions that format text: `cast("Status", PlainAnswer(answer))`.
-    """
+    """An object of an answer. It replaces a type of the contract; only the fields that are used are checked."""
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
@@ -52,11 +49,11 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
-@contextmanager
-def understood() -> Iterator[None]:
-    """Converts errors of a `PlainAnswer` to a CommandError, for values of another type than the contract's."""
+def from_plain(function: Callable[[Any], Result], answer: Mapping[str, Any]) -> Result:
+    """Calls a function of a type of the contract with the daemon's JSON. Raises CommandError if the JSON does not have that
+    type."""
     try:
-        yield
+        return function(PlainAnswer(answer))
     except (AttributeError, TypeError, ValueError) as error:
         raise not_understood(str(error)) from error
 

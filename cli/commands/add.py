@@ -13,6 +13,7 @@ from cli.client.uploads import CorpusCheck, RecordFile, batches, record_files, s
 from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RefuseCorpus, RejectedDocument, read_file, read_json_lines
 from cli.errors import Exit
+from cli.files import file_errors
 from cli.options.global_options import Invocation, command
 from cli.output import ProgressBar, print_json, print_lines, print_note, progress
 from cli.render.lines import text
@@ -53,7 +54,8 @@ def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace
     """
     rejected: list[RejectedDocument] = []
     accepted, replaced, uris = 0, 0, list[str]()
-    with invocation.client() as client, progress("adding") as shown:
+    client = invocation.client()
+    with progress("adding") as shown:
         refuse = None if replace else CorpusCheck(client, id_prefix).refuse
         for batch in batches(_ready_documents(files, id_prefix, refuse, rejected, shown)):
             for answer in send(batch, partial(client.call, "POST", Route.DOCUMENTS)):
@@ -112,20 +114,20 @@ def import_(invocation: Invocation, place: str) -> None:
     file changes nothing.
     """
     answers: list[dict[str, int]] = []
-    with invocation.client() as client, daemon_progress(invocation, f"importing {place}", ["import"]) as shown:
+    with daemon_progress(invocation, f"importing {place}", ["import"]) as shown:
         for file in record_files(place):
             sent = 0
 
             def chunks(file: RecordFile = file) -> Iterator[bytes]:
                 nonlocal sent
                 sent = 0  # a repeated request to a busy daemon starts from the beginning
-                with file.open() as stream:
+                with file_errors(file.name, "read"), file.open() as stream:
                     while chunk := stream.read(UPLOAD_CHUNK_BYTES):
                         yield chunk
                         sent += len(chunk)
                         shown.update(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
 
-            answers.append(client.call("POST", Route.IMPORT, chunks))
+            answers.append(invocation.call("POST", Route.IMPORT, chunks))
     total = {key: sum(answer.get(key, 0) for answer in answers) for key in answers[0]}
     if invocation.json:
         print_json(total)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+from rich.text import Text
 
 from cli.client.typed_answers import parse_answer
 from cli.daemon_progress import daemon_progress
@@ -12,7 +13,6 @@ from cli.errors import CommandError
 from cli.options.global_options import Invocation, command
 from cli.output import print_note
 from cli.render.lines import DIM, HEADING, table, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, size
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse, ReencodeResponse
@@ -54,15 +54,14 @@ def backfill(invocation: Invocation, no_wait: bool) -> None:
 
 
 def _extract(invocation: Invocation, route: Route, no_wait: bool) -> None:
-    with invocation.client() as client:
-        begun = answer = client.call("POST", route)
-        first = last = parse_answer(ExtractionResponse, answer)
-        if not no_wait:
-            with daemon_progress(invocation, "reading", ["extract"]):
-                for answer in _answers(begun, lambda: client.call("GET", Route.EXTRACTION), "waiting_for"):
-                    last = parse_answer(ExtractionResponse, answer)
-                    if not last.waiting or (first.running and not last.running):
-                        break
+    begun = answer = invocation.call("POST", route)
+    first = last = parse_answer(ExtractionResponse, answer)
+    if not no_wait:
+        with daemon_progress(invocation, "reading", ["extract"]):
+            for answer in _answers(begun, lambda: invocation.call("GET", Route.EXTRACTION), "waiting_for"):
+                last = parse_answer(ExtractionResponse, answer)
+                if not last.waiting or (first.running and not last.running):
+                    break
     asked = {key: begun[key] for key in EXTRACTION_BEGUN if key in begun}
     invocation.emit({**answer, **asked}, lambda: _extraction_lines(last, first.requeued))
     if last.error:
@@ -76,15 +75,14 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
     commit replaces the vectors and the synonym edges. You can interrupt and repeat the command, and stop hippod: the work
     continues at the next start. Earlier commits (--as-of) cannot be queried afterwards.
     """
-    with invocation.client() as client:
-        begun = answer = client.call("POST", Route.REENCODE)
-        first = last = parse_answer(ReencodeResponse, answer)
-        if first.running and not no_wait:
-            with daemon_progress(invocation, "encoding", ["reencode"]):
-                for answer in _answers(begun, lambda: client.call("POST", Route.REENCODE), "error"):
-                    last = parse_answer(ReencodeResponse, answer)
-                    if not last.running:
-                        break
+    begun = answer = invocation.call("POST", Route.REENCODE)
+    first = last = parse_answer(ReencodeResponse, answer)
+    if first.running and not no_wait:
+        with daemon_progress(invocation, "encoding", ["reencode"]):
+            for answer in _answers(begun, lambda: invocation.call("POST", Route.REENCODE), "error"):
+                last = parse_answer(ReencodeResponse, answer)
+                if not last.running:
+                    break
     asked = {key: begun[key] for key in REENCODING_BEGUN if key in begun}
     invocation.emit({**answer, **asked}, lambda: _reencoding_lines(first, last))
 

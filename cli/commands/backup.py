@@ -34,8 +34,8 @@ def verify(invocation: Invocation, documents: int | None, seed: int | None) -> N
         raise click.UsageError("--seed goes with --against-fresh-build")
     wanted = {"against_fresh_build": documents, "seed": seed}
     body = {name: value for name, value in wanted.items() if value is not None}
-    with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
-        answer = client.call("POST", Route.VERIFY, body)
+    with daemon_progress(invocation, "verifying", ["verify"]):
+        answer = invocation.call("POST", Route.VERIFY, body)
     found = parse_answer(VerifyResponse, answer)
     lines = [
         f"commit {found.commit}: {count(found.checked, 'file')} and {count(found.lines, 'line')} compared, "
@@ -62,8 +62,8 @@ def backup(invocation: Invocation, place: str) -> None:
     lack; it finds credentials like the AWS tools. Accepted documents that wait to be indexed are included.
     """
     where = place if "://" in place else str(Path(place).absolute())
-    with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
-        answer = client.call("POST", Route.BACKUP, {"directory": where})
+    with daemon_progress(invocation, "backing up", ["backup"]):
+        answer = invocation.call("POST", Route.BACKUP, {"directory": where})
     made = parse_answer(BackupResponse, answer)
     said = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
     if made.name is not None:

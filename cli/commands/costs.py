@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import click
+from rich.text import Text
 
 from cli.client.typed_answers import parse_answer
 from cli.options.global_options import Invocation, command
 from cli.options.time_type import Timestamp
 from cli.render.lines import table, text
-from cli.render.styled_text import Text
 from daemon.contract.costs import CostEntry, CostsResponse
 from daemon.contract.http.routes import Route
 
@@ -20,8 +20,7 @@ HEADS = ("day", "source", "purpose", "calls", "prompt tokens", "completion token
 def costs(invocation: Invocation, since: str | None) -> None:
     """The source is that of the documents whose passages were extracted. Money is what [llm] price_per_million was at each
     call."""
-    with invocation.client() as client:
-        answer = client.call("GET", Route.COSTS, params={} if since is None else {"since": since})
+    answer = invocation.call("GET", Route.COSTS, params={} if since is None else {"since": since})
     invocation.emit(answer, lambda: _cost_lines(parse_answer(CostsResponse, answer).costs))
 
 

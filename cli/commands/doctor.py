@@ -15,19 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.client.address import SOCKET_BYTES, Address, find_config
+from rich.text import Text
+
+from cli.client.address import Address, find_config
 from cli.client.http import Client, group_name, permission_hint
 from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, command
 from cli.render.lines import STATE_STYLES, text
 from cli.render.status import provenance_rows, reason_counts, room_words
-from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList
 from daemon.contract.finding import ASK_ROOT, Finding, Verdict, guarded
 from daemon.contract.http.routes import Route
+from daemon.contract.paths import SOCKET_BYTES_MAX
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
     PROGRAM_OF_REASON,
@@ -131,28 +133,28 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
 
 def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     """Yields the findings about the daemon's status."""
-    with connect() as client:
-        status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
-        yield answering(status)
-        yield from commits(status)
-        yield encoder(status)
-        yield from languages(status)
-        yield from memory(status)
-        yield from extraction(status)
-        yield from contents(status)
-        yield from programs(status)
-        yield from (source(each) for each in status.sources)
-        if not status.sources:
-            yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
-        yield documents(client, status)
+    client = connect()
+    status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
+    yield answering(status)
+    yield from commits(status)
+    yield encoder(status)
+    yield from languages(status)
+    yield from memory(status)
+    yield from extraction(status)
+    yield from contents(status)
+    yield from programs(status)
+    yield from (source(each) for each in status.sources)
+    if not status.sources:
+        yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
+    yield documents(client, status)
 
 
 def socket(address: Address) -> Finding:
     """Checks that the path is a socket on which a process listens, and that this user may write to it."""
     path = address.path
     where = f"{path} ({address.origin})"
-    if len(os.fsencode(address.connectable)) > SOCKET_BYTES:
-        hint = f"set a shorter [api] socket: {SOCKET_BYTES} bytes are the most"
+    if len(os.fsencode(address.connectable)) > SOCKET_BYTES_MAX:
+        hint = f"set a shorter [api] socket: {SOCKET_BYTES_MAX} bytes are the most"
         return Finding("socket", "fail", f"{where} is too long for a socket", hint, Exit.NO_DAEMON)
     try:
         status = path.stat()

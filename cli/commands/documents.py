@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from pydantic import TypeAdapter, ValidationError
+from rich.text import Text
 
 from cli.client.http import Client, RequestRefused
 from cli.client.typed_answers import incompatible_answer, parse_answer
@@ -19,7 +20,6 @@ from cli.options.time_type import Timestamp
 from cli.output import print_note, width
 from cli.render.lines import DIM, state, table, text
 from cli.render.show import card_lines
-from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line, uri
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList, ShowResponse
@@ -42,8 +42,7 @@ def list_documents(invocation: Invocation, state: str | None, prefix: str | None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
         begins += "/"  # the folder itself, without folders whose names begin with its name
     chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
-    with invocation.client() as client:
-        documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
+    documents = _list_all(invocation.client(), {key: value for key, value in chosen.items() if value is not None})
     whole = {"documents": documents}
     invocation.emit(whole, lambda: _document_lines(parse_answer(DocumentList, whole).documents), wrap=False)
 
@@ -98,8 +97,7 @@ def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, A
     if html is not None:
         _draw_trace(invocation, Path(key), html)
         return
-    with invocation.client() as client:
-        answer = _shown(client, key, scope_parameter(scope))
+    answer = _shown(invocation.client(), key, scope_parameter(scope))
 
     def lines() -> list[Text]:
         try:

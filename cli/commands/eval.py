@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,8 @@ def evaluate(
             f"continuing with {number(journal.kept, 'answer')} that an interrupted evaluation kept in {journal.file}; "
             "delete it to ask every question again."
         )
-    with invocation.client() as client, progress("evaluating") as shown:
+    client = invocation.client()
+    with progress("evaluating") as shown:
         answers_so_far = itertools.count(1)
 
         def answered() -> None:
@@ -236,7 +238,7 @@ def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     specs: list[str] = []
     saved: list[Path] = []
     for each in compared:
-        if each.endswith(".json") or Path(each).is_file():
+        if each.endswith(".json") or os.path.isfile(each):  # noqa: PTH113 - Path.is_file raises for a long row
             saved.append(Path(each))
         else:
             specs += [part.strip() for part in each.split(",") if part.strip()]

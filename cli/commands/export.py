@@ -48,11 +48,11 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
     chosen = {"format": wanted.value} | scope_parameter(scope)
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
-    with invocation.client() as client, progress("exporting") as shown:
-        stream = client.stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type)
-        with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
+    with progress("exporting") as shown:
+        stream = invocation.client().stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type)
+        with stream as pieces, _stdout() if to_stdout else atomic_file(file) as target:
             write = terminal_write(target, wanted) if target.isatty() else target.write
-            for chunk in response.pieces:
+            for chunk in pieces:
                 write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)

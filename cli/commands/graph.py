@@ -45,11 +45,12 @@ def graph(
     """The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
     each passage. Give one or more files, or --json to print the graph.
     """
-    if page is picture is exchanged is None and not invocation.json:
+    files = [path for path in (page, picture, exchanged) if path is not None]
+    if not files and not invocation.json:
         raise click.UsageError(
             "Name a file: --html FILE, --png FILE or --graphml FILE; or print the graph with --json."
         )
-    if not page is picture is exchanged is None:
+    if files:
         from cli.graph.layout import load_igraph
 
         load_igraph()  # before the question is asked
@@ -58,7 +59,7 @@ def graph(
     from cli.render.lines import text as line
     from daemon.contract.graph import GraphResponse
 
-    if page is picture is exchanged is None:
+    if not files:
         invocation.emit(answer, list)
         return
     neighbourhood = parse_answer(GraphResponse, answer)

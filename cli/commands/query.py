@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -35,10 +35,6 @@ from daemon.contract.http.routes import (
     TIMEOUT_MAX_S,
     Route,
 )
-
-if TYPE_CHECKING:
-    from cli.render.styled_text import Text
-    from daemon.contract.query import QueryResponse
 
 
 def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
@@ -90,16 +86,11 @@ question_options = options(
 @scope_options
 def query(invocation: Invocation, /, **chosen: Any) -> None:
     refuse_unread(chosen["mode"], chosen["settings"])
-    with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
-    from cli.client.plain_answers import PlainAnswer, understood
+    answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
+    from cli.client.plain_answers import from_plain
     from cli.render.query import query_lines
 
-    def lines() -> "list[Text]":
-        with understood():
-            return query_lines(cast("QueryResponse", PlainAnswer(answer)), width())
-
-    invocation.emit(answer, lines)
+    invocation.emit(answer, lambda: from_plain(lambda found: query_lines(found, width()), answer))
 
 
 step_options = options(
@@ -218,15 +209,14 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     from cli.render.query import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse
 
-    with invocation.client() as client:
-        if not invocation.json and sys.stdout.isatty():
-            from cli.render.steps import stream_answer
+    if not invocation.json and sys.stdout.isatty():
+        from cli.render.steps import stream_answer
 
-            answer = stream_answer(client, body)
-            print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
-        else:
-            answer = client.call("POST", Route.ASK, body)
-            invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
+        answer = stream_answer(invocation.client(), body)
+        print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
+    else:
+        answer = invocation.call("POST", Route.ASK, body)
+        invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
         with file_errors(trace, "written"):
             trace.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from cli.client.typed_answers import parse_answer
 from cli.document_names import readable_uri
 from cli.options.global_options import Invocation, command
 from cli.render.lines import DIM, HEADING, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line
 from daemon.contract.http.routes import Route
 from daemon.contract.scope import ScopeCount, ScopeList

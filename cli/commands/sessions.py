@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 import click
+from rich.text import Text
 
 from cli.client.typed_answers import parse_answer
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, one_line
 from daemon.contract.answering.ask import SessionEntry, SessionList
 from daemon.contract.http.routes import SESSION_PATTERN, Route

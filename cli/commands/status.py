@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
-from cli.client.plain_answers import PlainAnswer, understood
+from cli.client.plain_answers import from_plain
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, command
@@ -14,13 +15,11 @@ from cli.options.time_type import Duration
 from cli.output import print_json, print_lines, print_note
 from cli.render.lines import DIM, STATE_STYLES, text
 from cli.render.status import status_lines
-from cli.render.styled_text import Text
 from cli.terminal_text import local_time, one_line, uri
-from daemon.contract.http.client import EventStream
-from daemon.contract.http.routes import EVENT_STREAM, TIMEOUT_MAX_S, Route
+from daemon.contract.http.routes import TIMEOUT_MAX_S, Route
 
 if TYPE_CHECKING:
-    from daemon.contract.status import Event, Status
+    from daemon.contract.status import Event
 
 READY_POLL_INTERVAL_S = 0.5
 _NOT_DETAILS = ("id", "time", "event", "uri")
@@ -42,7 +41,8 @@ def status(invocation: Invocation) -> None:
 def wait(invocation: Invocation, timeout_s: float | None) -> None:
     """Exits with 5 if that takes longer than the timeout."""
     began = time.monotonic()
-    with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
+    client = invocation.client()
+    with daemon_progress(invocation, "waiting", ("index", "extract")):
         while True:
             left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
             try:
@@ -60,23 +60,16 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
 
 @command("watch")
 def watch(invocation: Invocation) -> None:
-    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM) as response:
+    with invocation.client().events(Route.EVENTS) as events:
         invocation.stdout_taken = True
-        stream = EventStream()
-        for _, data in filter(None, map(stream.read_line, response.lines())):
+        for _, data in events:
             if not isinstance(data, dict):
                 print_note("hippod sent an event that is not understood.")
             elif invocation.json:
                 print_json(data, one_line=True)
             else:
-                _print_event(data)
+                print_lines([from_plain(_event_line, data)], wrap=False)
     raise CommandError("hippod has stopped.", Exit.NO_DAEMON)
-
-
-def _print_event(data: dict[str, object]) -> None:
-    with understood():
-        line = _event_line(cast("Event", PlainAnswer(data)))
-    print_lines([line], wrap=False)
 
 
 def _event_line(each: "Event") -> Text:
@@ -96,8 +89,4 @@ def _details(extra: Mapping[str, Any]) -> str:
 
 
 def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
-    def lines() -> list[Text]:
-        with understood():
-            return status_lines(cast("Status", PlainAnswer(answer)))
-
-    invocation.emit(answer, lines, wrap=False)
+    invocation.emit(answer, lambda: from_plain(status_lines, answer), wrap=False)

@@ -14,18 +14,20 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from hmac import compare_digest
 from http import HTTPStatus
+from http.client import HTTPException
 from urllib.parse import parse_qs, urlsplit
 
 import click
-import httpx2
 
 from cli.client.address import Address
+from cli.client.http import READ_BYTES, SendingFailed, UnixConnection
 from cli.errors import CommandError
 from cli.options.global_options import Invocation, command
 from cli.output import print_json, print_note
-from daemon.contract.http.client import CONNECT_TIMEOUT_S, answer_timeout_s, parse_json
+from daemon.contract.http.client import answer_timeout_s, parse_json
 from daemon.contract.http.routes import Route
 from daemon.contract.http.same_origin import cookie_value, same_origin
 
@@ -56,12 +58,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.link = OneTimeLink()
         self.hosts = {f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost")}
         self.cookie = f"hippod-ui-{self.server_port}"
-        self.socket_name = str(address.path)
-        self.daemon = httpx2.Client(
-            transport=httpx2.HTTPTransport(uds=address.connectable, limits=httpx2.Limits(max_connections=64)),
-            base_url="http://localhost",
-            trust_env=False,
-        )
+        self.address = address
 
     @property
     def url(self) -> str:
@@ -80,10 +77,6 @@ class PageServer(http.server.ThreadingHTTPServer):
             self.shutdown()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    def server_close(self) -> None:
-        super().server_close()
-        self.daemon.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignores errors of a request, such as a disconnected browser."""
@@ -146,25 +139,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         body = self.rfile.read(int(length)) if self.command == "POST" else None
         limit_s = answer_timeout_s(self.command, self.path, parse_json(body) if body else None)
-        timeout = httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S)
         wanted = ("accept", "content-type", "if-none-match", "if-modified-since", "last-event-id")
         sent = {name: headers[name] for name in wanted if name in headers}
         began = False
         try:
-            with self.server.daemon.stream(
-                self.command, self.path, content=body, headers=sent, timeout=timeout
-            ) as answer:
-                self.send_response(answer.status_code)
-                for name, value in answer.headers.items():
-                    if name not in _HEADERS_NOT_FORWARDED:
+            with closing(UnixConnection(self.server.address.connectable, limit_s)) as connection:
+                connection.request(self.command, self.path, body, sent)
+                answer = connection.getresponse()
+                self.send_response(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in _HEADERS_NOT_FORWARDED:
                         self.send_header(name, value)
                 self.end_headers()
                 began = True
-                for piece in answer.iter_raw():
+                while piece := answer.read1(READ_BYTES):
                     self.wfile.write(piece)
-        except httpx2.HTTPError:
+        except (OSError, HTTPException, SendingFailed):
             if not began:
-                self._say(HTTPStatus.BAD_GATEWAY, f"No hippod answers on {self.server.socket_name}.\n")
+                self._say(HTTPStatus.BAD_GATEWAY, f"No hippod answers on {self.server.address.path}.\n")
 
     def _say(self, status: HTTPStatus, text: str) -> None:
         self.send_response(status)

@@ -1,7 +1,7 @@
 """The options before a command, and functions that every command uses with them."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.client.address import Address, find_socket
-from cli.command_index import COMMANDS, OPTIONS
+from cli.command_index import COMMANDS
 from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from cli.client.http import Client
-    from cli.render.styled_text import Text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,10 +34,7 @@ class Invocation:
         return find_socket(self.socket, os.environ, Path.cwd())
 
     def client(self) -> "Client":
-        """Returns a client, to be used in a `with`.
-
-        It prints once on stderr why it waits for a daemon that is starting or busy.
-        """
+        """Returns a client that prints once on stderr why it waits for a daemon that is starting or busy."""
         from cli.client.http import Client  # loaded only by commands that ask the daemon
 
         printed: set[str] = set()
@@ -48,10 +46,11 @@ class Invocation:
 
         return Client(self.address(), on_wait)
 
-    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+    def call(
+        self, method: str, path: str, body: object = None, params: Mapping[str, str | int] | None = None
+    ) -> dict[str, Any]:
         """Sends one request and returns the daemon's JSON object."""
-        with self.client() as client:
-            return client.call(method, path, body)
+        return self.client().call(method, path, body, params)
 
     def emit(self, document: object, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
         """Prints the answer: `document` with --json, otherwise the `lines`."""
@@ -72,7 +71,9 @@ def json_option(command: Command) -> Command:
         if value:
             context.ensure_object(Invocation).json = True
 
-    return click.option("--json", is_flag=True, expose_value=False, callback=switch, help=OPTIONS["--json"])(command)
+    return click.option(
+        "--json", is_flag=True, expose_value=False, callback=switch, help="Print exactly one JSON document on stdout."
+    )(command)
 
 
 def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -93,7 +94,7 @@ def command(name: str, *, json: bool = True) -> Callable[[Callable[..., None]], 
     """
 
     def declared(function: Callable[..., None]) -> click.Command:
-        paragraphs = filter(None, (COMMANDS[name][2], cleandoc(function.__doc__ or "")))
+        paragraphs = filter(None, (COMMANDS[name][1], cleandoc(function.__doc__ or "")))
         made = click.command(name, help="\n\n".join(paragraphs))(pass_invocation(function))
         return json_option(made) if json else made
 

@@ -71,10 +71,6 @@ def _conditions(context: click.Context, parameter: click.Parameter, pairs: tuple
     return found
 
 
-def _list(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
-    return list(given)
-
-
 _options = options(
     click.option(
         "--in",
@@ -86,11 +82,7 @@ _options = options(
     ),
     click.option("--source", metavar="NAME", help="Only documents of this source, as `status` names it."),
     click.option(
-        "--label",
-        multiple=True,
-        metavar="L",
-        callback=_list,
-        help="Only documents with this label. Repeatable: any of them.",
+        "--label", multiple=True, metavar="L", help="Only documents with this label. Repeatable: any of them."
     ),
     click.option(
         "--where",

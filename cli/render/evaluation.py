@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich.text import Text
+
 from cli.evaluation.continual import Segment
 from cli.render.lines import DIM, HEADING, align, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds
 from daemon.contract.evaluation import (
     AnswerScores,

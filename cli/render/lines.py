@@ -1,32 +1,26 @@
-"""Building blocks of printed lines. All text goes through `Text`, so that no document text is interpreted as markup."""
+"""Building blocks of printed lines. No document text is interpreted as markup, because all text goes through `Text`."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
+from rich.text import Text
 
-from cli.render.styled_text import Text
 from cli.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DIM = "dim"
 HEADING = "bold"
 STATE_STYLES = {
-    "ready": "green",
-    "indexed": "green",
-    "ok": "green",
-    "following": "green",
-    "watching": "green",
-    "polling": "green",
-    "pending": "cyan",
-    "queued": "cyan",
-    "starting": "cyan",
-    "stopping": "yellow",
-    "skipped": "yellow",
-    "warn": "yellow",
-    "failed": "red",
-    "error": "red",
-    "fail": "red",
+    **dict.fromkeys(("ready", "indexed", "ok", "following", "watching", "polling"), "green"),
+    **dict.fromkeys(("pending", "starting", "joining", "scanning"), "cyan"),
+    **dict.fromkeys(("stopping", "skipped", "warn", "paused"), "yellow"),
+    **dict.fromkeys(("failed", "fail", "error", "missing", "unreachable", "denied", "stopped"), "red"),
     "removed": DIM,
 }
+"""The colours of states of hippod, sources, documents and checks."""
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
@@ -43,6 +37,12 @@ def text(*parts: str | tuple[str, str]) -> Text:
 def state(word: str) -> tuple[str, str]:
     """Returns a state with its colour."""
     return word, STATE_STYLES.get(word, "")
+
+
+def wrapped(line: Text, columns: int) -> list[Text]:
+    """Returns at least one line of at most `columns`, broken between words if possible."""
+    no_console = cast("Console", None)  # needed only to justify lines, and slow to load
+    return list(line.wrap(no_console, columns)) or [line]
 
 
 def align(
@@ -80,9 +80,8 @@ def table(
 
 def indent(body: Text, by: int, width: int) -> list[Text]:
     """Returns `body` wrapped to `width` columns, with every line indented by `by`."""
-    wrapped = body.wrap(max(20, width - by))
     lines = []
-    for line in wrapped:
+    for line in wrapped(body, max(20, width - by)):
         line.rstrip()
         lines.append(Text(" " * by).append_text(line))
     return lines
@@ -90,7 +89,7 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
 
 def hanging(head: Text, by: int, width: int) -> list[Text]:
     """Returns `head` wrapped to `width` columns, with the lines after the first indented by `by`."""
-    first, *rest = head.wrap(max(20, width)) or [head]
+    first, *rest = wrapped(head, max(20, width))
     if not rest:
         return [head]
     first.rstrip()

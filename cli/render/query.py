@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from cli.render.highlights import match_spans, query_words, snippet
 from cli.render.lines import DIM, HEADING, hanging, indent, text, triple
-from cli.render.styled_text import Text
 from cli.terminal_text import count, location_text, milliseconds, one_line, terminal_safe, uri
 
 if TYPE_CHECKING:

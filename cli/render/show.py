@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from rich.text import Text
+
 from cli.render.highlights import snippet
 from cli.render.lines import DIM, HEADING, align, hanging, indent, state, text, triple
-from cli.render.styled_text import Text
 from cli.terminal_text import local_time, location_text, one_line, terminal_safe, uri
 from daemon.contract.documents import (
     DocumentLink,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from cli.render.lines import DIM, HEADING, align, state, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, local_time, one_line, size
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from rich.text import Text
 
 from cli.client.http import Client, RequestRefused
 from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.output import print_lines, width
 from cli.render.lines import DIM, HEADING, indent, text
-from cli.render.styled_text import Text
 from cli.terminal_text import count, one_line, terminal_safe, truncate
 from daemon.contract.answering.ask import AskProgress, AskResponse
 from daemon.contract.answering.steps import (
@@ -29,8 +29,7 @@ from daemon.contract.answering.steps import (
     StepThought,
     parse_step_event,
 )
-from daemon.contract.http.client import EventStream
-from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.http.routes import Route
 
 MAX_LISTED_NAMES = 6
 """Maximum number of phrases, and of titles, that are listed of the results."""
@@ -128,9 +127,8 @@ def _listing(names: Sequence[str], of: int) -> str:
 def stream_answer(client: Client, body: object) -> dict[str, Any]:
     """Prints the steps and the answer as they arrive, and returns the JSON of the complete answer."""
     shown = ""
-    with client.stream(Route.ASK, accept=EVENT_STREAM, body=body) as response:
-        stream = EventStream()
-        for event, data in filter(None, map(stream.read_line, response.lines())):
+    with client.events(Route.ASK, body) as events:
+        for event, data in events:
             if event == "step":
                 _print_step(data)
             elif event == "text":

@@ -34,6 +34,8 @@ class DebounceQueue:
         self._waiting: dict[bytes, WaitingPath] = {}
         self._heap: list[tuple[float, bytes]] = []
         self._stamps: Counter[Stamp] = Counter()
+        self.left: list[bytes] = []
+        """Paths that were popped since the owner last emptied this list. Such a path may be queued again meanwhile."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -85,6 +87,7 @@ class DebounceQueue:
         path = heapq.heappop(self._heap)[1]
         waiting = self._drop(path)
         assert waiting is not None
+        self.left.append(path)
         return path, waiting
 
     def clear(self) -> None:

@@ -29,8 +29,6 @@ class FileEventEmitter:
         """`touched(uri, fingerprint)` receives the new stamp of a file whose content is already committed."""
         self.ledger = Ledger()
         self.pending_removals = PendingRemovals()
-        self.resolved: list[bytes] = []
-        """Paths examined since the owner last emptied this list. Such a path may be queued again meanwhile."""
         self.scan_number = 0
         self.scanned = False
         """Whether the current events come from a scan that found many differences."""
@@ -59,7 +57,6 @@ class FileEventEmitter:
             self._emit(FileMoved(file_uri(old), uri, path, self._source, fingerprint, self.scanned))
             self.ledger.pop(old)
             self.pending_removals.discard(old)
-            self.resolved.append(old)
         else:
             self._emit(FileChanged(uri, path, self._source, fingerprint, self.scanned))
         self.ledger.put(path, Entry(fingerprint, committed=committed, racy=racy, scan=self.scan_number))

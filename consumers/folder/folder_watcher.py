@@ -312,9 +312,11 @@ class FolderWatcher:
         missed, excluded = loss.missed, loss.excluded
         waiting = (missed, sum(excluded.values()))
         if missed and missed != self._loss_logged[0]:
-            log.warning("loss_held", source=self._settings.source, documents=missed, of=loss.known)
+            log.warning("removals_need_confirmation", source=self._settings.source, documents=missed, of=loss.known)
         if excluded and waiting[1] != self._loss_logged[1]:
-            log.warning("exclusion_held", source=self._settings.source, documents=waiting[1], reasons=excluded)
+            log.warning(
+                "exclusions_need_confirmation", source=self._settings.source, documents=waiting[1], reasons=excluded
+            )
         self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:
@@ -355,15 +357,16 @@ class FolderWatcher:
         self._set_state("missing", problem)
 
     def _finish_requests(self) -> None:
-        reconciler, removals = self._reconciler, self._reconciler.pending_removals
+        queue, removals = self._reconciler.debounce, self._reconciler.pending_removals
         if self._open_requests:
-            done = {path for path in reconciler.resolved if path not in reconciler.debounce and path not in removals}
+            done = {path for path in (*queue.left, *removals.left) if path not in queue and path not in removals}
             for request in self._open_requests:
                 request.paths -= done
                 if not request.paths:
                     request.on_done(True)
             self._open_requests = [request for request in self._open_requests if request.paths]
-        reconciler.resolved.clear()
+        queue.left.clear()
+        removals.left.clear()
 
     # Inotify watches.
 

@@ -11,6 +11,8 @@ class PendingRemovals:
         self._paths: dict[bytes, tuple[float, str | None]] = {}
         self._digests: dict[str, set[bytes]] = {}
         self._heap: list[tuple[float, bytes]] = []
+        self.left: list[bytes] = []
+        """Paths that were taken out since the owner last emptied this list. Such a path may be pending again meanwhile."""
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -31,13 +33,15 @@ class PendingRemovals:
         heapq.heappush(self._heap, (due, path))
 
     def discard(self, path: bytes) -> None:
-        due_digest = self._paths.pop(path, None)
-        if due_digest is None or due_digest[1] is None:
+        if path not in self._paths:
             return
-        same = self._digests[due_digest[1]]
-        same.discard(path)
-        if not same:
-            del self._digests[due_digest[1]]
+        self.left.append(path)
+        _, digest = self._paths.pop(path)
+        if digest is not None:
+            same = self._digests[digest]
+            same.discard(path)
+            if not same:
+                del self._digests[digest]
 
     def with_digest(self, digest: str) -> list[bytes]:
         return sorted(self._digests.get(digest, ()))

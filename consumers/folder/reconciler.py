@@ -68,7 +68,6 @@ class Reconciler:
         self._events = FileEventEmitter(self.root, settings.source, emit, touched, self._walker)
         self.ledger = self._events.ledger
         self.pending_removals = self._events.pending_removals
-        self.resolved = self._events.resolved
         self._hard_links = hard_links or HardLinks()
         self._link_check = LinkCheck(self.root, self.ledger, self._hard_links, follow=self._follow)
         self._marker_checks: set[bytes] = set()
@@ -191,7 +190,6 @@ class Reconciler:
         return True
 
     def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
-        self.resolved.append(path)
         if path in self._marker_checks:
             self._marker_checks.discard(path)
             self._compare_if_markers_changed(path)
@@ -214,7 +212,6 @@ class Reconciler:
         path = self.pending_removals.pop_due(now)
         if path is None:
             return
-        self.resolved.append(path)
         entry = self.ledger.get(path)
         found = self._walker.status_of(path)
         here = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
@@ -245,7 +242,6 @@ class Reconciler:
             as_known = entry is not None and entry.refused is None and (found.unknown or entry.matches(found))
             if as_known and not self._link_check.is_shared(found):
                 self.pending_removals.discard(path)
-                self.resolved.append(path)
             else:
                 differing.append((path, found))
             self._watch_target(path, found)

@@ -33,6 +33,8 @@ PARTITIONS_TIMEOUT_S = 2.0
 """How long the consumer waits for the partitions of topics that may not exist, before it joins the group."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, second and every further consecutive failure."""
+WORKS_AFTER_S = 30.0
+"""A consumer that failed after this time had worked: its failure is the first one."""
 DENIED_RETRY_DELAY_S = 5.0
 """Pause after a refused login, because servers lock accounts that try too often."""
 
@@ -117,13 +119,15 @@ class TopicConsumer:
             try:
                 self._follow()
             except Exception as error:  # noqa: BLE001 - the topics are followed again after any error of the client
+                if time.monotonic() - began > WORKS_AFTER_S:
+                    failures = 0
                 self._set_state(*state_after(error, self._connection_log.refusal()))
                 expected = isinstance(error, KafkaError | OSError)
                 if failures == 0 or not expected:
-                    log.warning("kafka_trouble", source=self._settings.name, error=self.state.detail)
-            failures = 0 if time.monotonic() - began > 30 else failures + 1
+                    log.warning("kafka_unavailable", source=self._settings.name, error=self.state.detail)
             denied = self.state.state == "denied"
             self._stop.wait(DENIED_RETRY_DELAY_S if denied else RETRY_DELAYS_S[min(failures, len(RETRY_DELAYS_S) - 1)])
+            failures += 1
         self._connection_log.close()
         self._set_state("stopped")
         while self._end_requests:

@@ -104,13 +104,15 @@ def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentForm
     zip_expected = expected is not None and bool(expected.zip_parts)
     try:
         with zipfile.ZipFile(BytesIO(data)) as package:
-            names = package.namelist()
+            names = set(package.namelist())
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
         if zip_expected:
             raise Damaged(f"damaged or truncated: {error}; copy it again, or save it again") from error
         raise NotADocument("a damaged archive; exclude it", FailureCode.ARCHIVE) from error
+    names |= {name[: name.index("/") + 1] for name in names if "/" in name}
     for each in FORMATS:
-        if each.zip_parts and any(name.startswith(each.zip_parts) for name in names):
+        framed = each is expected or not each.zip_frame or each.zip_frame in names
+        if framed and not names.isdisjoint(each.zip_parts):
             return each
     if expected is not None and zip_expected:
         raise Damaged(f"damaged: an archive without the parts of a .{expected.name} file; copy it again, or rename it")

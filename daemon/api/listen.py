@@ -18,9 +18,7 @@ from pathlib import Path
 
 from daemon.config_types.private_umask import make_shared_folder
 from daemon.contract.http.routes import ProblemType
-
-SOCKET_PATH_BYTES_MAX = 107
-"""The kernel's maximum for the path of a Unix socket."""
+from daemon.contract.paths import SOCKET_BYTES_MAX
 
 FIRST_INHERITED_FD = 3
 """The first descriptor that systemd passes to a service (sd_listen_fds(3))."""
@@ -44,10 +42,8 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
     Connections are refused until `listen`, so mode and group are set before the first one. This needs no umask, which all
     threads would share. The socket of a dead process is replaced; that of a live process raises ListenError.
     """
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
-        raise ListenError(
-            f"socket path {path} is longer than {SOCKET_PATH_BYTES_MAX} bytes; choose a shorter [api] socket"
-        )
+    if len(os.fsencode(path)) > SOCKET_BYTES_MAX:
+        raise ListenError(f"socket path {path} is longer than {SOCKET_BYTES_MAX} bytes; choose a shorter [api] socket")
     try:
         make_shared_folder(path.parent)
         _clear_stale(path)

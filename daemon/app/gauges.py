@@ -63,7 +63,7 @@ class Gauges:
         metrics.PAST_COMMITS.set(self._store.past_count)
         metrics.PAST_BYTES.set(self._store.past_bytes)
         trouble = pipeline.committer.trouble
-        metrics.COMMIT_TROUBLE.set(trouble is not None and trouble.event != "encoder_away")
+        metrics.COMMIT_TROUBLE.set(trouble is not None and trouble.event != "encoder_unreachable")
 
     def _jobs(self) -> None:
         for job in self._memory.scheduler.status():

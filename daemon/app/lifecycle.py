@@ -246,7 +246,7 @@ def status_line(memory: RunningParts) -> str:
     waiting = len(memory.pipeline.intake)
     parts = []
     if committer.trouble is not None:
-        what = "cannot encode" if committer.trouble.event == "encoder_away" else "cannot commit"
+        what = "cannot encode" if committer.trouble.event == "encoder_unreachable" else "cannot commit"
         parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
     if memory.paused is not None:
         parts.append(memory.paused)

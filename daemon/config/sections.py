@@ -32,12 +32,11 @@ from daemon.config_types.values import (
     optional_number,
 )
 from daemon.config_types.values import Size as Bytes
-from daemon.contract.paths import SOCKET, STORE
+from daemon.contract.paths import SOCKET, SOCKET_BYTES_MAX, STORE
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.settings import SETTINGS
 
-_SOCKET_BYTES = 107  # sun_path of sockaddr_un has 108 bytes, the last one a NUL.
 _TCP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
@@ -52,8 +51,8 @@ class Store(Section):
 
 def _socket(path: Path) -> Path:
     size = len(os.fsencode(path))
-    if size > _SOCKET_BYTES:
-        raise ValueError(f"a path of at most {_SOCKET_BYTES} bytes, the limit of Unix sockets; {path} has {size}")
+    if size > SOCKET_BYTES_MAX:
+        raise ValueError(f"a path of at most {SOCKET_BYTES_MAX} bytes, the limit of Unix sockets; {path} has {size}")
     if problem := private_tmp_problem(path):
         raise ValueError(f"a path that clients can reach; {problem}, or in /run/hippod")
     return path

@@ -1,6 +1,7 @@
 """Finds the mount of a path in the kernel's list, and detects directories that hippod's unit hides or replaces."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,20 +34,25 @@ def mount_of(path: Path, mounts: Path | None = None) -> Mount:
     """Returns the mount that contains `path`."""
     best = Mount()
     try:
-        lines = (mounts or MOUNTS).read_text().splitlines()
+        lines = (mounts or MOUNTS).read_bytes().split(b"\n")
     except OSError:
         return best
     where = os.fspath(path.resolve())
     for line in lines:
-        head, _, tail = line.partition(" - ")
-        fields = head.split()
+        head, _, tail = line.partition(b" - ")
+        fields = head.split(b" ")
         if len(fields) < 6 or not tail:
             continue
-        root, at = (each.encode().decode("unicode_escape") for each in fields[3:5])
+        root, at = (_unescaped(field) for field in fields[3:5])
         inside = where == at or where.startswith(at.rstrip("/") + "/")
         if inside and len(at) >= len(best.at):  # a later mount covers an earlier one
-            best = Mount(at, root, tail.split()[0], "ro" in fields[5].split(","))
+            best = Mount(at, root, os.fsdecode(tail.split(b" ")[0]), b"ro" in fields[5].split(b","))
     return best
+
+
+def _unescaped(field: bytes) -> str:
+    """Returns the path in a field. The kernel writes a space, tab, newline and backslash as an octal number."""
+    return os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda escape: bytes([int(escape[1], 8)]), field))
 
 
 def private_tmp_problem(path: Path) -> str | None:

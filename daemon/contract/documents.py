@@ -59,8 +59,8 @@ DOCUMENT_SCHEMA: Schema = {
         "A document: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
         "`deleted`, which removes the document of that `id`. `title` (a string), `url`, `published_at` and `triples` (lists "
         "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka`, `record` and "
-        "`left_out` as `kafka_`, `record_` and `left_out_`). Without `id` (or `idx`) the content names the document. A "
-        "document of this form that cannot be indexed is listed as failed, with the reason."
+        "`left_out` as `kafka_`, `record_` and `left_out_`). Without `id` (or `idx`) the content names the document; "
+        'the ids 1 and "1" are equal. A document of this form that cannot be indexed is listed as failed, with the reason.'
     ),
     "anyOf": [
         *(_object(content, identity) for content in (_TEXT, _FILE) for identity in (_BY_ID, _BY_IDX, _BY_CONTENT)),

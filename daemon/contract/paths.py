@@ -14,6 +14,8 @@ _XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STAT
 STORE = Path("$XDG_DATA_HOME/hippod/store")
 SOCKET = Path("$XDG_RUNTIME_DIR/hippod.sock")
 SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
+SOCKET_BYTES_MAX = 107
+"""Maximum length of a Unix socket's path. `sun_path` of `sockaddr_un` has 108 bytes, the last one a NUL."""
 
 
 def candidates(environ: Mapping[str, str]) -> list[tuple[Path, str]]:

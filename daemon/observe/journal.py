@@ -1,6 +1,6 @@
 """Sends log events with their fields to systemd's journal (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 
-`journalctl` shows the message: the event's name, error and other fields. `journalctl HIPPOD_EVENT=stuck` filters by a
+`journalctl` shows the message: the event's name, error and other fields. `journalctl HIPPOD_EVENT=part_blocked` filters by a
 field, and `-o json` shows all fields. The protocol is one datagram. The library for it, python-systemd, needs libsystemd's
 headers to build.
 """

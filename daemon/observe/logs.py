@@ -27,11 +27,10 @@ import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from daemon.observe.journal import JournalSender, prefixed_message
-from daemon.observe.redaction import raised_at, system_error
+from daemon.observe.redaction import ROOMS, raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
-_ROOMS = ("daemon", "consumers", "memory", "store")
-OWN = (*_ROOMS, "__main__")
+OWN = (*ROOMS, "__main__")
 """Loggers that follow the configured level. Others log only from `warning` up, because some log the content that they parse."""
 
 _MASK = "***"
@@ -144,7 +143,7 @@ def _plain_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 def is_ours(error: BaseException) -> bool:
     """Returns whether hippod declares the exception, so that its message is a sentence for people."""
-    return type(error).__module__.partition(".")[0] in _ROOMS
+    return type(error).__module__.partition(".")[0] in ROOMS
 
 
 def loggable(error: BaseException) -> str:

@@ -34,11 +34,14 @@ RECORDS = Counter("hippod_records", "Records that hippod-worker has sent, by sta
 PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.")
 COMMITS = Counter("hippod_commits", "Commits of the store.")
 FAILURES = Counter("hippod_failures", "Documents that failed or were skipped, by reason.", ["state", "reason"])
-STAGE = Histogram("hippod_stage_seconds", "Time in one step of a stage.", ["stage"], buckets=SLOW)
-QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"], buckets=FAST)
-QUERY_STAGE = Histogram(
-    "hippod_query_stage_seconds", "Time of one query in each of its steps.", ["stage"], buckets=FAST
+STAGE = Histogram(
+    "hippod_stage_seconds",
+    "Time of one step of the indexing of documents, by stage: parse, split, extract, encode, commit.",
+    ["stage"],
+    buckets=SLOW,
 )
+QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"], buckets=FAST)
+QUERY_STAGE = Histogram("hippod_query_stage_seconds", "Time of one step of a query, by step.", ["stage"], buckets=FAST)
 QUEUE = Gauge("hippod_queue_depth", "Waiting documents, passages or messages, by queue.", ["queue"])
 QUEUE_BYTES = Gauge("hippod_queue_bytes", "Waiting bytes, by queue.", ["queue"])
 QUEUE_LIMIT = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"])
@@ -59,11 +62,19 @@ TOKENS = Counter("hippod_model_tokens", "Tokens sent to and received from the mo
 _COST_LABELS = ("source", "purpose")
 CALLS_TODAY = Gauge(
     "hippod_model_calls_today",
-    "Answered calls of the present UTC day, by source of the extracted passages (empty: none) and purpose.",
+    "Answered model calls of the present UTC day, by source of the extracted passages (empty: none) and purpose.",
     _COST_LABELS,
 )
-TOKENS_TODAY = Gauge("hippod_model_tokens_today", "Tokens of these calls.", [*_COST_LABELS, "kind"])
-MONEY_TODAY = Gauge("hippod_model_money_today", "Money for these calls.", _COST_LABELS)
+TOKENS_TODAY = Gauge(
+    "hippod_model_tokens_today",
+    "Tokens of the answered model calls of the present UTC day, by source of the extracted passages and purpose.",
+    [*_COST_LABELS, "kind"],
+)
+MONEY_TODAY = Gauge(
+    "hippod_model_money_today",
+    "Money for the answered model calls of the present UTC day, by source of the extracted passages and purpose.",
+    _COST_LABELS,
+)
 BUDGET_USED_UP = Gauge("hippod_budget_used_up", "1 while extraction waits for the next day's budget.")
 MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.")
 WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.")
@@ -94,13 +105,15 @@ SOURCE_UP = Gauge(
     "hippod_source_up", "1 while a source is followed; 0 while it is missing or in error.", ["kind", "name"]
 )
 STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"])
-DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.")
+DISK_FREE = Gauge("hippod_disk_free_bytes", "Free bytes on the store's file system.")
 CHECKPOINT_TIME = Gauge("hippod_checkpoint_timestamp_seconds", "Time of the newest checkpoint.")
 CHECKPOINT_COMMIT = Gauge("hippod_checkpoint_commit", "Commit of the newest checkpoint.")
 SCOPES = Gauge("hippod_scopes", "Number of scopes in memory.")
-SCOPE_BYTES = Gauge("hippod_scope_bytes", "Approximate memory of these scopes.")
+SCOPE_BYTES = Gauge("hippod_scope_bytes", "Approximate bytes of the scopes in memory.")
 PAST_COMMITS = Gauge("hippod_earlier_states", "Number of earlier commits in memory for questions with `as_of`.")
-PAST_BYTES = Gauge("hippod_earlier_state_bytes", "Approximate memory of these commits.")
+PAST_BYTES = Gauge(
+    "hippod_earlier_state_bytes", "Approximate bytes of the earlier commits in memory for questions with `as_of`."
+)
 COMMIT_TROUBLE = Gauge("hippod_commit_trouble", "1 while the store refuses commits (for example, the disk is full).")
 JOB = Histogram("hippod_job_seconds", "Time of one run of a scheduled job.", ["task"], buckets=SLOW)
 JOB_FAILED = Counter("hippod_job_failures", "Runs of a scheduled job that failed.", ["task"])

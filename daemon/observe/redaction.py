@@ -13,7 +13,7 @@ _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
 
 def raised_at(error: BaseException) -> str:
     """Returns the place that raised the exception, and hippod's innermost frame if that is another; "" if it was not raised."""
-    frames = [(_short(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
+    frames = [(short_path(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
         return ""
     at = [frames[-1]]
@@ -36,7 +36,7 @@ def system_error(error: BaseException) -> str | None:
     return None
 
 
-def _short(file: str) -> str:
+def short_path(file: str) -> str:
     """Returns the path below the project's root, or the last folder and the name of another file."""
     path = Path(file)
     if path.is_relative_to(_ROOT) and (inside := path.relative_to(_ROOT)).parts[0] in ROOMS:

@@ -7,6 +7,7 @@ lines are dropped (`muted_s`). After that, one line is logged each period, with 
 """
 
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,21 +39,26 @@ class _Kind:
 
 
 class RepeatedLines:
-    """A processor of structlog, for any thread. If two threads log at the same time, one line too many may be logged."""
+    """A processor of structlog, for any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kinds: dict[tuple[object, ...], _Kind] = {}
+        self._lock = threading.RLock()  # reentrant, because a finalizer may log at any time
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Raises DropEvent if the line is to be dropped."""
         if event.get("level", method) not in LEVELS:
             return event
         now, key = self._clock(), _key(event)
+        with self._lock:
+            return self._counted(event, now, key)
+
+    def _counted(self, event: EventDict, now: float, key: tuple[object, ...]) -> EventDict:
         kind = self._kinds.get(key)
         if kind is None:
             if len(self._kinds) >= MAX_KINDS:
-                self._kinds.pop(next(iter(tuple(self._kinds))), None)  # a copy, as other threads may add kinds
+                del self._kinds[next(iter(self._kinds))]
             kind = self._kinds[key] = _Kind(now, LINES)
         elif now - kind.since >= PERIOD_S:
             again = kind.left_out > 0 and now - kind.since < 2 * PERIOD_S

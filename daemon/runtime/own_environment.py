@@ -6,7 +6,8 @@ pip does not detect such a conflict: the later installation overwrites files of 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-PACKAGES = ("consumers", "memory", "store", "daemon", "cli")
+from daemon.observe.redaction import ROOMS
+
 HINT = (
     "install hippod into an environment of its own: `pipx install` or `uv tool install` of its wheel, or `make install`"
 )
@@ -24,5 +25,5 @@ def packages_of_others(site_packages: Path | None = None) -> list[str]:
         name = record.parent.name.partition("-")[0]
         if name != "hippod":
             content = b"\n" + record.read_bytes()
-            found += [f"{name} ({each})" for each in PACKAGES if b"\n%s/__init__.py," % each.encode() in content]
+            found += [f"{name} ({each})" for each in ROOMS if b"\n%s/__init__.py," % each.encode() in content]
     return found

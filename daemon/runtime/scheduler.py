@@ -165,7 +165,7 @@ class Scheduler:
                     step()
                 except Exception as raised:
                     errors.append(f"{type(raised).__name__}: {raised}")
-                    log.error("job_failed", task=name, error=raised, exc_info=True)
+                    log.error("job_failed", job=name, error=raised, exc_info=True)
         finally:
             if errors:
                 metrics.JOB_FAILED.labels(name).inc()
@@ -205,7 +205,7 @@ def add_maintenance_jobs(
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()
             if store.rebuild_index():
-                log.info("memory_renewed")
+                log.info("index_rebuilt")
 
     def write_checkpoint() -> None:
         if store.write_checkpoint():

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import structlog
 
+from daemon.observe.redaction import short_path
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.service_manager import Notifier
 
@@ -33,7 +34,6 @@ SLOW_COMMIT_S = 120.0
 """A batch that takes longer is logged, once per `SLOW_COMMIT_REPEAT_S`."""
 SLOW_COMMIT_REPEAT_S = 60.0
 STACK_FRAMES = 8
-ROOT = Path(__file__).resolve().parents[2]
 
 log = structlog.get_logger()
 
@@ -92,7 +92,7 @@ class ThreadCheck:
             return ()
         # Only file, line and function: these never contain a document's text.
         frames = traceback.extract_stack(frame)[-STACK_FRAMES:]
-        return tuple(f"{_short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
+        return tuple(f"{short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
 
     def _thread(self) -> threading.Thread | None:
         return next((each for each in threading.enumerate() if each.name.startswith(self._thread_prefix)), None)
@@ -202,14 +202,14 @@ async def watch(
             notifier.watchdog()
         for stall in found:
             if stall.part not in stalled:
-                log.critical("stuck", part=stall.part, took_ms=round(stall.seconds * 1000), at=stall.stack)
+                log.critical("part_blocked", part=stall.part, took_ms=round(stall.seconds * 1000), at=stall.stack)
         for part in stalled - {stall.part for stall in found}:
-            log.warning("moves_again", part=part)
+            log.warning("part_recovered", part=part)
         stalled = {stall.part for stall in found}
         slow_commits.check()
         status = status_line()
         if stalled:
-            status = f"stuck: {', '.join(sorted(stalled))}; {status}"
+            status = f"blocked: {', '.join(sorted(stalled))}; {status}"
         if status != last_status:
             notifier.status(status)
             last_status = status
@@ -237,8 +237,3 @@ class _SlowCommits:
         if since is not None and now - since > SLOW_COMMIT_S and now - self._logged_at >= SLOW_COMMIT_REPEAT_S:
             self._logged_at = now
             log.warning("commit_slow", took_ms=round((now - since) * 1000), pending=len(self._pipeline.intake))
-
-
-def _short_path(file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "/".join(path.parts[-2:])

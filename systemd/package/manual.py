@@ -137,8 +137,9 @@ def client_page(page: Page) -> None:
 def _commands(page: Page, context: click.Context) -> None:
     group = context.command
     assert isinstance(group, click.Group)
-    for name in sorted(group.commands):
-        command = group.commands[name]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if command.hidden:
             continue
         inner = click.Context(command, info_name=name, parent=context)

@@ -3,6 +3,7 @@
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from time import monotonic, sleep
@@ -61,10 +62,11 @@ def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Sc
         ["ask", "who?", "--trace", "no/such/folder/t.json"],
         ["eval", "q.json", "--k", "2,many"],
         ["eval", "q.json", "--compare", "dense,psychic"],
+        ["eval", "q.json", "--compare", f"fused {'damping=0.5 ' * 30}psychic=1"],
         ["ls", "--state", "lost"],
         ["rm"],
     ],
-    ids=" ".join,
+    ids=lambda arguments: " ".join(arguments)[:60],
 )
 def test_2_for_wrong_usage(
     scripted: Scripted, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
@@ -199,6 +201,26 @@ def test_standard_output_that_cannot_be_written_is_named(hippoctl: Shell, script
             _, err = process.communicate(timeout=30)
         assert err == b"hippoctl: standard output cannot be written: No space left on device.\n"
         assert process.returncode == 1
+
+
+@pytest.mark.process
+def test_error_of_a_path_is_one_sentence(hippoctl: Shell) -> None:
+    long = "x" * 300
+    ended = hippoctl("--json", "ask", "who?", "--trace", f"{long}/trace.json")
+    assert ended.code == 1
+    assert ended.err.startswith("hippoctl: ") and ended.err.endswith(f"{long} cannot be used: File name too long.\n")
+    assert "File name too long" in ended.json["detail"]
+
+
+@pytest.mark.process
+def test_missing_current_directory_is_named(hippoctl: Shell, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", sys.executable, "-P", "-m", "cli.main", "status"]
+    environ = hippoctl.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, cwd=gone, env=environ, capture_output=True, text=True, check=False)
+    assert done.stderr == "hippoctl: the current directory cannot be found: No such file or directory.\n"
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def parse(tmp_path: Path, name: str, data: bytes) -> tuple[str, list[ParsedDocum
     return path.as_uri(), documents, summary
 
 
-def test_a_file_of_json_lines_gives_a_document_a_line_and_bad_lines_cost_only_themselves(tmp_path: Path) -> None:
+def test_json_lines_file_gives_a_document_for_each_valid_line(tmp_path: Path) -> None:
     lines = [b'{"id": "n%d", "title": "T%d", "text": "words %d"}' % (n, n, n) for n in range(500)]
     lines[100], lines[200] = b"{broken", b"\xff\xfe not utf-8"
     uri, documents, summary = parse(tmp_path, "many.jsonl", b"\n".join(lines) + b"\n")

@@ -129,7 +129,7 @@ def serve() -> None:
         import_module(name)
     from cli.command_index import COMMANDS
 
-    for module, _, _ in COMMANDS.values():
+    for module, _ in COMMANDS.values():
         import_module(f"cli.commands.{module}")
     running: dict[int, int | None] = {}
     for line in sys.stdin:

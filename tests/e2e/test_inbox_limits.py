@@ -87,7 +87,7 @@ def fail(daemon: Daemon, id: str) -> None:
     assert daemon.documents()[f"added:{id}"]["state"] == "failed"
 
 
-def test_imports_that_are_given_up_keep_nobody_out_and_what_they_handed_in_is_indexed(narrow: Daemon) -> None:
+def test_aborted_imports_free_the_inbox_and_their_documents_are_indexed(narrow: Daemon) -> None:
     docs = [{"passage": f"Reef {n}\nSounded by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(300)]
 
     def imported() -> set[str]:

@@ -22,5 +22,5 @@ def test_an_event_that_hippod_does_not_log_is_not_asked_for(tmp_path: Path) -> N
 
 
 def test_the_table_of_events_is_read_whole() -> None:
-    assert {"backfill_failed", "request_failed", "turned_away"} <= event_names()
+    assert {"backfill_failed", "request_failed", "request_refused"} <= event_names()
     assert not {"uri", "event"} & event_names()

@@ -48,7 +48,7 @@ def set_reextract(daemon: Daemon, value: str) -> None:
     daemon.config.write_text(f'{daemon.config.read_text()}\n[openie]\nreextract = "{value}"\n')
 
 
-def test_passages_of_older_rules_are_named_and_read_again_until_the_memory_equals_a_fresh_build(hippo: Hippo):
+def test_reextraction_of_older_rules_gives_the_memory_of_a_fresh_build(hippo: Hippo):
     present = RulesExtractor.name
     daemon = hippo()
     write_drive(daemon)

@@ -207,7 +207,7 @@ def fill_drive(daemon: Daemon) -> list[Path]:
     return [path for path in daemon.drive.rglob("*") if path.is_file()]
 
 
-def test_a_folder_that_is_narrowed_or_widened_has_the_documents_that_it_would_have_anew(hippo: Hippo) -> None:
+def test_changed_folder_patterns_give_the_documents_of_a_fresh_build(hippo: Hippo) -> None:
     daemon, anew, again = hippo("before"), hippo("anew"), hippo("again")
     anew.folders = again.folders = daemon.folders
     files = fill_drive(daemon)

@@ -144,7 +144,7 @@ def test_a_second_hippod_on_one_socket_leaves_the_first_alone(hippo: Hippo) -> N
     assert first.status()["state"] == "ready"
 
 
-def test_a_clean_stop_leaves_a_checkpoint_and_an_unclean_one_costs_reading_the_tables(hippo: Hippo) -> None:
+def test_start_reads_the_tables_only_after_an_unclean_stop(hippo: Hippo) -> None:
     daemon = hippo(schedule={"snapshot": "off", "rescan": "off"})
     daemon.write("a.txt", "Hjalmar Quist owns the brig.")
     daemon.start().wait()

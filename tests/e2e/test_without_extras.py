@@ -47,9 +47,7 @@ def test_drawing_names_the_extra_that_it_needs(python: Path, tmp_path: Path, com
 
 
 @pytest.mark.daemon
-def test_the_extra_is_recommended_and_its_languages_are_read_again_once_it_is_installed(
-    hippo: Hippo, python: Path
-) -> None:
+def test_installed_extra_has_its_languages_extracted_again(hippo: Hippo, python: Path) -> None:
     daemon = hippo()
     for name, text in TEXTS.items():
         daemon.write(f"{name}.md", text)

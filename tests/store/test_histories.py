@@ -25,7 +25,7 @@ def test_a_script_is_a_function_of_its_seed():
 
 
 @pytest.mark.slow
-def test_a_memory_that_remembers_what_was_purged_is_found_and_the_script_becomes_short(monkeypatch):
+def test_history_test_finds_purged_content_and_shortens_its_script(monkeypatch):
     forget = LiveIndex.forget
 
     def forgets_half(index, contents, rows):

@@ -48,8 +48,9 @@ def commands(context: click.Context) -> Iterator[click.Context]:
     """A command and all below it."""
     yield context
     if isinstance(context.command, click.Group):
-        for name, command in context.command.commands.items():
-            if not command.hidden:
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None and not command.hidden:
                 yield from commands(click.Context(command, info_name=name, parent=context))
 
 

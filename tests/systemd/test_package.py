@@ -74,9 +74,7 @@ def tree(deb: ModuleType, staged: Path, tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def test_of_all_scripts_hippod_s_own_are_left_and_begin_with_the_python_that_they_will_have(
-    deb: ModuleType, staged: Path
-) -> None:
+def test_package_keeps_only_hippods_scripts_with_the_installed_python(deb: ModuleType, staged: Path) -> None:
     deb.scripts(staged, "3.11", FINAL)
     folder = staged / "bin"
     assert {path.name for path in folder.iterdir()} == {

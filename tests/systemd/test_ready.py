@@ -47,7 +47,7 @@ def test_ready_comes_once_a_query_is_answered_and_a_stop_is_announced(manage: Ma
 
 
 @pytest.mark.daemon
-def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_alone(manage: Manage) -> None:
+def test_query_before_the_start_is_answered_and_the_socket_is_kept(manage: Manage) -> None:
     daemon = manage(activated=True)
     daemon.socket.chmod(0o666)
     before = daemon.socket.stat()

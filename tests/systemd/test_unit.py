@@ -155,7 +155,7 @@ def test_a_configuration_uses_the_places_of_its_unit(
 
 
 @pytest.mark.parametrize("name", ["hippod.service", "hippod@.service"])
-def test_credentials_are_read_where_systemd_puts_them_and_an_absent_one_says_what_to_do(
+def test_credential_is_read_from_systemd_and_a_missing_one_names_the_remedy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = [value.partition(":")[0] for key, value in settings_of(name) if key == "LoadCredential"]
@@ -203,7 +203,7 @@ def test_no_unit_names_a_file_that_is_not_shipped() -> None:
 
 
 @pytest.mark.parametrize("name", ["hippod.service", "hippod@.service"])
-def test_a_reload_fails_where_the_configuration_is_refused_and_homes_are_hidden_read_only(name: str) -> None:
+def test_reload_fails_for_a_refused_configuration_and_homes_are_read_only(name: str) -> None:
     settings = settings_of(name)
     start = next(value for key, value in settings if key == "ExecStart")
     [after_stop] = [value for key, value in settings if key == "ExecStopPost"]

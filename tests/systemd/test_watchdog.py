@@ -58,17 +58,17 @@ def test_a_commit_thread_that_hangs_in_a_write_ends_the_watchdog_signal(
     began = time.monotonic()
     daemon.write("two.txt", "Castor lies in the harbour of Aldersund.")
     goes_hungry(daemon, began)
-    [stuck] = until(lambda: daemon.events("stuck"), "the log names the part")
+    [stuck] = until(lambda: daemon.events("part_blocked"), "the log names the part")
     assert stuck["part"] == "commit"
     assert any("store/log/log_files.py" in place for place in stuck["at"]), stuck
-    assert "stuck: commit" in daemon.manager.status()
+    assert "blocked: commit" in daemon.manager.status()
     # Queries go on meanwhile, from the last commit.
     assert daemon.query("Who owns the brig?")[0]["text"].startswith("Hjalmar")
     with head.open("rb"):
         is_fed_again(daemon)
     head.unlink()
     daemon.wait()
-    assert daemon.events("moves_again")[-1]["part"] == "commit"
+    assert daemon.events("part_recovered")[-1]["part"] == "commit"
     assert daemon.stop() == 0
 
 
@@ -172,7 +172,7 @@ def test_a_stop_does_not_wait_for_a_thread_that_hangs_in_its_server(manage: Mana
         # That is the server's fault: a new hippod would wait as well, so the watchdog is fed.
         seen = len(daemon.manager.fed())
         daemon.until(lambda: len(daemon.manager.fed()) > seen + 8, "the watchdog is fed for longer than it waits")
-        assert not daemon.events("stuck")
+        assert not daemon.events("part_blocked")
         stops_in_time(daemon, stop_s)
         assert [event["threads"] for event in daemon.events("stop_cut_off")] == [["commit_0"]]
         # Nothing is lost.

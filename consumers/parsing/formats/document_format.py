@@ -35,7 +35,10 @@ class DocumentFormat:
     magic: re.Pattern[bytes] | None = None
     """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
     zip_parts: tuple[str, ...] = ()
-    """Prefixes of parts' names that occur only in zip archives of this format."""
+    """Parts of zip archives of this format, and folders at the top, which end in `/`. One of them must occur."""
+    zip_frame: str = ""
+    """A part that must occur too, unless the file's name has an ending of this format. Other archives may have a folder
+    `word/`."""
     ole_parts: tuple[str, ...] = ()
     """Names of streams and storages that occur only at the top of OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None

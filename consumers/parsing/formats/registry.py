@@ -15,6 +15,9 @@ _SOURCE_ENDINGS = tuple(
 """.split()
 )
 
+_OPC = "[Content_Types].xml"
+"""Part of every Office Open XML file."""
+
 FORMATS = (
     DocumentFormat(
         "text", "text",
@@ -109,14 +112,14 @@ FORMATS = (
         "docx", "DOCX",
         "Word: headings, paragraphs, lists, tables, headers and footers, notes, comments, text boxes, charts, formulas.",
         ("docx", "docm", "dotx"), ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
-        "office.word.parse_docx", zip_parts=("word/",), libraries=("lxml",),
+        "office.word.parse_docx", zip_parts=("word/",), zip_frame=_OPC, libraries=("lxml",),
     ),
     DocumentFormat(
         "pptx", "PPTX",
         "PowerPoint: each slide's text, tables, charts, notes and comments.",
         ("pptx", "pptm", "ppsx", "potx"),
         ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
-        "office.slides.parse_pptx", zip_parts=("ppt/",), libraries=("lxml",),
+        "office.slides.parse_pptx", zip_parts=("ppt/",), zip_frame=_OPC, libraries=("lxml",),
     ),
     DocumentFormat(
         "converted", "old office files",
@@ -132,14 +135,15 @@ FORMATS = (
         "xls", "binary Excel files",
         "Excel 5 to 2003 and .xlsb: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
         ("xls", "xlsb", "xlt"), ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
-        "office.binary_sheets.parse_binary_sheets", zip_parts=("xl/workbook.bin",), ole_parts=("Workbook", "Book"),
+        "office.binary_sheets.parse_binary_sheets", zip_parts=("xl/workbook.bin",), zip_frame=_OPC,
+        ole_parts=("Workbook", "Book"),
         libraries=("python_calamine", "olefile", "openpyxl", "lxml"),
     ),
     DocumentFormat(
         "xlsx", "XLSX",
         "Excel: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
         ("xlsx", "xlsm", "xltx"), ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
-        "office.sheets.parse_xlsx", zip_parts=("xl/",), libraries=("openpyxl", "lxml"),
+        "office.sheets.parse_xlsx", zip_parts=("xl/",), zip_frame=_OPC, libraries=("openpyxl", "lxml"),
     ),
     DocumentFormat(
         "opendocument", "OpenDocument",
@@ -149,7 +153,8 @@ FORMATS = (
             "application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.spreadsheet",
             "application/vnd.oasis.opendocument.presentation",
         ),
-        "office.opendocument.parse_opendocument", zip_parts=("content.xml",), libraries=("lxml",),
+        "office.opendocument.parse_opendocument", zip_parts=("content.xml",), zip_frame="META-INF/manifest.xml",
+        libraries=("lxml",),
     ),
     DocumentFormat(
         "rtf", "RTF",

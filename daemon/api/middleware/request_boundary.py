@@ -49,7 +49,7 @@ class AccessLog:
         }
         if status in REFUSED_STATUSES:
             if self._is_first_in_interval((peer.client, status)):
-                log.warning("turned_away", **fields, again_s=REFUSAL_LOG_INTERVAL_S)
+                log.warning("request_refused", **fields, again_s=REFUSAL_LOG_INTERVAL_S)
         elif getattr(getattr(scope.get("route"), "endpoint", None), "audited", False):
             log.info("request", **fields)
         else:

@@ -106,8 +106,8 @@ class Committer:
 
     @property
     def trouble(self) -> Outage | None:
-        """Why the last commit was refused, until one succeeds. Its event is `encoder_away` if the embedding server, not the
-        store, is unavailable."""
+        """Why the last commit was refused, until one succeeds. Its event is `encoder_unreachable` if the embedding server, not
+        the store, is unavailable."""
         return self._needed.outage
 
     def use(self, encoder: Encoder) -> None:
@@ -175,7 +175,7 @@ class Committer:
                     return
                 if encoder_is_away(error):
                     made_by = self._encoder.identity
-                    await self._needed.wait("encoder_away", error, encoder=made_by.name, dim=made_by.dim)
+                    await self._needed.wait("encoder_unreachable", error, encoder=made_by.name, dim=made_by.dim)
                 else:
                     await self._needed.wait("commit_failed", error, documents=len(changes))
             except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop the others
@@ -277,7 +277,7 @@ class Committer:
         if isinstance(change, ExtractionsFound):
             await self._isolate_extraction(change, error, fresh)
             return
-        log.error("document_spoils_commit", uri=change.work.key, error=error, exc_info=error)
+        log.error("commit_failed_for_document", uri=change.work.key, error=error, exc_info=error)
         await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL), fresh)
 
     async def _isolate_extraction(self, found: ExtractionsFound, error: Exception, fresh: bool) -> None:
@@ -287,7 +287,7 @@ class Committer:
                 await self._commit([ExtractionsFound({id: extraction})], fresh)
             found.done()
             return
-        log.error("passage_spoils_commit", passage=next(iter(found.extractions), None), error=error, exc_info=error)
+        log.error("commit_failed_for_passage", passage=next(iter(found.extractions), None), error=error, exc_info=error)
         failures = {}
         for id, extraction in found.extractions.items():
             state = self._store.extraction_state(id)

@@ -11,7 +11,10 @@ Problem = tuple[str, str]
 
 
 def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
-    """Returns what is wrong with the document, if anything, and its URI: `added:` with its id or a digest of its content."""
+    """Returns what is wrong with the document, if anything, and its URI: `added:` with its id or a digest of its content.
+
+    The ids 1 and "1" denote one document.
+    """
     identity = document.get("id")
     if identity is None:
         identity = document.get("idx")
@@ -54,4 +57,4 @@ def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[
 
 def added_uri(identity: str) -> str:
     """Returns `added:` and the id, with characters that have a meaning in URIs percent-encoded."""
-    return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._ ").replace(" ", "%20")
+    return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._")

@@ -165,7 +165,7 @@ class TopicFeed(Generic[T]):
             return []
         read, count = partial(self._read, messages), len(messages)
         return await self._parsers.until_done(
-            "messages_wait", read, _are_parsers_away, source=self._name, messages=count
+            "no_parser_for_messages", read, _are_parsers_away, source=self._name, messages=count
         )
 
     def is_owned(self, acknowledgement: MessageAcknowledgement) -> bool:

@@ -1,11 +1,12 @@
 """An answer that is only printed is read without the contract's models, and means the same."""
 
-from typing import Any, cast, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
+from rich.text import Text
 
-from cli.client.plain_answers import OPTIONAL, PlainAnswer, understood
+from cli.client.plain_answers import OPTIONAL, from_plain
 from cli.errors import CommandError
 from cli.render.query import query_lines
 from cli.render.status import status_lines
@@ -40,23 +41,20 @@ def test_what_the_daemon_leaves_out_is_what_the_contract_says(kind: type[BaseMod
     assert left_out - printed_nowhere <= set(OPTIONAL)
 
 
-def status(answer: dict[str, Any]) -> Status:
-    """Returns the answer as the commands pass it to the functions that format text."""
-    return cast("Status", PlainAnswer(answer))
+def plain(lines: list[Text]) -> list[str]:
+    return [line.plain for line in lines]
 
 
 def test_it_prints_as_the_contracts_types_do() -> None:
-    plain = lambda lines: [line.plain for line in lines]  # noqa: E731
-    assert plain(query_lines(cast("QueryResponse", PlainAnswer(QUERY)), 80)) == plain(
-        query_lines(QueryResponse(**QUERY), 80)
-    )
-    assert plain(status_lines(status(STATUS))) == plain(status_lines(Status(**STATUS)))
+    found = from_plain(lambda answer: query_lines(answer, 80), QUERY)
+    assert plain(found) == plain(query_lines(QueryResponse(**QUERY), 80))
+    assert plain(from_plain(status_lines, STATUS)) == plain(status_lines(Status(**STATUS)))
 
 
 @pytest.mark.parametrize(("state", "said"), [("starting", False), ("ready", True)])
 def test_only_a_started_hippod_says_that_it_follows_nothing(state: str, said: bool) -> None:
-    lines = status_lines(status(STATUS | {"sources": [], "state": state}))
-    assert any("no sources are followed" in line.plain for line in lines) is said
+    lines = plain(from_plain(status_lines, STATUS | {"sources": [], "state": state}))
+    assert any("no sources are followed" in line for line in lines) is said
 
 
 @pytest.mark.parametrize(
@@ -69,5 +67,5 @@ def test_only_a_started_hippod_says_that_it_follows_nothing(state: str, said: bo
     ],
 )
 def test_what_is_not_as_promised_is_one_sentence(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(CommandError, match=said), understood():
-        status_lines(status(wrong))
+    with pytest.raises(CommandError, match=said):
+        from_plain(status_lines, wrong)

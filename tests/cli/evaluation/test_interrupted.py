@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.client.connection import Connection, Response
+from cli.client.http import Client
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList
@@ -96,15 +96,13 @@ def test_requests_that_may_call_the_model_are_given_its_time(
     here: Here, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: dict[str, set[float]] = {}
-    request = Connection.request
+    request = Client._request
 
-    def watched(
-        connection: Connection, method: str, path: str, headers: Any, content: Any, timeout_s: float
-    ) -> Response:
+    def watched(client: Client, method: str, path: str, accept: str, content: Any, timeout_s: float) -> Any:
         limits.setdefault(path, set()).add(timeout_s)
-        return request(connection, method, path, headers, content, timeout_s)
+        return request(client, method, path, accept, content, timeout_s)
 
-    monkeypatch.setattr(Connection, "request", watched)
+    monkeypatch.setattr(Client, "_request", watched)
     assert here("eval", "q.json", "--k", "1", "--judge", "--compare", "fused,hipporag2", "--save", "run.json").code == 0
     assert here("query", "Who built light 1?", "--mode", "fused").code == 0
     assert [limits[path] for path in (Route.QUERY, Route.ASK, Route.JUDGE)] == [{900.0}] * 3

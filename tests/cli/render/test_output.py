@@ -7,12 +7,18 @@ import re
 import select
 import subprocess
 from time import monotonic, sleep
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
+from rich.text import Text
 
-from cli.render.styled_text import Text
+from cli import output
+from cli.render.lines import STATE_STYLES
+from consumers.folder.settings import StateName
+from daemon.contract.choices import DocumentState
 from daemon.contract.http.routes import document_path
+from daemon.contract.status import BAD_SOURCE_STATES, PAUSED, DaemonState
 from tests.cli.sample_answers import ASK, LIST, QUERY, SHOW, STATUS, URI, answer, passage
 from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
 
@@ -114,7 +120,7 @@ def test_nothing_in_a_document_reaches_the_terminal_as_a_command(hippoctl: Shell
     assert "\\x1b]0;owned\\x07\\x1b[2J\\x9b31m[bold red]rain[/bold red]" in piped
     assert ":smile:" in piped
     shown = on_terminal(hippoctl, "query", "rain")
-    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]*m", "", shown))
+    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", shown))
 
 
 def test_nothing_in_an_error_does_either(hippoctl: Shell, scripted: Scripted) -> None:
@@ -259,7 +265,27 @@ def test_a_graph_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scr
     assert refused == "hippoctl: igraph is not text for a terminal: give FILE, or pipe the output to a program.\n"
 
 
-def test_no_line_acts_on_a_terminal_whoever_made_it() -> None:
+@pytest.mark.parametrize("coloured", [False, True])
+def test_printed_line_has_no_control_characters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, coloured: bool
+) -> None:
+    monkeypatch.setattr(output, "is_coloured", lambda _: coloured)
     line = Text(HOSTILE).append(HOSTILE, "bold").append_text(Text(HOSTILE))
-    assert not CONTROL.search(line.plain)
-    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", line.ansi()))
+    output.print_lines([line])
+    output.print_lines([line], wrap=False)
+    shown = capsys.readouterr().out
+    assert ("\x1b[1m" in shown) == coloured
+    assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", shown))
+    assert "[bold red]rain[/bold red]" in shown.replace("\n", " ")
+
+
+def test_bad_source_states_are_red(hippoctl: Shell, scripted: Scripted) -> None:
+    sources = [{"kind": "folder", "name": f"/{state}", "state": state, "lag": 0} for state in BAD_SOURCE_STATES]
+    scripted.answers["GET /v1/status"] = STATUS | {"sources": sources}
+    shown = on_terminal(hippoctl, "status")
+    assert [state for state in BAD_SOURCE_STATES if f"\x1b[31m{state}\x1b[0m" not in shown] == []
+
+
+def test_every_state_has_a_colour() -> None:
+    states = {PAUSED, *BAD_SOURCE_STATES, *DaemonState, *DocumentState, *get_args(StateName), "joining", "following"}
+    assert states - STATE_STYLES.keys() == set()

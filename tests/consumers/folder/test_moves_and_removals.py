@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from concurrent.futures import Future
 
 from consumers.types import FileChanged, FileMoved, FileRemoved
 from tests.consumers.folder.support import Folder, until, uri
@@ -138,3 +139,17 @@ def test_a_file_that_was_not_read_is_no_move_of_what_is_known(folder: Folder) ->
     (folder.root.parent / "away").rename(new)
     until(lambda: daemon.digests == folder.on_disk())
     assert {type(event) for event in daemon.events} == {FileChanged, FileRemoved}
+
+
+def test_rescan_ends_if_a_deleted_file_is_replaced_by_a_refused_one(folder: Folder) -> None:
+    path = folder.root / "a.txt"
+    path.write_bytes(b"content")
+    (folder.root / "stays").write_bytes(b"stays")
+    daemon = folder.scanned()
+    path.unlink()
+    answer: Future[bool] = Future()
+    folder.source.rescan(answer.set_result)
+    until(lambda: folder.source.state.pending)
+    path.symlink_to("stays")
+    assert answer.result(timeout=10)
+    until(lambda: uri(path) in daemon.refused)

@@ -48,7 +48,7 @@ def test_a_partition_whose_topic_was_made_anew_stores_nothing():
     assert tracker.positions([message]) == {}
 
 
-def test_in_whatever_order_messages_are_done_the_offset_is_never_beyond_one_that_is_not():
+def test_offset_stays_before_the_first_uncommitted_message_in_any_order():
     rng = random.Random(4)
     for _ in range(200):
         tracker = OffsetTracker("k", 0, InFlight())

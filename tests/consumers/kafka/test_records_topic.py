@@ -177,7 +177,7 @@ def test_a_replica_that_starts_from_a_backup_of_another_goes_on_from_its_positio
     asyncio.run(scenario())
 
 
-def test_a_refused_record_is_listed_as_failed_and_can_be_retried_once_it_is_the_topics_own(cluster, tmp_path):
+def test_refused_record_fails_and_can_be_retried_once_the_topic_owns_it(cluster, tmp_path):
     topic = cluster.topic(1)
     whole = parsed("kafka://articles/1", "Small", "Ada Lovelace met Charles Babbage in London.")
 

@@ -20,7 +20,7 @@ def cluster():
         yield cluster
 
 
-def test_a_model_slower_than_a_poll_may_be_costs_no_membership_and_holds_no_message_up(cluster, tmp_path):
+def test_slow_model_keeps_group_membership_and_delays_no_message(cluster, tmp_path):
     topic = cluster.topic(2)
     limits = {"max_poll_interval_ms": POLL_MS, "session_timeout_ms": 6_000}
     with ModelServer(lambda call: Hang()) as model:

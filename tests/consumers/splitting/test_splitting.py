@@ -105,7 +105,7 @@ def test_titles_and_headings_travel_with_passages() -> None:
     assert [p.title for p in split(blocks[1:2], "", S)] == ["Guide › Setup"]
 
 
-def test_short_sections_that_follow_each_other_share_a_passage_under_their_common_heading() -> None:
+def test_adjacent_short_sections_share_a_passage_under_their_common_heading() -> None:
     blocks = [
         TextBlock("Brass tube.", ("Tools", "Telescope")),
         TextBlock("Oak frame.", ("Tools", "Table")),

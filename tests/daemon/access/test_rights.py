@@ -105,7 +105,7 @@ def test_without_clients_whoever_connects_may_do_all(tmp_path: Path) -> None:
         identified(clients, Peer("tcp", address="127.0.0.1"), "other")
 
 
-def test_a_peer_is_known_by_its_user_or_one_of_its_groups_and_the_first_that_fits_counts() -> None:
+def test_peer_matches_the_first_client_with_its_user_or_group() -> None:
     clients = Clients([ClientRule(READER, uid=NOBODY_UID), ClientRule(WRITER, gid=OTHER_GID)])
     assert identified(clients, Peer("unix", 1, NOBODY_UID, 1, groups=frozenset({1, OTHER_GID}))) is READER
     assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1, OTHER_GID}))) is WRITER

@@ -93,7 +93,7 @@ def api_connections(api: Served) -> Any:
     return api.server._listeners[0].server_state.connections
 
 
-def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused_meanwhile() -> None:
+def test_requests_queued_during_the_start_are_answered_before_later_ones() -> None:
     memory, order = Memory(stage=DaemonState.STARTING), []
     with socket_folder() as folder, loop_in_thread() as run:
 

@@ -229,7 +229,7 @@ HOLD = POST % b"/v1/query" + b"Content-Length: 17\r\n\r\n" + b'{"query": "hold"}
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
-def test_connections_beyond_the_limit_are_turned_away_with_a_problem_while_all_are_busy() -> None:
+def test_connection_beyond_the_limit_gets_a_problem_if_all_others_are_busy() -> None:
     with served(ApiLimits(client_share=1.0, connections=3)) as api:
         busy = [api.connect() for _ in range(3)]
         for each in busy:

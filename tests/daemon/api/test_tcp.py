@@ -148,7 +148,7 @@ class Drive:
         return read_token(path)
 
 
-def test_a_drive_that_hangs_under_the_token_file_holds_up_only_who_comes_with_a_token(
+def test_token_file_on_hanging_drive_delays_only_requests_with_a_token(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drive = Drive(monkeypatch)
@@ -322,7 +322,7 @@ def test_an_apps_body_that_does_not_come_is_answered_and_given_up(token_file: Pa
     assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
 
 
-def test_an_answer_on_a_connection_that_was_used_before_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+def test_body_on_reused_connection_is_sent_before_the_head_is_acknowledged() -> None:
     with bind_tcp("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as _client:
         accepted, _ = listening.accept()
         with accepted:
@@ -337,10 +337,10 @@ def test_a_backup_is_not_taken_over_tcp(api: Served, tmp_path: Path) -> None:
     assert not (tmp_path / "b").exists()
 
 
-def test_who_is_turned_away_is_logged_once_with_its_address_and_without_what_it_sent(api: Served) -> None:
+def test_refused_request_is_logged_once_with_its_address_and_without_content(api: Served) -> None:
     with capture_logs() as logged:
         for _ in range(5):
             get(api, "a-wrong-secret")
-    events = [each for each in logged if each["event"] == "turned_away"]
+    events = [each for each in logged if each["event"] == "request_refused"]
     assert [(each["status"], each["address"]) for each in events] == [(401, "127.0.0.1")]
     assert "a-wrong-secret" not in str(logged)

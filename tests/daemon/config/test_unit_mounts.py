@@ -1,6 +1,7 @@
 """hippod refuses paths in the temporary directories of its unit, and explains paths that the unit hides."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,6 +40,17 @@ def test_only_the_unit_s_own_tmp_is_private(unit: None) -> None:
 def test_outside_of_a_unit_tmp_is_usable(tmp_path: Path) -> None:
     (tmp_path / "mountinfo").write_text("25 1 254:0 / / rw - ext4 /dev/vda rw\n26 25 0:30 / /tmp rw - tmpfs tmpfs rw\n")
     assert mount_of(Path("/tmp/x"), tmp_path / "mountinfo") == mounts.Mount("/tmp", "/", "tmpfs")
+
+
+def test_config_loads_if_a_mount_point_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_bytes(
+        b"25 1 254:0 / / rw - ext4 /dev/vda rw\n26 25 0:30 / /mnt/B\xfcro rw - nfs4 server:/export rw\n"
+    )
+    file = tmp_path / "config.toml"
+    file.write_text(f'[[folder]]\npath = "{tmp_path}"\n')
+    assert load_config(file, {"HOME": "/nowhere"}).store.path.is_absolute()
+    assert mount_of(Path(os.fsdecode(b"/mnt/B\xfcro/a")), tmp_path / "mountinfo").type == "nfs4"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from daemon.doctor import inspect
 from daemon.doctor.configuration import configuration, directory_permissions
 
 
-def test_what_is_wrong_is_one_finding_and_only_what_needs_no_configuration_is_checked(tmp_path: Path) -> None:
+def test_invalid_configuration_is_one_finding_and_skips_checks_that_need_it(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[api]\nmode = "rw"\n[store]\npth = 1\n')
     findings = {each.name: each for each in inspect(file)}

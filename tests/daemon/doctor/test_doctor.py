@@ -392,17 +392,19 @@ def test_enough_open_files(configured: Configured) -> None:
 # Folders.
 
 
-def test_a_network_drive_that_is_not_polled(tmp_path: Path) -> None:
-    folder = tmp_path / "drive"
+@pytest.mark.parametrize("name", ["drive", "Büro", "two words", "no\u00a0break"])
+def test_a_network_drive_that_is_not_polled(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
     folder.mkdir()
     mounts = tmp_path / "mountinfo"
+    at = str(folder).replace(" ", "\\040")
     mounts.write_text(
         "22 1 0:20 / / rw shared:1 - ext4 /dev/sda1 rw\n"
-        f"40 22 0:33 / {folder} rw,relatime shared:5 - nfs4 server:/export rw,vers=4.2\n"
-        f"41 22 0:34 / {folder}-other rw - cifs //server/share rw\n"
-        f"42 22 0:35 / {folder}-view rw - fuse.bindfs /srv/beneath rw\n"
+        f"40 22 0:33 / {at} rw,relatime shared:5 - nfs4 server:/export rw,vers=4.2\n"
+        f"41 22 0:34 / {at}-other rw - cifs //server/share rw\n"
+        f"42 22 0:35 / {at}-view rw - fuse.bindfs /srv/beneath rw\n"
     )
-    view = tmp_path / "drive-view"
+    view = tmp_path / f"{name}-view"
     view.mkdir()
     bad(drive(view, False, mounts), f"drive {view}", "fuse.bindfs", "polling = true", status="warn")
     assert list(drive(view, True, mounts)) == []

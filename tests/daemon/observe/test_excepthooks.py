@@ -61,7 +61,7 @@ def hippod(home: Path, *arguments: str, journal: bool = False) -> tuple[int, str
 
 
 @pytest.mark.process
-def test_what_nobody_caught_is_an_event_with_kind_and_place_and_without_its_message(tmp_path: Path) -> None:
+def test_uncaught_error_is_logged_with_type_and_place_but_no_message(tmp_path: Path) -> None:
     config = write_config(
         tmp_path / "hippod.toml", {"store": {"path": str(tmp_path / "store")}, "api": {"socket": str(tmp_path / "s")}}
     )

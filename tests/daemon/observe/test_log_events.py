@@ -84,7 +84,7 @@ def test_every_event_is_in_the_docs_with_its_level_and_fields() -> None:
     wrong = {name: (code[name], docs[name]) for name in code if code[name][0] != docs[name][0]}
     assert wrong == {}
     optional = {"request": {"method", "route", "status", "took_ms"} | PEER, "kafka_state": {"detail"}}
-    optional["turned_away"] = optional["request"]
+    optional["request_refused"] = optional["request"]
     other = {n: (code[n][1], docs[n][1]) for n in code if code[n][1] != docs[n][1] - optional.get(n, set())}
     assert other == {}
 

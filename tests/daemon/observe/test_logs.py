@@ -187,7 +187,7 @@ def test_what_our_own_exceptions_repeat_of_a_servers_words_is_left_out(stream):
     assert [line["error"] for line in lines(stream)] == ["the server fails (500)", "it refuses (422)"]
 
 
-def test_an_error_with_unknown_words_is_logged_by_kind_place_and_what_the_system_refused(stream):
+def test_error_with_unknown_message_is_logged_by_type_place_and_system_error(stream):
     logs.setup("info", stream)
     said = f"lance error: LanceError(IO): No space left on device (os error 28), writing {CONTENT[0]}"
     for kind in (RuntimeError, OSError):  # LanceDB raises either
@@ -347,7 +347,7 @@ def test_an_exception_follows_the_message_and_a_large_entry_arrives_whole(journa
     assert journal()["HIPPOD_STACKS"].count("x") == 500_000
 
 
-def test_lines_with_a_priority_are_written_without_a_journal_and_in_a_process_that_ends_now(tmp_path, monkeypatch):
+def test_lines_with_priority_are_written_without_a_journal_and_at_exit(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "SOCKET", tmp_path / "absent")
     for ends_now in (False, True):
         with (tmp_path / "journal").open("w+") as stream:

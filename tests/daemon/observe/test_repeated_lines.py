@@ -5,14 +5,14 @@ import io
 import json
 import logging
 import sys
-import threading
 from collections.abc import MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import structlog
 
-from daemon.observe import logs
+from daemon.observe import logs, repeated_lines
 from daemon.observe.repeated_lines import LINES, MAX_KINDS, PERIOD_S, RepeatedLines
 from tests.daemon.observe.test_logs import put_back
 
@@ -100,24 +100,14 @@ def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
     }
 
 
-def test_threads_that_log_new_kinds_at_once_raise_nothing(log):
-    errors = []
-
-    def write(name):
-        try:
-            for number in range(3 * MAX_KINDS):
-                log(source=f"{name} {number}")
-        except RuntimeError as error:
-            errors.append(error)
-
-    interval = sys.getswitchinterval()
+def test_threads_log_new_kinds_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated_lines, "MAX_KINDS", 2)
+    process = RepeatedLines()
+    before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as threads:
+            logged = [threads.submit(process, None, "warning", {"uri": str(name)}) for name in range(20_000)]
     finally:
-        sys.setswitchinterval(interval)
-    assert not errors
+        sys.setswitchinterval(before)
+    assert [line.result()["uri"] for line in logged] == [str(name) for name in range(20_000)]

@@ -73,7 +73,7 @@ def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(brow
     assert not {"src=", "commit", "documents"} & set(answer.text.split())
 
 
-def test_the_token_opens_a_session_in_a_cookie_that_scripts_and_other_sites_never_see(browser: httpx2.Client) -> None:
+def test_token_opens_a_session_with_an_http_only_same_site_cookie(browser: httpx2.Client) -> None:
     answer = log_in(browser)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"]

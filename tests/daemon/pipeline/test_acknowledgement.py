@@ -40,7 +40,7 @@ def test_acknowledgements_are_merged_by_their_tracker() -> None:
     assert merged_positions([]) == {}
 
 
-def test_the_position_is_stored_with_the_documents_and_replaced_work_is_acknowledged_too(tmp_path: Path) -> None:
+def test_position_is_stored_with_its_documents_also_for_replaced_work(tmp_path: Path) -> None:
     async def run() -> None:
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(tmp_path, encoder.identity) as store:

@@ -90,7 +90,7 @@ def assert_kept(found: DocumentChange) -> None:
     assert (batch.documents, batch.removed) == ((), ())
 
 
-def test_a_file_that_went_while_its_change_was_on_the_way_fails_until_its_removal_comes(tmp_path: Path) -> None:
+def test_file_deleted_before_reading_fails_until_its_removal_arrives(tmp_path: Path) -> None:
     (tmp_path / "other.md").touch()
     found = outcome(tmp_path, TOLD)
     assert [document.error for document in found.documents]

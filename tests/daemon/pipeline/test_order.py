@@ -194,7 +194,7 @@ def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp
     driven(tmp_path, scenario)
 
 
-def test_a_file_that_is_taken_over_is_read_where_it_changes_and_gone_where_it_is_removed(tmp_path: Path) -> None:
+def test_file_taken_over_by_another_source_follows_its_changes_and_removal(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.reader.released.set()
         drive.change("first", a="before", b="before")

@@ -194,7 +194,7 @@ def test_a_clock_that_is_set_back_leaves_the_jobs_their_intervals(make, monkeypa
     assert scheduler.next_run("rescan") == planned
 
 
-def test_a_job_whose_last_run_lies_in_the_future_is_not_put_off_for_longer_than_its_interval(make):
+def test_job_with_last_run_in_the_future_waits_at_most_its_interval(make):
     scheduler = make(OFF.model_copy(update={"backup": 86400.0, "backup_to": "file:///nowhere"}))
     scheduler.add("backup", lambda: None, last_run=time.time() + 365 * 86400)
     scheduler.start()

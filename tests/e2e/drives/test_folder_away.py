@@ -63,7 +63,7 @@ def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(
     assert list(daemon.documents(state="failed")) == [failed]
 
 
-def test_a_link_and_a_folder_that_could_not_be_looked_at_are_forgotten_with_their_files(hippo: Hippo) -> None:
+def test_unreadable_link_and_folder_are_forgotten_with_their_files(hippo: Hippo) -> None:
     daemon = hippo()
     archive = daemon.write("kept.txt", "Ottilie Brandt keeps the archive.")
     (daemon.drive / "link").symlink_to("kept.txt")
@@ -90,7 +90,7 @@ def test_most_of_a_folder_is_not_forgotten_before_that_is_confirmed(hippo: Hippo
     [source] = daemon.status()["sources"]
     assert (source["state"], source["unconfirmed"]) == ("watching", FILES - 3)
     assert f"hippoctl confirm {daemon.drive}" in daemon.ctl("doctor").out.replace("\n", " ")
-    [held] = daemon.events("loss_held")
+    [held] = daemon.events("removals_need_confirmation")
     assert (held["documents"], held["of"]) == (FILES - 3, FILES)
     assert daemon.ctl("confirm", "/nowhere").code == 1
     assert daemon.ctl_json("confirm", daemon.drive) == {"source": str(daemon.drive), "documents": FILES - 3}

@@ -274,7 +274,7 @@ def test_a_folder_takes_over_what_was_imported_below_it_before_it_was_followed(t
         assert [passage["text"] for passage in daemon.query("What does the file say?")] == ["The file says otherwise."]
 
 
-def test_a_folder_restores_what_a_message_did_to_its_files_before_the_owner_was_checked(tmp_path: Path) -> None:
+def test_folder_restores_files_that_a_message_changed_in_an_earlier_release(tmp_path: Path) -> None:
     with Cluster() as cluster:
         topics = {name: cluster.topic(1) for name in ("articles", "texts", "records", "others", "letters")}
         daemon = follow(tmp_path, cluster, topics)

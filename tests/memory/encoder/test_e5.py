@@ -101,7 +101,7 @@ def test_the_last_word_of_a_text_longer_than_the_model_reads_changes_its_vector(
         assert 0.5 < vectors[0] @ vectors[1] < 0.9999
 
 
-def test_the_centre_is_the_mean_of_the_labelled_phrases_and_the_threshold_follows_from_them(
+def test_centre_and_threshold_follow_from_the_labelled_phrases(
     encoder: BertEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labelled = json.loads(PAIRS.read_bytes())["phrases"].values()

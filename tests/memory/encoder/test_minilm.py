@@ -143,7 +143,7 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
 
 
 @pytest.mark.slow
-def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: BertEncoder) -> None:
+def test_low_precision_vectors_are_close_and_independent_of_their_batch(encoder: BertEncoder) -> None:
     texts = [prose(1 + n % 40, n) for n in range(12)] + TEXTS
     rough = encoder.encode_low_precision(texts)
     assert rough.dtype == np.float32 and rough.shape == (len(texts), 384)

@@ -160,7 +160,7 @@ def test_where_nobody_listens_the_log_says_why(serve):
 
 
 @pytest.mark.daemon
-def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_of_another_length(serve, hippo):
+def test_embeddings_server_outage_delays_indexing_and_wrong_dimension_is_refused(serve, hippo):
     server = serve(embedding())
     daemon = hippo(server, openie={"backend": "rules"}, encoder={"backend": "openai", "model": "some-model"})
     daemon.start()

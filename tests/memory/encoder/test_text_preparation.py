@@ -19,9 +19,7 @@ def test_groups_hold_each_text_with_tokens_once(lengths: list[int], most: int) -
 
 
 @given(LENGTHS, st.integers(1, 5))
-def test_only_the_last_group_of_similar_lengths_is_small_and_no_group_overlaps_another(
-    lengths: list[int], most: int
-) -> None:
+def test_length_groups_are_full_except_the_last_and_do_not_overlap(lengths: list[int], most: int) -> None:
     groups = [[lengths[row] for row in rows] for rows in rows_of_similar_length(lengths, most)]
     assert all(len(rows) == most for rows in groups[:-1])
     assert all(max(shorter) <= min(longer) for shorter, longer in pairwise(groups))

@@ -68,7 +68,7 @@ def test_a_library_models_vector_does_not_depend_on_its_neighbours(from_folder: 
 
 
 @pytest.mark.slow
-def test_a_text_of_which_a_library_models_tokeniser_knows_nothing_has_the_zero_vector(
+def test_text_without_known_tokens_has_the_zero_vector(
     from_folder: SentenceTransformerEncoder,
 ) -> None:
     unknown = ["目录上的粘滞位", "Привет, мир"]

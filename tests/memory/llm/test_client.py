@@ -49,7 +49,7 @@ def kept(answer):
     return [(t["subject"], t["object"]) for t in answer["triples"] if t["kept"]]
 
 
-def test_the_filter_keeps_what_the_model_chooses_maps_near_matches_and_drops_what_was_not_offered(daemon, model):
+def test_filter_keeps_chosen_triples_and_near_matches_only(daemon, model):
     model.script = lambda call: {
         "relevant": [
             ["Tolm Harbour", "designed by", "Ada Kerr"],  # nearly as offered
@@ -88,7 +88,7 @@ def test_without_the_filter_the_model_is_not_asked(daemon, model):
 
 
 @pytest.mark.parametrize("said", [Hang(), Status(500), Status(429, headers={"Retry-After": "30"}), Text("no")])
-def test_a_filter_that_fails_or_takes_too_long_leaves_the_query_unfiltered_and_says_so(daemon, model, said):
+def test_query_with_failed_or_slow_filter_is_unfiltered_with_a_note(daemon, model, said):
     expected = query(daemon, filter="none")
     model.script = lambda call: said
     answer = query(daemon)
@@ -206,7 +206,7 @@ def test_an_answer_grows_on_a_terminal(daemon, model):
     assert "Sources" in text.decode()
 
 
-def test_a_server_that_dies_in_the_middle_of_an_answer_ends_the_question_with_an_error(daemon, model):
+def test_question_fails_if_the_server_dies_during_the_answer(daemon, model):
     """Nothing is tried again: the error follows the failure, long before any time limit (20 s here)."""
     model.script = lambda call: (
         Dies('{"found": true, "sentences": [{"text": "Ada', 30) if call.purpose == "answer" else obedient(call)
@@ -263,7 +263,7 @@ def test_eval_scores_answers_and_tells_what_the_filter_did(daemon, model, tmp_pa
     assert (said["filter"]["kept"], said["filter"]["emptied"]) == (0.2, 0)
 
 
-def test_the_model_names_the_entities_of_a_query_and_what_fails_leaves_them_to_the_rules(daemon, model):
+def test_query_entities_come_from_the_rules_if_the_model_fails(daemon, model):
     model.script = lambda call: {"query_entities": ["Brekke Band"]} if call.purpose == "query_entities" else Status(500)
     named = query(daemon, mode="hipporag")
     assert [seed["phrase"] for seed in named["seeds"]] == ["brekke band"]

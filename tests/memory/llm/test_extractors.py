@@ -150,7 +150,7 @@ def test_an_answer_of_no_use_is_asked_for_again(in_bulk):
     assert (unread, conversations, found[0].completion_tokens) == ({}, 4, 20)
 
 
-def test_triples_of_which_no_end_is_in_the_passage_and_repeated_ones_are_dropped_and_counted(serve):
+def test_unfounded_and_repeated_triples_are_dropped_and_counted(serve):
     said = [
         ["Ada Kerr", "built", "Skellan Light"],
         ["ADA KERR", "built", "Skellan-Light"],

@@ -104,9 +104,7 @@ class FixedWindow(Window):
 @pytest.mark.parametrize("most", [8, 64])
 @pytest.mark.parametrize("latency_s", [0.02, 0.5, 2.0])
 @pytest.mark.parametrize("kind", [Window, Bucket, FixedWindow])
-def test_a_server_that_allows_ten_calls_a_second_is_used_to_nine_tenths_and_refuses_one_in_twenty_at_most(
-    kind, latency_s, most
-):
+def test_rate_limited_server_is_used_to_nine_tenths_with_few_refusals(kind, latency_s, most):
     if most / latency_s < 10:
         pytest.skip("so few calls at once cannot reach ten a second")
     took, refused, limiter = simulate(lambda now: carry(600, most, now, kind(latency_s)))
@@ -178,7 +176,7 @@ def test_a_night_without_a_refusal_is_no_trouble():
     assert simulate(work) < 6 * 86_400
 
 
-def test_a_server_that_refuses_the_first_call_and_fails_the_second_is_used_in_full_seconds_later():
+def test_server_is_used_in_full_seconds_after_a_refusal_and_a_failure():
     """No call had been accepted before the refusal: a rate that is estimated from nothing would be next to none."""
     outcomes = iter(["429", "500"])
 
@@ -264,7 +262,7 @@ def test_what_the_headers_of_an_answer_leave_is_spread_over_their_time():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_server_drawn_by_chance_gives_seven_tenths_of_what_a_client_gets_that_knows_everything(seed):
+def test_random_server_is_used_to_seven_tenths_of_the_optimum(seed):
     """`python -m bench models` draws 200."""
     assert draw(seed).kind == KINDS[seed % len(KINDS)]
     outcome = run(seed)

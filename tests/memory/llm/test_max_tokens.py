@@ -49,7 +49,7 @@ def with_client(server, work, **settings):
     return asyncio.run(run())
 
 
-def test_a_server_whose_context_is_no_longer_than_the_answer_reads_every_passage_and_is_not_asked_for_so_much_again(
+def test_answer_limit_beyond_the_servers_context_is_lowered_for_later_passages(
     serve,
 ):
     server = serve(narrow)
@@ -130,7 +130,7 @@ def test_an_error_tells_what_was_paid_before_it(serve, monkeypatch, answers, kin
     assert error.prompt_tokens == prompt_tokens(server.calls[0]) * answered
 
 
-def test_an_extraction_counts_what_was_paid_for_answers_that_were_cut_off_before_anything(serve):
+def test_extraction_counts_tokens_of_answers_that_were_cut_off(serve):
     passage = PassageText("s", "Grid", " ".join(f"Station{n} feeds Valley{n} daily." for n in range(60)))
     server = serve(lambda call: CUT if len(call.passage) > 1_000 else obedient(call))
 

@@ -67,7 +67,7 @@ def test_an_answer_that_repeats_itself_is_ended_and_its_valid_part_is_kept(serve
     assert len(tokens) == 1 and 0 < tokens[0][2] < 2000, "the broken-off answer is counted by an estimate"
 
 
-def test_after_an_answer_that_repeated_itself_to_its_length_limit_the_next_is_streamed_and_ended(serve):
+def test_repeating_answer_is_streamed_and_ended_the_second_time(serve):
     endless = '{"named_entities": ["Ada Kerr"' + ', "Orrey", "Tolm"' * 3000
     server = serve(lambda _call: Text(endless, "length"))
 

@@ -320,7 +320,7 @@ def test_no_passages_give_no_extractions() -> None:
     assert RulesExtractor().extract([]) == []
 
 
-def test_a_paragraph_goes_on_about_the_title_and_not_about_what_the_last_one_ended_with() -> None:
+def test_pronoun_at_the_start_of_a_paragraph_refers_to_the_title() -> None:
     text = "Version 4.1 ran on Debian 11.\n\nThe installer copies tarnd to Varnhem. It needs the library libserial."
     found = set(RulesExtractor().extract([PassageText("p", "Tarn", text)])[0].triples)
     assert ("tarn", "installer copies tarnd to", "varnhem") in found

@@ -66,7 +66,7 @@ def alone(scores, others):
     return [score for passage, score in scores.items() if passage not in others]
 
 
-def test_an_answer_is_the_exact_one_but_for_a_trace_and_does_not_depend_on_what_came_first(tmp_path) -> None:
+def test_large_memory_answer_is_nearly_exact_and_independent_of_order(tmp_path) -> None:
     kept, others = documents(30, 1), {f"{uri}x": each for uri, each in documents(15, 2).items()}
     with Store(tmp_path / "at once", ENCODER.identity) as at_once:
         commit(at_once, kept)

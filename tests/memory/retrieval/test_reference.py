@@ -213,7 +213,7 @@ def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path, variant
                 check(memory.snapshot(), expected, query, mode)
 
 
-def test_triples_are_compared_with_a_vector_of_their_own_where_the_encoder_has_an_instruction_for_them(
+def test_triples_are_compared_with_the_query_vector_of_their_instruction(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(5)

@@ -201,7 +201,7 @@ def test_an_interrupted_restore_is_not_taken_for_a_store(store):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("folder", ["data", "_versions"])
 @pytest.mark.parametrize("how", ["cut", "missing"])
-def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_it_back(tmp_path, name, folder, how):
+def test_table_with_damaged_last_file_is_restored_from_a_backup(tmp_path, name, folder, how):
     held = numbered_documents(0, 9)
     with open_store(tmp_path / "store") as store:
         store.commit(complete(store, numbered_documents(0, 6), []))

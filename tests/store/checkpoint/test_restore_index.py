@@ -289,7 +289,7 @@ def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_ag
 
 
 @pytest.mark.slow
-def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing_else(saved):
+def test_interrupted_checkpoint_leaves_only_the_one_before(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         before = newest(folder)

@@ -21,7 +21,7 @@ def test_the_lock_stands_without_its_file(tmp_path):
         pass
 
 
-def test_an_earlier_release_that_locks_the_file_alone_keeps_this_one_out_and_is_kept_out(tmp_path):
+def test_lock_excludes_an_earlier_release_and_is_excluded_by_it(tmp_path):
     with (tmp_path / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write("4711\n")

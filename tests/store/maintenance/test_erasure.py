@@ -73,7 +73,7 @@ def test_a_purged_text_leaves_the_disk(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_text_that_a_commit_beside_a_purge_removes_leaves_the_disk_with_the_next_purge(tmp_path: Path) -> None:
+def test_text_removed_during_a_purge_is_erased_by_the_next_purge(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 6), []))
         store.commit(complete(store, {"a": [("T", SECRET, None)]}, ["d1"]))

@@ -96,7 +96,7 @@ def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a_snapshot_too(tmp_path):
+def test_purged_passage_added_again_is_verified_after_a_start_from_a_checkpoint(tmp_path):
     with open_store(tmp_path) as store:
         add(store, {"b": [("", "text 5", None)], "c": OLD["d1"]})
         add(store, {}, ["b"])

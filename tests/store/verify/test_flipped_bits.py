@@ -151,9 +151,7 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
 
 
 @pytest.mark.parametrize("left", [None, b"", b"12 0a"])
-def test_a_store_without_checksums_is_refused_until_requested_and_its_files_stay_unverified(
-    tmp_path: Path, left: bytes | None
-) -> None:
+def test_store_without_checksums_opens_only_on_request_and_stays_unverified(tmp_path: Path, left: bytes | None) -> None:
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(0, 8), []))
     (tmp_path / "store" / NAME).unlink()

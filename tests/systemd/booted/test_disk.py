@@ -41,7 +41,7 @@ def test_a_full_disk_stops_no_query_and_what_waits_is_committed_when_there_is_ro
     service.sh("systemctl stop hippod.socket hippod; umount /srv/small")
 
 
-def test_root_s_files_in_the_store_are_no_damage_and_the_advice_is_whose_they_should_be(service: Service) -> None:
+def test_store_files_of_root_are_not_damage_and_the_advice_names_the_owner(service: Service) -> None:
     service.sh(
         "systemctl stop hippod.socket hippod; chown -R root:root /var/lib/hippod/store; chmod -R go= /var/lib/hippod/store"
     )

@@ -33,7 +33,7 @@ def follow_the_remedy(service: Service) -> None:
     assert (service.state, socket_state(service)) == ("active", "success active")
 
 
-def test_a_client_of_a_broken_configuration_is_refused_at_once_and_after_the_repair_answered(service: Service) -> None:
+def test_client_is_refused_until_the_configuration_is_repaired(service: Service) -> None:
     breaks(service)
     said = service.sh("hippoctl status 2>&1; echo code $?")
     assert "hippod cannot start" in said

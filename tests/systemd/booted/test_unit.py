@@ -73,7 +73,7 @@ def test_a_drive_in_a_hidden_home_is_shown_alone_and_read_only(service: Service)
     service.until(lambda: "Deep Blue" in service.found("hidden drive Deep Blue"), "events come through the bind")
 
 
-def test_a_reload_takes_over_what_can_change_and_fails_where_the_configuration_is_refused(service: Service) -> None:
+def test_reload_applies_live_keys_and_fails_for_a_refused_configuration(service: Service) -> None:
     pid = service.pid
     service.write("/etc/hippod/config.toml", CONFIGURATION + '[daemon]\nlog_level = "debug"\n')
     service.sh("systemctl reload hippod")
@@ -85,7 +85,7 @@ def test_a_reload_takes_over_what_can_change_and_fails_where_the_configuration_i
     assert (service.state, service.pid) == ("active", pid)
 
 
-def test_a_kill_and_a_hang_are_followed_by_a_new_start_and_the_journal_has_all_fields(service: Service) -> None:
+def test_unit_restarts_after_kill_and_hang_and_logs_all_fields(service: Service) -> None:
     began, pid = time.time(), service.pid
     service.sh(f"kill -9 {pid}")
     service.until(lambda: service.pid not in (0, pid) and service.state == "active", "started again after kill -9")
@@ -103,7 +103,7 @@ def test_a_kill_and_a_hang_are_followed_by_a_new_start_and_the_journal_has_all_f
     assert ready["_SYSTEMD_UNIT"] == "hippod.service"
 
 
-def test_instances_have_stores_and_sockets_of_their_own_and_two_on_one_store_say_who_has_it(service: Service) -> None:
+def test_instances_are_separate_and_a_shared_store_names_its_owner(service: Service) -> None:
     text = CONFIGURATION.replace("/run/hippod/", "/run/hippod-notes/")
     service.write("/etc/hippod/notes.toml", text)
     notes = Service(service.machine, "hippod@notes")

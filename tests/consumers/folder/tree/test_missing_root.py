@@ -34,7 +34,7 @@ def test_a_folder_that_goes_away_keeps_its_files_and_resumes_when_it_is_back(fol
     folder.settled()
 
 
-def test_an_empty_folder_where_files_were_expected_is_not_believed_after_a_restart(folder: Folder) -> None:
+def test_empty_folder_after_a_restart_needs_confirmation(folder: Folder) -> None:
     (folder.root / "a").write_bytes(b"a")
     folder.scanned()
     folder.stop()

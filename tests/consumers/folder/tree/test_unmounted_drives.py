@@ -101,9 +101,7 @@ def test_a_drive_below_the_folder_that_goes_for_good_keeps_its_files_too(folder:
     assert set(daemon.digests) == {uri(folder.root / "own"), uri(nas / "deep/a")}
 
 
-def test_what_waited_to_be_read_on_a_drive_below_the_folder_is_reported_once_it_is_back(
-    folder: Folder, nas: Path
-) -> None:
+def test_pending_file_on_unmounted_drive_is_reported_after_the_mount(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")
     daemon = folder.scanned()

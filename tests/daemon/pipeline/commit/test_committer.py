@@ -227,7 +227,7 @@ def test_a_document_that_is_never_encoded_fails_alone_and_its_neighbours_are_ind
     assert documents["added:3"].next_try is not None
     assert sum(document.state is State.INDEXED for document in documents.values()) == 5
     # The same error occurs ten times, in the batch and alone, and is logged once before the batch is split.
-    assert [entry["event"] for entry in logged] == ["commit_failed", "batch_split", "document_spoils_commit"]
+    assert [entry["event"] for entry in logged] == ["commit_failed", "batch_split", "commit_failed_for_document"]
 
 
 FULL = "lance error: LanceError(IO): No space left on device (os error 28), structural.rs:258:9"
@@ -236,9 +236,7 @@ FULL = "lance error: LanceError(IO): No space left on device (os error 28), stru
 @pytest.mark.parametrize(
     "error", [RuntimeError(FULL), OSError(28, "No space left on device"), EncoderServerDown("gone")]
 )
-def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_document_fails(
-    tmp_path, hurried, monkeypatch, error
-):
+def test_commit_is_retried_until_disk_and_server_recover_and_no_document_fails(tmp_path, hurried, monkeypatch, error):
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
         real, refusals = store.commit, [error] * (4 * MAX_SAME_ERRORS)
@@ -252,7 +250,7 @@ def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_doc
         logged = committed_all(store, encoder, [outcome(number) for number in range(6)])
         assert [document.state for document in store.documents()] == [State.INDEXED] * 6
     away = isinstance(error, EncoderServerDown)
-    assert [entry["event"] for entry in logged] == ["encoder_away" if away else "commit_failed"]
+    assert [entry["event"] for entry in logged] == ["encoder_unreachable" if away else "commit_failed"]
     assert logged[0]["error"] is error
 
 
@@ -289,7 +287,7 @@ def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, h
         assert (failure.status, failure.attempts) == (ExtractionOutcome.FAILED, 1)
         assert "phrase 1" in failure.error
         assert [document.state for document in store.documents()] == [State.INDEXED] * 3
-    assert [entry.get("passage") for entry in logged if entry["event"] == "passage_spoils_commit"] == [ids[1]]
+    assert [entry.get("passage") for entry in logged if entry["event"] == "commit_failed_for_passage"] == [ids[1]]
 
 
 class Announcing:

@@ -68,7 +68,7 @@ def extraction(passage: str) -> Extraction:
     return Extraction(passage, NAME, ("ada",), (("ada", "built", "it"),), 10, 5)
 
 
-def test_an_answer_that_cannot_be_written_down_is_kept_and_written_when_there_is_room(tmp_path, clock):
+def test_answer_is_journalled_later_if_the_disk_is_full(tmp_path, clock):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
     journal.found(extraction("a"))
@@ -139,9 +139,7 @@ def test_a_commit_empties_the_journal_in_place_and_touches_none_without_answers(
     assert list(written(file).extractions) == ["b"]
 
 
-def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_holds_and_leaves_it_as_it_is(
-    tmp_path, clock
-):
+def test_start_with_read_only_journal_uses_its_answers_unchanged(tmp_path, clock):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME)
     journal.found(extraction("a"))

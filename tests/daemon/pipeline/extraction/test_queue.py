@@ -143,7 +143,7 @@ def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(
     assert extraction_queue.failures() == dict.fromkeys(ids, GONE)
 
 
-def test_a_failure_that_is_not_committed_yet_is_not_lost_where_the_passage_is_asked_for(
+def test_uncommitted_failure_is_kept_if_the_passage_is_requested_again(
     commit: Commit, extraction_queue: ExtractionQueue
 ) -> None:
     ids = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)

@@ -200,7 +200,7 @@ class BlockedReader:
         yield DocumentChange(work)
 
 
-def test_who_waits_for_a_removal_is_answered_also_where_the_document_is_added_again_meanwhile(tmp_path: Path) -> None:
+def test_wait_for_removal_ends_if_document_is_added_again(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         reader = BlockedReader()
         pipeline.reading._reader = cast("DocumentReader", reader)

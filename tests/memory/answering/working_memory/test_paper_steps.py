@@ -230,7 +230,7 @@ def test_the_trace_is_whole_and_each_step_can_be_made_again(four_steps) -> None:
     assert sum(call.requests for call in every_call(trace)) == answer.requests
 
 
-def test_entities_and_triples_are_described_by_sentences_that_the_model_is_not_shown_otherwise(ask, xodar) -> None:
+def test_entities_and_triples_are_described_by_unshown_sentences(ask, xodar) -> None:
     prompts: list[str] = []
     play = plays([])
 

@@ -54,7 +54,7 @@ def test_what_a_failing_model_server_repeats_of_a_passage_is_not_logged(serve, m
     assert CANARY not in "".join(daemon.manager.texts())
 
 
-def test_what_an_embeddings_server_repeats_of_a_text_is_not_logged_and_that_document_fails_alone(serve, manage):
+def test_text_in_an_embeddings_error_is_not_logged_and_one_document_fails(serve, manage):
     well = embedding()
 
     def script(call: Call) -> Any:
@@ -84,7 +84,7 @@ def test_an_embeddings_server_that_goes_away_is_no_trouble_of_the_stores(serve, 
     daemon = manage(llm=llm, encoder=encoder, openie={"backend": "rules"}).launch().until_ready()
     server.stop()
     daemon.add({"id": "1", "title": "Light", "text": "Ada Kerr built Skellan Light."})
-    [away] = until(lambda: daemon.events("encoder_away"), "it is logged that the server is away")
+    [away] = until(lambda: daemon.events("encoder_unreachable"), "it is logged that the server is away")
     assert (away["encoder"], away["dim"]) == ("openai/m", 64)
     assert "embedding server" in daemon.status()["trouble"]
     until(lambda: daemon.manager.status().startswith("cannot encode, trying again: "), "the manager is told of it")
@@ -93,4 +93,4 @@ def test_an_embeddings_server_that_goes_away_is_no_trouble_of_the_stores(serve, 
     assert daemon.wait()["documents"] == 1
     assert "trouble" not in daemon.status()
     assert not daemon.events("commit_failed")
-    assert len(daemon.events("encoder_away")) == 1
+    assert len(daemon.events("encoder_unreachable")) == 1

@@ -66,7 +66,7 @@ def test_failures_of_a_server_that_loads_its_model_cost_no_schema(ask):
     assert outcomes == {"5xx": 3, "ok": 1}
 
 
-def test_a_server_that_always_fails_where_a_schema_is_asked_for_is_asked_for_one_ever_more_seldom(ask):
+def test_server_that_fails_with_a_schema_is_asked_for_one_ever_less_often(ask):
     _, outcomes, formats = ask(
         lambda call: Status(500) if call.format == "json_schema" else {"triples": GOOD}, times=4 + 8 + 16 + 1
     )

@@ -39,7 +39,7 @@ def in_turn(first):
     return script
 
 
-def test_a_server_that_fails_in_every_way_loses_no_passage_and_every_outcome_is_counted(serve, hippo):
+def test_failing_server_loses_no_passage_and_each_outcome_is_counted(serve, hippo):
     good = json.dumps({"triples": GOOD})
     outcomes = {
         "connection": Drop(),
@@ -142,7 +142,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_in_parts(serve, hippo):
     assert "cut" not in subjects
 
 
-def test_a_passage_that_the_model_cannot_handle_fails_alone_and_is_found_all_the_same(serve, hippo):
+def test_passage_that_the_model_rejects_fails_alone_and_is_found(serve, hippo):
     def script(call: Call):
         return Status(500) if call.purpose != "probe" and "cursed" in call.passage else obedient(call)
 
@@ -234,7 +234,7 @@ def test_the_rules_stand_in_until_the_model_has_read_a_passage(hippo):
         assert set(server.answered.values()) == {1}
 
 
-def test_where_the_model_cannot_handle_a_passage_the_rules_triples_stay_in_use_and_a_restart_asks_nothing(serve, hippo):
+def test_passage_that_the_model_rejects_keeps_its_rule_triples_after_a_restart(serve, hippo):
     server = serve(lambda call: Status(400) if "Skellan" in call.passage else obedient(call))
     daemon = hippo(server, llm={"max_retries": 1}, openie={"fallback": "rules"}).start()
     daemon.add({"id": "1", "title": "Cave", "text": "Ada Kerr built Skellan Light. Ada Kerr was born in Tolm."})
