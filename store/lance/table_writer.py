@@ -52,10 +52,6 @@ class TableWriter:
             self.handles[name] = open_version(self._db, self.before, name)
         return self.handles[name]
 
-    def take_newest(self, name: str) -> None:
-        """Makes the newest version of a table part of the change. It must have the same rows as before."""
-        self.handles[name] = self._db.open_table(name)
-
     @property
     def versions(self) -> dict[str, int]:
         """The version of every table after the change."""

@@ -103,10 +103,7 @@ class Compactor:
             # One table after another, so that the disk holds only one table twice.
             with self._log.changing("compact") as writer:
                 writer.optimize(name)
-            if self._tables.clean(name):
-                # Lance has rewritten the table once more, and deleted the version that the mark names.
-                with self._log.changing("compact") as writer:
-                    writer.take_newest(name)
+            self._tables.clean(name)
             self._rewritten[name] = self._tables.flushed_rows(name)
 
     def compact_when_due(self) -> None:
