@@ -354,15 +354,19 @@ class Store(StoreReader):
         return past or self._live.scopes.memory(key, wanted)
 
     def close(self) -> None:
-        """Releases the store and writes nothing. Running maintenance in a thread keeps the lock until the process ends."""
+        """Releases the store, which then refuses writes; writes nothing. If maintenance still runs in another thread, the store
+        stays open until the process ends or this is called again."""
         self._delta_merger.close()
         self._compactor.close()
-        if self._delta_merger.lock.acquire(blocking=False):
-            if self._compactor.is_idle():
-                with self._write_lock.hold("close", writes=False):
-                    self._log.close()
-                    self._lock.release()
-            self._delta_merger.lock.release()
+        locks = (self._delta_merger.lock, self._compactor.lock)
+        held = [lock for lock in locks if lock.acquire(blocking=False)]
+        if len(held) == len(locks):
+            with self._write_lock.hold("close", writes=False):
+                self._write_lock.close()
+                self._log.close()
+                self._lock.release()
+        for lock in held:
+            lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -6,9 +6,8 @@ the change becomes visible.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 
 import structlog
 
@@ -42,12 +41,13 @@ MAX_RETRY_S = 600.0
 
 
 class Compactor:
-    """Rearranges the tables' files. One operation at a time, and none inside `paused`."""
+    """Rearranges the tables' files, one operation at a time."""
 
     def __init__(self, log: CommitLog) -> None:
         self._tables = tables = log.tables
         self._log = log
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        """Held while table files are rearranged. Code that needs them unchanged holds it too."""
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._flushing: Future[None] | None = None
         self._failures = 0
@@ -59,12 +59,6 @@ class Compactor:
         self._rewritten = {name: tables.flushed_rows(name) for name in TABLES}
         """Number of each table's rows after its last rewrite, or after opening."""
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Prevents all other operations on the files inside the `with` block."""
-        with self._lock:
-            yield
-
     def flush_when_due(self) -> None:
         """Starts writing the log into the tables in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
@@ -73,7 +67,7 @@ class Compactor:
 
     def _flush_in_background(self) -> None:
         # If files are being rearranged or must not be, the log stays: the next commit tries again.
-        if not self._lock.acquire(blocking=False):
+        if not self.lock.acquire(blocking=False):
             return
         try:
             self._flush()
@@ -83,10 +77,10 @@ class Compactor:
             log.exception("flush_failed")
             raise
         finally:
-            self._lock.release()
+            self.lock.release()
 
     def _flush(self) -> None:
-        """The caller holds `paused`, also for the methods below."""
+        """The caller holds `lock`, also for the methods below."""
         try:
             with self._log.changing("flush"):
                 pass
@@ -108,7 +102,7 @@ class Compactor:
 
     def compact_when_due(self) -> None:
         """Flushes the log, and rewrites tables with many fragments and enough appended rows."""
-        with self._lock:
+        with self.lock:
             self._flush()
             self._rewrite_when_due()
 
@@ -125,7 +119,7 @@ class Compactor:
 
     def compact(self, min_fragments: int) -> None:
         """Flushes the log, and rewrites tables with `min_fragments` or more."""
-        with self._lock:
+        with self.lock:
             self._flush()
             self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
 
@@ -165,10 +159,6 @@ class Compactor:
             for start in range(0, len(rows), PURGE_SLICE_ROWS):
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
         return len(rows)
-
-    def is_idle(self) -> bool:
-        """Whether no file is being rearranged."""
-        return not self._lock.locked()
 
     def close(self) -> None:
         """Waits for the running flush."""

@@ -46,7 +46,7 @@ class Erasure:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Prevents rearranging and deleting table files, and replacing the index, inside the `with` block."""
-        with self._delta_merger.lock, self._compactor.paused():
+        with self._delta_merger.lock, self._compactor.lock:
             yield
 
     def purge(self, keep: timedelta) -> int:
@@ -56,7 +56,7 @@ class Erasure:
         horizon = self._log.commit_at(before)
         if horizon is None:
             return 0
-        with self._compactor.paused():
+        with self._compactor.lock:
             count = self._sweep(horizon)
             self._compactor.reclaim()
             self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
