@@ -148,7 +148,15 @@ class CommitLog(CommitHistory):
                 self.add_commit(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
 
     def commit_at(self, moment: float) -> int | None:
-        """Returns the last commit made at or before `moment` (Unix seconds), or None."""
+        """Returns the last commit that the clock dates at or before `moment` (Unix seconds), or None."""
+        times = self.times.copy()  # a commit may be added concurrently
+        return next((seq for seq in reversed(times) if times[seq] <= moment), None)
+
+    def commit_before_all_since(self, moment: float) -> int | None:
+        """Returns the last commit before all commits that may have been made after `moment` (Unix seconds), or None.
+
+        If the clock was set back, this may be an earlier commit than `commit_at`.
+        """
         found, last = None, self.last.time
         # A copy, because a commit may be added concurrently.
         for seq, at in self.times.copy().items():

@@ -53,7 +53,7 @@ class Erasure:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted."""
         before = time.time() - keep.total_seconds()
         self._log.drop_torn(before)
-        horizon = self._log.commit_at(before)
+        horizon = self._log.commit_before_all_since(before)
         if horizon is None:
             return 0
         with self._compactor.lock:
