@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from store.change.rewind import Pause, no_pause, rewind
@@ -72,7 +73,7 @@ class PastCommits:
             past = self._at(commit, pause)
             if past.scopes is None:
                 whole = past.index, past.memory.snapshot  # not `past`, which the scopes would keep in memory
-                past.scopes = Scopes(threading.Lock(), lambda: whole)
+                past.scopes = Scopes(lambda: nullcontext(whole))
             uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
             pause()
             found = past.scopes.memory(uris, lambda document: document.uri in uris)

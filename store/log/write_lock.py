@@ -60,6 +60,11 @@ class WriteLock:
         self._stopped = "it is closed"
 
     @property
+    def is_held(self) -> bool:
+        """Whether a thread holds the lock."""
+        return self._lock.locked()
+
+    @property
     def longest_s(self) -> dict[str, float]:
         """By job: the longest continuous time in seconds for which it held the lock, since the store was opened."""
         return dict(self._longest_s)

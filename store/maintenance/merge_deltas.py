@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
@@ -45,8 +46,7 @@ class DeltaMerger:
                     copied = part.copy()
                 copied.fold()
                 with self._live.log.write_lock.hold("fold"):
-                    part.take_fold(copied)
-                    self._live.renew_snapshot(index)
+                    self._live.swap(index, partial(part.take_fold, copied))
 
     def close(self) -> None:
         """Waits for the running fold."""
