@@ -49,7 +49,7 @@ class SavedHolders:
 
 
 class Holders(ChangedRows[Held]):
-    """The holders of each passage, by row."""
+    """The holders of each passage, by row. Readers in other threads call methods that go through all rows on a copy."""
 
     _saved: SavedHolders
 
@@ -69,9 +69,8 @@ class Holders(ChangedRows[Held]):
         lists, out = self._saved.lists, np.zeros(self._n, np.bool_)
         without = np.concatenate([[0], np.cumsum(1 - (lists.rows & 1))])
         out[: lists.n] = without[lists.starts[1:]] > without[lists.starts[:-1]]
-        for row, holders in self._changed.copy().items():
-            if row < len(out):
-                out[row] = needs_extraction(holders)
+        for row, holders in self._changed.items():
+            out[row] = needs_extraction(holders)
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
