@@ -104,7 +104,7 @@ class PastCommits:
     def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
         with self._log.tables.pruning_paused():
-            with self._log.write_lock.hold("look back"):
+            with self._log.write_lock.hold("look back", writes=False):
                 self._require_kept(commit)
                 index, tables, time = self._live.index, self._log.tables.view(), self._log.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()
