@@ -63,7 +63,10 @@ class Compactor:
         """Starts writing the log into the tables in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
-            self._flushing = self._flusher.submit(self._flush_in_background)
+            try:
+                self._flushing = self._flusher.submit(self._flush_in_background)
+            except RuntimeError:  # no thread can be started
+                log.exception("flush_failed")
 
     def _flush_in_background(self) -> None:
         # If files are being rearranged or must not be, the log stays: the next commit tries again.

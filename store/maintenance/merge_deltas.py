@@ -27,7 +27,10 @@ class DeltaMerger:
     def fold_when_due(self) -> None:
         """Starts folding in the background, concurrently with commits and queries."""
         if any(part.due for part in self._live.index.foldable()) and (self._job is None or self._job.done()):
-            self._job = self._executor.submit(self._fold_in_background)
+            try:
+                self._job = self._executor.submit(self._fold_in_background)
+            except RuntimeError:  # no thread can be started
+                log.exception("fold_failed")
 
     def _fold_in_background(self) -> None:
         try:
