@@ -232,9 +232,11 @@ class CommitLog(CommitHistory):
     def changing(self, job: str | None = None) -> Iterator[TableWriter]:
         """Flushes the log and changes the tables in the block; one change at a time.
 
-        The change is durable and visible after the block. After an error, nothing has changed; after StoreStopped, the next
-        opening decides. With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only
-        to begin and to publish. Without, the caller holds it.
+        The change is durable and visible after the block. After an error, nothing has changed; except after StoreFolderLost or
+        StoreStopped, when the next opening shows whether it is durable, and nothing can be written until then.
+
+        With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only to begin and to
+        publish. Without, the caller holds it.
         """
         with self._locked_for(job):
             if self._unfinished:
