@@ -109,4 +109,4 @@ class IncompleteBatch(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A table lacks rows that the last commit records."""
+    """A file of the store is missing, damaged, or not the one that the last commit needs; or a restore was interrupted."""

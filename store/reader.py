@@ -1,6 +1,7 @@
 """The reading half of the store: answers from memory without waiting for commits.
 
-Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
+Exceptions: `extraction_costs`, `extraction_times` and `removed_documents` read a table, and `document_snapshot` waits while a
+commit is applied (milliseconds).
 
 The live index may change or be replaced (`store.live_memory`) during a call. Each method therefore reads `_index` once,
 and each of its containers in one step.

@@ -199,7 +199,8 @@ class Store(StoreReader):
         self._delta_merger.fold(lambda index: index.matrices.values())
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one.
+        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one, or if
+        `rebuild_index` must come first.
 
         Raises OSError, and CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
         """

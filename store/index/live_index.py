@@ -267,7 +267,7 @@ class LiveIndex:
             self.names.change(count_change(rows, values))
 
     def apply(self, delta: IndexDelta) -> None:
-        """Applies a change that is already in the tables. Nothing in this method may fail."""
+        """Applies a change that is durable. After an error, the index must be loaded again (`LiveMemory.apply`)."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)

@@ -47,7 +47,7 @@ class CommitHistory:
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
+        """Number of living passages, phrases and statements at a commit, if a change follows it."""
         self.horizon = 0
         """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
         self.format = 1
@@ -72,8 +72,8 @@ class CommitHistory:
         self.last = Commit(row.seq, row.time, costs)
         self.times[row.seq] = row.time
         if "before" in facts:
-            passages, phrases, triples = facts["before"]
-            self.counts[row.seq - 1] = (passages, phrases, triples)
+            passages, phrases, statements = facts["before"]
+            self.counts[row.seq - 1] = (passages, phrases, statements)
         self.horizon = max(self.horizon, facts.get("horizon", 0))
         self.format = max(self.format, int(facts.get("format", 1)))
         self.synonym_rule = max(self.synonym_rule, facts.get("synonym_rule", 1))

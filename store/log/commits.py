@@ -60,7 +60,7 @@ class CommitLog(CommitHistory):
         self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
         self._head = Head(folder)
-        """A commit that was acknowledged. Later ones may have been, too."""
+        """The file that names an acknowledged commit. Later ones may have been acknowledged, too."""
         self._files = LogFiles(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
         self.repaired += self._files.torn
         self.pending_bytes = 0

@@ -186,7 +186,7 @@ class LogFiles:
     def seal(self) -> list[Path]:
         """Makes the next commit begin a file; returns the files so far."""
         if self._file is not None and self._end == self._begun:
-            self._path.unlink()  # the next file may have the same name
+            self._path.unlink()  # it contains no commit
         self.close()
         return _paths(self._folder)
 

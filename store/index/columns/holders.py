@@ -18,13 +18,14 @@ READ_DOCUMENTS = 64
 """Number of documents whose triples stay in the cache: passages of one document are often read one after another."""
 
 Held = dict[str, UpstreamTriples]
-"""By URI, the triples that a document supplied; None if it supplied none."""
+"""By URI, the triples that a document supplied, possibly none; None if it supplied no extraction."""
 
 
 class SavedHolders:
     """The holders of a checkpoint's passages. Immutable.
 
-    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied triples for the passage.
+    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied an extraction of the
+    passage.
     """
 
     def __init__(

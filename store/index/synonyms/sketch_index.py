@@ -110,7 +110,7 @@ class Tail:
 class SketchIndex(Part, Foldable):
     """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows need their bands only.
 
-    Only the writer calls `extend` and `swap_in`, and only the writer searches.
+    One thread at a time changes it. Scopes search its bands in other threads (`store.index.shared_rows.SharedSketches`).
     """
 
     def __init__(self, threshold: float, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
