@@ -12,6 +12,7 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
+from store.backup_layout import RESTORING
 from store.change.load import load_index
 from store.change.plan import plan
 from store.change.rewind import Pause, no_pause
@@ -91,7 +92,7 @@ class Store(StoreReader):
 
     def _open(self, encoder: EncoderIdentity, rule: SynonymRule, calibration: Calibration | None) -> None:
         folder = self.folder
-        if (folder / "restoring").exists():
+        if (folder / RESTORING).exists():
             raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
         check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
         self._write_lock = WriteLock(folder, self._lock.check)

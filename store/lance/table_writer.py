@@ -16,7 +16,7 @@ from store.lance.checksums import Checksums
 from store.lance.io_threads import at_once
 from store.lance.layout import DELETIONS, FRAGMENT_BITS, TABLE_SUFFIX, VERSIONS, manifest_name, table_folder
 from store.lance.schema import TABLES, schemas
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 
 if TYPE_CHECKING:
     from store.lance.tables import TableView
@@ -40,7 +40,7 @@ class TableWriter:
         """The changed tables."""
         self.commit = 0
         """The last commit that the tables contain after the change."""
-        self.row: LogRow | None = None
+        self.row: CommitRow | None = None
         """The row of the commit that the change makes, if any."""
 
     def written(self, name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 from store.lance.tables import TableView
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
@@ -40,7 +40,7 @@ class Commit:
 class CommitHistory:
     """The state that the rows of `commits` describe, up to the last one that was added."""
 
-    def __init__(self, rows: Iterable[LogRow] = ()) -> None:
+    def __init__(self, rows: Iterable[CommitRow] = ()) -> None:
         """`rows` are in commit order."""
         self.last = Commit(0, time.time())
         self.positions: dict[str, Any] = {}
@@ -61,11 +61,11 @@ class CommitHistory:
         for row in rows:
             self._add(row, self.positions)
 
-    def add(self, row: LogRow) -> None:
+    def add(self, row: CommitRow) -> None:
         """Adds the next row. Other threads may be reading the positions."""
         self._add(row, self.positions.copy())
 
-    def _add(self, row: LogRow, positions: dict[str, Any]) -> None:
+    def _add(self, row: CommitRow, positions: dict[str, Any]) -> None:
         """`positions`: those before the row, which it changes."""
         facts = row.facts
         costs = _rowless_costs(facts["bygone"]) if "bygone" in facts else self.last.rowless_costs

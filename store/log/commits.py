@@ -5,7 +5,6 @@ of the tables. A flush writes them into the tables and replaces the mark (`store
 rows (a purge, a migration, a compaction) also flushes, and takes effect with the mark.
 """
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ import structlog
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreStopped
 from store.lance.schema import FORMAT, TABLES, commits, schemas
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables, TableView
 from store.lance.versions import drop_newer
@@ -138,10 +137,7 @@ class CommitLog(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
-                    # the format of earlier commits, so they cannot be queried.
-                    for derived in self._folder.glob("snapshot-*"):
-                        shutil.rmtree(derived)
+                    # This version cannot read the format of earlier commits. A checkpoint of one is not used either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
@@ -315,12 +311,12 @@ class CommitLog(CommitHistory):
         facts: Mapping[str, Any] | None,
         rowless_costs: ExtractionCosts | None,
         versions: Mapping[str, int] | None = None,
-    ) -> LogRow:
+    ) -> CommitRow:
         facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
         others = {name: version for name, version in (versions or {}).items() if name != "commits"}
-        return LogRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
+        return CommitRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
 
-    def _note(self, row: LogRow) -> None:
+    def _note(self, row: CommitRow) -> None:
         """Makes a durable commit the last one."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             self._head.write(row.seq)

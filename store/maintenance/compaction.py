@@ -14,9 +14,7 @@ import structlog
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
-from store.log.commit_history import obsolete_rows
 from store.log.commits import CommitLog
-from store.maintenance.retention import PURGE_SLICE_ROWS
 
 log = structlog.get_logger(__name__)
 
@@ -147,21 +145,6 @@ class Compactor:
         folder = self._tables.folder
         files = len(file_names(table_folder(folder, name))[DATA])
         return files > self._tables.fragment_count(name) or bool(fragments_with_deletions(folder, name))
-
-    def trim_log(self, horizon: int, min_rows: int) -> int:
-        """Deletes log rows of commits before `horizon` if there are `min_rows` or more; returns the number deleted."""
-        rows = obsolete_rows(self._tables, horizon)
-        if len(rows) < min_rows:
-            return 0
-        with self._log.write_lock.hold("trim"):
-            facts = {"horizon": max(self._log.horizon, horizon)}
-            with self._log.changing() as writer:
-                self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)
-            self._log.forget_before(horizon)
-        with self._log.changing("trim") as writer:
-            for start in range(0, len(rows), PURGE_SLICE_ROWS):
-                writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
-        return len(rows)
 
     def close(self) -> None:
         """Waits for the running flush."""

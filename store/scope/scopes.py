@@ -62,7 +62,7 @@ class _Scope:
     index: LiveIndex | None = None
     """None before it is built, and if the scope contains every document."""
     memory: DocumentSnapshot | None = None
-    asked: float = 0.0
+    used_at: float = 0.0
 
 
 class Scopes:
@@ -98,14 +98,14 @@ class Scopes:
     def drop_idle(self) -> None:
         """Drops scopes without a query for `IDLE_S`."""
         with self._lock:
-            for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.asked > IDLE_S]:
+            for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.used_at > IDLE_S]:
                 del self._scopes[key]
 
     def memory(self, key: Hashable, wanted: DocumentFilter) -> DocumentSnapshot:
         """Returns the memory of the documents that `wanted` accepts, as of the last commit. `key` identifies `wanted`."""
         with self._lock:
             scope = self._scopes.setdefault(key, _Scope())
-            scope.asked = time.monotonic()
+            scope.used_at = time.monotonic()
         with scope.lock:
             found = self._followed(scope, wanted) or self._built(scope, wanted)
         self._make_room(key)
@@ -114,7 +114,7 @@ class Scopes:
     def _make_room(self, key: Hashable) -> None:
         self.drop_idle()
         with self._lock:
-            for other in sorted(self._scopes, key=lambda each: self._scopes[each].asked):
+            for other in sorted(self._scopes, key=lambda each: self._scopes[each].used_at):
                 if self.count <= MAX_CACHED_SCOPES and self.bytes <= MAX_CACHED_BYTES:
                     break
                 if other != key:

@@ -48,7 +48,7 @@ def test_a_row_is_found_only_once_all_its_columns_are_there(store: Store) -> Non
 
     def added_last(self: Any, key: Any, row: int) -> None:
         if self is index.phrase_rows:
-            assert (index.phrases[row], len(index.linkable.view()) > row) == (key, True)
+            assert (index.phrases[row], len(index.can_have_synonyms.view()) > row) == (key, True)
             added.append("phrase")
         if self is index.triple_rows:
             assert index.triple_rows.key(row) == key

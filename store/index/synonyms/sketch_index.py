@@ -158,11 +158,11 @@ class SketchIndex(Part, Foldable):
         return other
 
     def save(self, files: PartWriter, name: str) -> None:
-        files.array(f"{name}-signs", self.signs())
+        files.array(f"{name}-signs", self.signs(), checked_later=True)
         files.array(f"{name}-sketches", self.tail.rows.view())
         for number, run in enumerate(self._runs):
             for part, array in run.arrays().items():
-                files.array(f"bands-{part}-{number:05d}", array, linkable=True)
+                files.array(f"bands-{part}-{number:05d}", array, immutable=True, checked_later=True)
 
     def load(self, files: PartFiles, name: str) -> None:
         signs, tail = files.array(f"{name}-signs"), files.array(f"{name}-sketches")
