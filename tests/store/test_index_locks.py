@@ -40,7 +40,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def interrupted(of: Any, name: str, copied: object, work: Callable[[], object], by: tuple[Any, str]) -> Iterator[None]:
     """Runs `work` in a thread when the function copies `copied` for the first time in the block: until `by`, a method that
     replaces data, has run once. `work` goes on after the block."""
-    step, replace, threads, replaced, copied_all = getattr(of, name), getattr(*by), [], Event(), Event()
+    step, replace, replaced, copied_all = getattr(of, name), getattr(*by), Event(), Event()
+    threads: list[Thread] = []
 
     def stepped(given: Any) -> Any:
         done = step(given)
@@ -85,7 +86,7 @@ def test_documents_are_whole_if_a_checkpoint_is_mapped_while_they_are_copied(sto
     assert {id: found.documents_with_passage(id) for id in expected} == expected
 
 
-CHANGES = (
+CHANGES: Sequence[tuple[Any, str]] = (
     (LiveIndex, "apply"),
     (LiveIndex, "forget"),
     (LiveMatrix, "add"),
@@ -95,7 +96,7 @@ CHANGES = (
     (Texts, "swap_in"),
     (SketchIndex, "swap_in"),
 )
-COPIES = (
+COPIES: Sequence[tuple[Any, str]] = (
     (LiveIndex, "copy"),
     (LiveMatrix, "copy"),
     (HashedRows, "copy"),
