@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from store.change.rewind import rewind
@@ -73,7 +74,7 @@ class PastCommits:
             past = self._at(commit, pause)
             if past.scopes is None:
                 whole = past.index, past.memory.snapshot  # not `past`, which the scopes would keep in memory
-                past.scopes = Scopes(threading.Lock(), lambda: whole)
+                past.scopes = Scopes(lambda: nullcontext(whole))
             uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
             pause()
             found = past.scopes.memory(uris, lambda document: document.uri in uris)
@@ -104,7 +105,7 @@ class PastCommits:
     def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
         with self._log.tables.pruning_paused():
-            with self._log.write_lock.hold("look back"):
+            with self._log.write_lock.hold("look back", writes=False):
                 self._require_kept(commit)
                 index, tables, time = self._live.index, self._log.tables.view(), self._log.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()

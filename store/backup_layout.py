@@ -11,6 +11,8 @@ from store.durable_files import sync
 from store.untrusted_names import inside
 
 NOTE = "backup.json"
+RESTORING = "restoring"
+"""A file that marks a store as incomplete while a restore is in progress."""
 INBOX = "inbox"
 """The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
 it."""

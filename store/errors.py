@@ -67,16 +67,13 @@ class StoreFolderLost(StoreError, OSError):
 
 
 class StoreStopped(StoreError, OSError):
-    """Memory and disk may differ since an error, so the store refuses all writes until it is opened again.
+    """The store refuses all writes until it is opened again: it is closed, or memory and disk may differ since an error.
 
     It is an OSError, like StoreFolderLost, so that a commit is kept and retried.
     """
 
     def __init__(self, store: Path, why: str) -> None:
-        super().__init__(
-            f"the store {store} takes no more writes: {why}, so memory and disk may differ; restart hippod, which reads the "
-            "store again"
-        )
+        super().__init__(f"the store {store} takes no more writes: {why}")
         self.errno = errno.EIO
 
 
@@ -112,4 +109,4 @@ class IncompleteBatch(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A table lacks rows that the last commit records."""
+    """A file of the store is missing, damaged, or not the one that the last commit needs; or a restore was interrupted."""

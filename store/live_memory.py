@@ -1,7 +1,6 @@
 """The memory in use: the index that commits change, the snapshot that queries read, and the scopes. They change together."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,25 +26,24 @@ class LiveMemory:
         self.index = index
         self.log = log
         self.snapshot = Snapshot(index, log.last.seq, log.last.time)
-        self._applying = False
-        self._apply_lock = threading.Lock()
-        """Held while a commit is applied to the index, and while changing containers are copied."""
-        self.scopes = Scopes(self._apply_lock, lambda: (self.index, self.snapshot))
+        self._index_lock = threading.Lock()
+        """Held, in addition to the write lock, while containers of the index change. Code that copies them holds either."""
+        self.scopes = Scopes(self.unchanging)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[tuple[LiveIndex, Snapshot]]:
+        """Yields the index and its snapshot. Changes of the index wait during the block, which therefore only copies."""
+        with self._index_lock:
+            yield self.index, self.snapshot
 
     def document_snapshot(self) -> DocumentSnapshot:
         """Returns the memory as of the last commit with its documents. Waits while a commit is applied (milliseconds)."""
-        while True:
-            snapshot = self.snapshot
-            if not self._applying:
-                found = DocumentSnapshot.copy_of(snapshot, self.index)
-                # A commit applied in between would have changed the snapshot; a commit being applied sets `_applying`.
-                if not self._applying and self.snapshot is snapshot:
-                    return found
-            time.sleep(0.001)
+        with self.unchanging() as (index, snapshot):
+            return DocumentSnapshot.copy_of(snapshot, index)
 
     def apply(self, delta: IndexDelta, commit: Commit) -> None:
         """Applies the change of a durable commit to the index."""
-        with self._changing(commit.seq):
+        with self._changing_to(commit.seq):
             self._change(lambda index: index.apply(delta), commit.seq)
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             self.snapshot = Snapshot(self.index, commit.seq, commit.time)
@@ -53,31 +51,35 @@ class LiveMemory:
 
     def forget(self, contents: str, rows: Sequence[int], commit: int) -> None:
         """Removes rows that `commit` has purged from the index (`LiveIndex.forget`)."""
-        with self._changing(commit):
+        with self._changing_to(commit):
             self._change(lambda index: index.forget(contents, rows), commit)
 
     def replace(self, index: LiveIndex, commit: int, time: float) -> None:
         """Makes `index`, which is as of `commit`, the live one."""
-        with self._changing(commit):
+        with self._changing_to(commit):
             self.index, self.snapshot = index, Snapshot(index, commit, time)
-            self.scopes.clear()
+            self.scopes.clear(commit)
 
-    def renew_snapshot(self, index: LiveIndex) -> None:
-        """Takes the snapshot of the last commit again after arrays of `index` were replaced by equal ones."""
+    def swap(self, index: LiveIndex, swap: Callable[[], None]) -> None:
+        """Calls `swap`, which replaces arrays of `index` by equal ones, unless `index` was replaced; renews the snapshot."""
         if self.index is index:
-            self.snapshot = Snapshot(index, self.snapshot.commit, self.snapshot.time)
+            with self._changing():
+                swap()
+                self.snapshot = Snapshot(index, self.snapshot.commit, self.snapshot.time)
 
     @contextmanager
-    def _changing(self, commit: int) -> Iterator[None]:
-        """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
-        tables. If the block fails, nothing can be written any more."""
-        with self.log.write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
-            self._applying = True
-            try:
-                with self._apply_lock:
-                    yield
-            finally:
-                self._applying = False
+    def _changing(self) -> Iterator[None]:
+        assert self.log.write_lock.is_held
+        with self._index_lock:
+            yield
+
+    @contextmanager
+    def _changing_to(self, commit: int) -> Iterator[None]:
+        """Changes the index in the block, which brings it to a commit of the tables. If the block fails, nothing can be
+        written any more."""
+        failure = f"the index in memory could not be brought to commit {commit}"
+        with self.log.write_lock.must_succeed(failure), self._changing():
+            yield
 
     def _change(self, change: Callable[[LiveIndex], None], commit: int) -> None:
         """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
@@ -89,4 +91,4 @@ class LiveMemory:
             index = load_index(self.log.tables, self.index.dim, self.index.rule)
             index.keep_numbering_of(self.index)
             self.index, self.snapshot = index, Snapshot(index, self.snapshot.commit, self.snapshot.time)
-            self.scopes.clear()
+            self.scopes.clear(self.snapshot.commit)

@@ -1,6 +1,7 @@
 """The reading half of the store: answers from memory without waiting for commits.
 
-Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
+Exceptions: `extraction_costs`, `extraction_times` and `removed_documents` read a table, and `document_snapshot` waits while a
+commit is applied (milliseconds).
 
 The live index may change or be replaced (`store.live_memory`) during a call. Each method therefore reads `_index` once,
 and each of its containers in one step.
@@ -162,15 +163,16 @@ class StoreReader:
         """Returns the ids of passages for the local extractor whose extraction's state (None: no extraction) `wanted`
         accepts."""
         index = self._index
-        rows = index.holders.needing_extraction().tolist()
+        rows = index.holders.copy().needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
 
     def passages_by_extractor(self) -> dict[str, int]:
         """Counts the living passages by the label of the extractor that has read them, or by `SUPPLIED` or `UNREAD`."""
         index = self._index
-        needing, states = index.holders.needing_extraction(), index.extraction_states.copy()
+        holders, states = index.holders.copy(), index.extraction_states.copy()
+        needing = holders.needing_extraction()
         counts = Counter(_extractor_label(states.get(row)) for row in needing.tolist())
-        supplied = int((index.holders.sizes() > 0).sum()) - len(needing)
+        supplied = int((holders.sizes() > 0).sum()) - len(needing)
         return dict(sorted(counts.items())) | ({SUPPLIED: supplied} if supplied > 0 else {})
 
     def extractor_label(self, passage: str) -> str | None:

@@ -259,17 +259,17 @@ class Snapshot:
     def edges(self) -> Mapping[str, int]:
         """Number of undirected edges of each kind."""
         return {
-            "relation": count_entries(self.relation) // 2,
-            "mention": count_entries(self.mention) // 2,
-            "context": count_entries(self.context),
-            "synonym": count_entries(self.synonym) // 2,
+            "relation": self.relation.entry_count // 2,
+            "mention": self.mention.entry_count // 2,
+            "context": self.context.entry_count,
+            "synonym": self.synonym.entry_count // 2,
         }
 
     def passages_of(self, triples: NDArray[Any]) -> dict[int, list[int]]:
         """Returns, for each row of `triples`, the rows of the living passages that state it."""
         out: dict[int, list[int]] = {int(row): [] for row in triples}
         if out:
-            for triple, passage in zip(*column_entries(self.incidence, np.array(list(out))), strict=True):
+            for triple, passage in zip(*self.incidence.column_entries(np.array(list(out))), strict=True):
                 out[int(triple)].append(int(passage))
         return out
 
@@ -309,32 +309,3 @@ class DocumentSnapshot:
         """Copies two containers of references of `index`, which is as of the snapshot: 10 ms for a million passages, so it is
         for queries that take seconds, not for every query."""
         return cls(snapshot, index.documents.copy(), index.holders.copy())
-
-
-def count_entries(view: MatrixView) -> int:
-    """Returns the number of non-zero entries: the base's, corrected by the changes. O(changes)."""
-    delta = view.delta.tocoo()
-    inside = (delta.row < view.base.shape[0]) & (delta.col < view.base.shape[1])
-    before = np.zeros(delta.nnz)
-    if inside.any():
-        before[inside] = np.asarray(view.base[delta.row[inside], delta.col[inside]]).ravel()
-    after = before + delta.data
-    return int(view.base.nnz + ((before == 0) & (after != 0)).sum() - ((before != 0) & (after == 0)).sum())
-
-
-def column_entries(view: MatrixView, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns (column, row) of every non-zero entry of `columns`, by column and row. O(all entries of the matrix)."""
-    base = view.base.tocoo()
-    delta = view.delta.tocoo()
-    parts = []
-    for matrix in (base, delta):
-        here = np.isin(matrix.col, columns)
-        parts.append((matrix.col[here], matrix.row[here], matrix.data[here]))
-    cols, rows, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((rows, cols))
-    cols, rows, values = cols[order], rows[order], values[order]
-    if not len(cols):
-        return cols, rows
-    starts = np.flatnonzero(np.concatenate([[True], (cols[1:] != cols[:-1]) | (rows[1:] != rows[:-1])]))
-    nonzero = np.add.reduceat(values, starts) != 0
-    return cols[starts][nonzero], rows[starts][nonzero]

@@ -12,6 +12,7 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
+from store.backup_layout import RESTORING
 from store.change.load import load_index
 from store.change.plan import plan
 from store.change.synonym_change import settle_synonyms
@@ -82,41 +83,27 @@ class Store(StoreReader):
         rule = rule or SynonymRule()
         self._lock = lock or StoreLock(folder)
         try:
-            if (folder / "restoring").exists():
-                raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
-            check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
-            self._write_lock = WriteLock(folder, self._lock.check)
-            self._log = CommitLog(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
-            self._tables = self._log.tables
-            for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
-                self._lock.hold(place)
-            self.repaired_tables: Sequence[str] = self._log.repaired
-            """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
-            self.found_format = self._log.found_format
-            """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
-            index, self.opened_from, opened = self._load(encoder.dim, rule)
-        except StoreError:
-            self._lock.release()
-            raise
-        except LookupError as error:
-            # Wrong content of a file, or an error in hippod.
-            self._lock.release()
-            log.exception("store_not_opened", store=folder)
-            Checksums(folder, (folder / LOG / MARK).exists()).check_all()
-            raise StoreError(
-                f"the store {folder} cannot be opened because of an error in hippod ({describe_error(error)}): "
-                "its tables are as they were written; keep it, and report the error with the log"
-            ) from error
-        except (OSError, RuntimeError, ValueError, MemoryError) as error:
-            # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
-            self._lock.release()
-            if (what_to_do := refusal(error)) is not None:
-                said = f"the store {folder} cannot be opened ({describe_error(error)})"
-                raise StoreRefused(f"{said}; {what_to_do}") from error
-            raise StoreDamaged(f"the store {folder} cannot be read ({describe_error(error)}); {RESTORE}") from error
+            with _explained_errors(folder):
+                self._open(encoder, rule, calibration)
         except BaseException:
-            self._lock.release()
+            self._lock.release()  # last, because explaining an error reads the store
             raise
+
+    def _open(self, encoder: EncoderIdentity, rule: SynonymRule, calibration: Calibration | None) -> None:
+        folder = self.folder
+        if (folder / RESTORING).exists():
+            raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
+        check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
+        self._write_lock = WriteLock(folder, self._lock.check)
+        self._log = CommitLog(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
+        self._tables = self._log.tables
+        for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
+            self._lock.hold(place)
+        self.repaired_tables: Sequence[str] = self._log.repaired
+        """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
+        self.found_format = self._log.found_format
+        """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
+        index, self.opened_from, opened = self._load(encoder.dim, rule)
         self._live = LiveMemory(index, self._log)
         self.synonym_recall: RecallMeasurement | None = None
         """The last result of `measure_synonym_recall`."""
@@ -212,7 +199,8 @@ class Store(StoreReader):
         self._delta_merger.fold(lambda index: index.matrices.values())
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one.
+        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one, or if
+        `rebuild_index` must come first.
 
         Raises OSError, and CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
         """
@@ -353,18 +341,45 @@ class Store(StoreReader):
         return past or self._live.scopes.memory(key, wanted)
 
     def close(self) -> None:
-        """Releases the store and writes nothing. Running maintenance in a thread keeps the lock until the process ends."""
+        """Releases the store, which then refuses writes; writes nothing. If maintenance still runs in another thread, the store
+        stays open until the process ends or this is called again."""
         self._delta_merger.close()
         self._compactor.close()
-        if self._delta_merger.lock.acquire(blocking=False):
-            if self._compactor.is_idle():
-                with self._write_lock.hold("close", writes=False):
-                    self._log.close()
-                    self._lock.release()
-            self._delta_merger.lock.release()
+        locks = (self._delta_merger.lock, self._compactor.lock)
+        held = [lock for lock in locks if lock.acquire(blocking=False)]
+        if len(held) == len(locks):
+            with self._write_lock.hold("close", writes=False):
+                self._write_lock.close()
+                self._log.close()
+                self._lock.release()
+        for lock in held:
+            lock.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def _explained_errors(folder: Path) -> Iterator[None]:
+    """Raises errors of the block, which opens the store, as StoreError with what to do."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except LookupError as error:
+        # Wrong content of a file, or an error in hippod.
+        log.exception("store_not_opened", store=folder)
+        Checksums(folder, (folder / LOG / MARK).exists()).check_all()
+        raise StoreError(
+            f"the store {folder} cannot be opened because of an error in hippod ({describe_error(error)}): "
+            "its tables are as they were written; keep it, and report the error with the log"
+        ) from error
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
+        if (what_to_do := refusal(error)) is not None:
+            said = f"the store {folder} cannot be opened ({describe_error(error)})"
+            raise StoreRefused(f"{said}; {what_to_do}") from error
+        raise StoreDamaged(f"the store {folder} cannot be read ({describe_error(error)}); {RESTORE}") from error

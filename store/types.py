@@ -270,7 +270,8 @@ DEFAULT_SYNONYM_RULE = SynonymRule()
 
 @dataclass(frozen=True, slots=True)
 class GrowthPoint:
-    """The size of the memory as of one commit: counts of living contents. `time` is in Unix seconds."""
+    """The size of the memory as of one commit: counts of living contents; `triples` without mention edges. `time` is in Unix
+    seconds."""
 
     commit: int
     time: float

@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_at: float) -> Path:
-    """Backs up the closed store in `folder`, whose last commit is `commit`, and returns the backup's folder.
+    """Backs up the store in `folder` before it is migrated. Its last commit is `commit`. Returns the backup's folder.
 
     Raises StoreRefused if the disk has no room for the migrated tables, and OSError. Then the store is unchanged.
     """
@@ -107,7 +107,7 @@ def _format(backup: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yields the files of tables, waiting documents and sessions. The checkpoint is derived from the tables."""
+    """Yields the files of tables, log, waiting documents and sessions. The checkpoint is derived from the tables."""
     for name in TABLES:
         yield from (path for path in table_folder(folder, name).rglob("*") if path.is_file())
     yield from (folder / LOG).glob("*")

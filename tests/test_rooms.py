@@ -94,6 +94,7 @@ STORE_ROOMS = {
         "types",
     },
     "store": {
+        "backup_layout",
         "change",
         "checkpoint",
         "errors",

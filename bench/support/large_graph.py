@@ -17,7 +17,7 @@ from bench.support.hostile_vectors import in_letters
 from memory.openie.hipporag_file import read_hipporag_file
 from store.index.columns.row_lists import list_arrays
 from store.index.live_index import LiveIndex
-from store.index.statement_change import Entries
+from store.index.triple_change import Entries
 from store.scope.scoped_index import derive_counts
 from store.snapshot import Snapshot
 from store.types import PassageText, Triple, passage_id

@@ -18,6 +18,7 @@ from daemon.doctor.machine import clock
 from daemon.observe.resource_use import bytes_below
 from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
+from store.backup_layout import RESTORING
 from store.checkpoint.files import PREFIX, CheckpointUnusable, SavedCheckpoint, newest
 from store.errors import RESTORE, StoreDamaged, describe_error, refusal
 from store.lance.layout import table_folder
@@ -108,7 +109,7 @@ def lock(folder: Path) -> Finding:
 
 
 def contents(config: Config, folder: Path) -> Iterator[Finding]:
-    if (folder / "restoring").exists():
+    if (folder / RESTORING).exists():
         hint = "run `hippod --restore DIR` again"
         yield Finding("store", "fail", f"a restore of {folder} was interrupted", hint)
         return

@@ -26,7 +26,7 @@ from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
 from memory.types import Hit, Seed
 from store.index.delta_csr import MatrixView
-from store.snapshot import Snapshot, column_entries
+from store.snapshot import Snapshot
 from store.types import Triple
 
 MIN_PATH_SHARE = 0.01
@@ -296,5 +296,5 @@ def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
 
 
 def _passages_with(context: MatrixView, phrase: int, first: int) -> tuple[NDArray[Any], Floats]:
-    _, passages = column_entries(context, np.array([phrase]))
+    _, passages = context.column_entries(np.array([phrase]))
     return passages.astype(np.int64) + first, np.ones(len(passages))

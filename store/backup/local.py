@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from store.backup_layout import INBOX, NOTE, Backup, place_file, sync_all, write_note
+from store.backup_layout import INBOX, NOTE, RESTORING, Backup, place_file, sync_all, write_note
 from store.checkpoint.files import PREFIX
 from store.durable_files import durable_file, sync, unfinished_folder
 from store.errors import StoreError
@@ -39,9 +39,6 @@ committed."""
 POSITIONS_KEY = "positions.key"
 """Key file with which the daemon encrypts positions for clients (`daemon.services.freshness`). No backup contains
 it, so positions that clients received before a restore are invalid afterwards."""
-
-RESTORING = "restoring"
-"""A file that marks a store as incomplete while a restore is in progress."""
 
 RESTORED = "restored.new"
 """The folder inside the store that a restore fills before it changes anything else."""
@@ -139,7 +136,7 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
             folder / POSITIONS_KEY,
             folder / INBOX,
             folder / SESSIONS,
-            *folder.glob("snapshot-*"),
+            *folder.glob(f"{PREFIX}*"),
             *(table_folder(folder, name) for name in TABLES),
         ]:
             if os.path.lexists(old):
@@ -204,7 +201,7 @@ def _files(folder: Path, checkpoint: bool) -> list[str]:
 
     The tables contain all commits, so the log's files are not needed.
     """
-    roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if checkpoint else ())]
+    roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob(f"{PREFIX}*") if checkpoint else ())]
     found = [folder / LOG / MARK, *(path for root in roots for path in root.rglob("*") if path.is_file())]
     return sorted(str(path.relative_to(folder)) for path in found)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.change.plan import plan_statements
+from store.change.plan import plan_triples
 from store.change.synonym_change import plan_crowding, synonym_edges
 from store.errors import IncompleteBatch
 from store.index.file_arrays import ArrayStorage
@@ -139,7 +139,7 @@ def plan_again(index: LiveIndex, batch: Batch) -> IndexDelta:
     """Returns the change, without synonyms, of a batch that was committed before. Documents keep the times of their commits.
     Raises LookupError if the index lacks a text."""
     try:
-        delta = plan_statements(index, batch, 0.0)
+        delta = plan_triples(index, batch, 0.0)
     except IncompleteBatch as error:
         raise LookupError(f"the tables lack a text: {error}") from error
     delta.documents = list(batch.documents)

@@ -20,14 +20,14 @@ from store.index.columns.row_lists import NO_ROWS, list_arrays
 from store.index.effective_triples import UpstreamTriples, supplied_triples, upstream_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.statement_change import Entries, joined, statement_change
+from store.index.triple_change import Entries, joined, triple_change
 from store.links.names import names_text
 from store.types import MENTION, Batch, Document, PassageText, State, Triple, is_statement
 
 
 def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     """Returns the change that `batch` makes to `index`. Raises IncompleteBatch if the batch lacks a text or a vector."""
-    delta = plan_statements(index, batch, now)
+    delta = plan_triples(index, batch, now)
     plan_synonyms(index, delta)
     return delta
 
@@ -54,7 +54,7 @@ def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, Upstrea
     return found
 
 
-def plan_statements(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
+def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     """Returns the change without synonyms; `plan_synonyms` completes it.
 
     Raises IncompleteBatch.
@@ -215,7 +215,7 @@ def _statements(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holde
     sizes = np.array([len(holders[row]) for row in rows.tolist()], np.int64) - index.counts["passages"].at(rows)
     delta.passage_counts = rows[sizes != 0], sizes[sizes != 0]
     after = list_arrays([triples(row) if holders[row] else NO_ROWS for row in rows.tolist()])
-    delta.statements = statement_change(rows, index.stated(rows), after, numbers.ends, numbers.are_statements)
+    delta.triple_change = triple_change(rows, index.triples_of(rows), after, numbers.ends, numbers.are_statements)
 
 
 def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) -> None:

@@ -12,7 +12,7 @@ from store.index.synonyms.edge_maintenance import SynonymChange, plan_edges
 from store.index.synonyms.lsh import sketch
 from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import pair_rule
-from store.index.synonyms.search import linkable, similar
+from store.index.synonyms.search import can_have_synonyms, similar
 
 
 def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
@@ -23,11 +23,11 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     """
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
-    linkable_new = not_zero(delta.phrase_vectors) & np.array([linkable(text) for text in delta.phrases], np.bool_)
-    rows, changes = delta.statements.phrases
+    new_ones = not_zero(delta.phrase_vectors) & np.array([can_have_synonyms(text) for text in delta.phrases], np.bool_)
+    rows, changes = delta.triple_change.phrases
     old = rows[rows < known]
-    linkable_old = index.linkable.view()[old] & index.phrase_vectors.view().known[old]
-    can_have = np.concatenate([linkable_old, linkable_new[rows[len(old) :] - known]])
+    old_ones = index.can_have_synonyms.view()[old] & index.phrase_vectors.view().known[old]
+    can_have = np.concatenate([old_ones, new_ones[rows[len(old) :] - known]])
     held = index.counts["phrases"].at(rows)
     arriving, leaving = rows[can_have & (held == 0)], rows[can_have & (held > 0) & (held + changes == 0)]
     moved = np.union1d(arriving, leaving)

@@ -10,7 +10,7 @@ from store.durable_files import checksum_of, json_checksum
 from store.index.columns.texts import BLOCK_TEXTS
 from store.index.part import PartFiles
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
-from store.index.synonyms.search import linkable
+from store.index.synonyms.search import can_have_synonyms
 from store.index.vectors.matrix import BLOCK_VECTORS
 from store.links.names import names_text
 from store.text.terms import passage_terms
@@ -23,8 +23,6 @@ PREFIX = "snapshot-"
 
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
-CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-signs")
-"""Parts of the names of the files with most of the bytes. A start checks only their size; `damaged_file` reads them."""
 
 TERMS_PROBE = (
     "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
@@ -53,7 +51,7 @@ def settings(dim: int, rule: SynonymRule) -> list[Any]:
     """Returns everything that a checkpoint's content depends on besides the tables. It is usable only if this is unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]
-    phrases = [list(map(linkable, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]
+    phrases = [list(map(can_have_synonyms, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]
     return [FORMAT, dim, BLOCK_VECTORS, BLOCK_TEXTS, rule.threshold, rule.variants, *terms, names, phrases]
 
 
@@ -80,21 +78,20 @@ def discard(folder: Path) -> None:
 def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
     """Returns the name of a damaged file of the checkpoint at `place`, or None.
 
-    Checks the files of `CHECKED_LATER`, whose checksums a start skips, or `all_files`. Raises OSError or ValueError, for
+    Checks the files whose checksums a start skips, or `all_files`. Raises OSError or ValueError, for
     example if the folder was removed.
     """
     manifest = json.loads((place / MANIFEST).read_text())
     if all_files and manifest.pop("checksum") != json_checksum(manifest):
         return MANIFEST
-    for name, (_, checksum) in manifest["files"].items():
-        wanted = all_files or any(part in name for part in CHECKED_LATER)
-        if wanted and checksum_of(inside(place, name)) != checksum:
+    for name, (_, checksum, checked_later) in manifest["files"].items():
+        if (all_files or checked_later) and checksum_of(inside(place, name)) != checksum:
             return str(name)
     return None
 
 
 class SavedCheckpoint(PartFiles):
-    """The files of a checkpoint. All sizes are checked, and the checksums of all files except `CHECKED_LATER`."""
+    """The files of a checkpoint. All sizes are checked, and checksums unless a file is to be checked later."""
 
     def __init__(self, place: Path, dim: int, rule: SynonymRule) -> None:
         """Raises CheckpointUnusable if the store cannot be opened from the checkpoint."""
@@ -117,7 +114,7 @@ class SavedCheckpoint(PartFiles):
 
     def _is_intact(self, name: str) -> bool:
         file = inside(self.place, name)
-        size, checksum = self._files[name]
+        size, checksum, checked_later = self._files[name]
         if file.stat().st_size != size:
             return False
-        return any(part in name for part in CHECKED_LATER) or checksum_of(file) == checksum
+        return bool(checked_later) or checksum_of(file) == checksum

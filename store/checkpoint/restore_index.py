@@ -26,8 +26,8 @@ def recover_index(log: CommitLog, dim: int, rule: SynonymRule) -> tuple[LiveInde
     if saved.commit < log.horizon or log.times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
-    with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
-        numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
+    with ThreadPoolExecutor(2, thread_name_prefix="start") as readers:
+        numbers = {name: readers.submit(tables.read, name, ("row",)) for name in KINDS}
         for name, part in index.parts():
             part.load(saved, name)
         there = {name: np.sort(table.result()["row"].to_numpy()) for name, table in numbers.items()}

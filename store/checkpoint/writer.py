@@ -92,11 +92,14 @@ class Checkpointing:
         if self._unverified is not None:
             # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
             self._unverified = files.place
-        with self._live.log.write_lock.hold("checkpoint"):
+
+        def map_saved() -> None:
             # The disk then contains the data once, and the next checkpoint can link the files.
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
                 part.map_saved(files, name, saved)
-            self._live.renew_snapshot(index)
+
+        with self._live.log.write_lock.hold("checkpoint"):
+            self._live.swap(index, map_saved)
         self._commit = commit.seq
         return True
 

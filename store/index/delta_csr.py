@@ -78,8 +78,6 @@ class MatrixView:
         """`order`: the sorted first changes."""
         self.base = base
         self.shape = shape
-        self.folded_changes = 0
-        """Number of changes that the last `fold` merged."""
         self._changes = (rows, cols, values)
         self.identity = identity
         """Equal for two views if the changes of one begin with those of the other."""
@@ -147,6 +145,34 @@ class MatrixView:
             return wanted[:0]
         behind = np.flatnonzero(np.isin(self._changes[0][self._order.n :], wanted)) + self._order.n
         return np.concatenate([self._order.places(wanted), behind])
+
+    @property
+    def entry_count(self) -> int:
+        """Returns the number of non-zero entries: the base's, corrected by the changes. O(changes)."""
+        delta = self.delta.tocoo()
+        inside = (delta.row < self.base.shape[0]) & (delta.col < self.base.shape[1])
+        before = np.zeros(delta.nnz)
+        if inside.any():
+            before[inside] = np.asarray(self.base[delta.row[inside], delta.col[inside]]).ravel()
+        after = before + delta.data
+        return int(self.base.nnz + ((before == 0) & (after != 0)).sum() - ((before != 0) & (after == 0)).sum())
+
+    def column_entries(self, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Returns (column, row) of every non-zero entry of `columns`, by column and row. O(all entries of the matrix)."""
+        base = self.base.tocoo()
+        delta = self.delta.tocoo()
+        parts = []
+        for matrix in (base, delta):
+            here = np.isin(matrix.col, columns)
+            parts.append((matrix.col[here], matrix.row[here], matrix.data[here]))
+        cols, rows, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.lexsort((rows, cols))
+        cols, rows, values = cols[order], rows[order], values[order]
+        if not len(cols):
+            return cols, rows
+        starts = np.flatnonzero(np.concatenate([[True], (cols[1:] != cols[:-1]) | (rows[1:] != rows[:-1])]))
+        nonzero = np.add.reduceat(values, starts) != 0
+        return cols[starts][nonzero], rows[starts][nonzero]
 
     def merged(self) -> Any:
         """Returns the whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything), for folding and

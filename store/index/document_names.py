@@ -11,12 +11,12 @@ from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.texts import TakenTexts, Texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import Part
-from store.index.statement_change import CountChange
+from store.index.triple_change import CountChange
 from store.index.words.postings import Postings
 from store.index.words.taken_postings import TakenPostings
 
 
-class DocumentNames:
+class IndexedNames:
     """Texts, the rows of texts, words, and counts. A row that no document uses any more is not reused.
 
     A count is the sum of a row's entries in the matrix `naming`. Commits remove texts from `rows`, so every index has its own.
@@ -44,15 +44,15 @@ class DocumentNames:
         _, alive = self.counts.change(*change)
         self.rows.discard(change[0][~alive].tolist())
 
-    def copy(self) -> "DocumentNames":
+    def copy(self) -> "IndexedNames":
         """Returns an independent copy that shares the texts and words of the present rows."""
-        other, n = DocumentNames(IN_MEMORY), len(self)
+        other, n = IndexedNames(IN_MEMORY), len(self)
         other.texts = TakenTexts(self.texts, range(n))
         other.rows = self.rows.copy_for(other.texts)
         other.postings, other.counts = TakenPostings(self.postings, np.arange(n), n), self.counts.copy()
         return other
 
-    def take(self, other: "DocumentNames", rows: NDArray[np.int64], n: int) -> None:
+    def take(self, other: "IndexedNames", rows: NDArray[np.int64], n: int) -> None:
         """Takes the names in `rows` among the first `n` of `other`, in this order; no passage has them yet."""
         self.postings = TakenPostings(other.postings, rows, n)
         self.texts.extend(other.texts[row] for row in rows.tolist())

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from store.fixed_point import Fixed, no_vectors
 from store.index.columns.hashed_rows import TripleKey
 from store.index.effective_triples import UpstreamTriples
-from store.index.statement_change import NO_CHANGE, NO_ENTRIES, CountChange, Entries, StatementChange
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
+from store.index.triple_change import NO_CHANGE, NO_ENTRIES, CountChange, Entries, TripleChange
 from store.types import Document, Extraction, PassageText
 
 
@@ -32,7 +32,7 @@ class IndexDelta:
     removed: list[str] = field(default_factory=list)
     holders: dict[int, dict[str, UpstreamTriples]] = field(default_factory=dict)
     passage_counts: CountChange = NO_CHANGE
-    statements: StatementChange = field(default_factory=StatementChange)
+    triple_change: TripleChange = field(default_factory=TripleChange)
     names: list[str] = field(default_factory=list)
     naming: Entries = NO_ENTRIES
     crowding: CrowdingChange = field(default_factory=CrowdingChange)

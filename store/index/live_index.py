@@ -21,17 +21,17 @@ from store.index.columns.passages import Passages
 from store.index.columns.row_lists import ListArrays, RowLists
 from store.index.columns.texts import TakenTexts, Texts
 from store.index.delta_csr import LiveMatrix
-from store.index.document_names import DocumentNames
+from store.index.document_names import IndexedNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
-from store.index.statement_change import CountChange, Entries, Rows, count_change
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
-from store.index.synonyms.search import EXACT_BELOW, linkable
+from store.index.synonyms.search import EXACT_BELOW, can_have_synonyms
 from store.index.synonyms.sketch_index import SketchIndex
+from store.index.triple_change import CountChange, Entries, Rows, count_change
 from store.index.vectors.matrix import Vectors
 from store.index.words.postings import Postings
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
@@ -81,7 +81,7 @@ class LiveIndex:
         self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.statements = GrowableArray(np.bool_, storage=storage)
         """By triple: whether it is a statement rather than a mention edge."""
-        self.linkable = GrowableArray(np.bool_, storage=storage)
+        self.can_have_synonyms = GrowableArray(np.bool_, storage=storage)
         self.hashed_rows: dict[str, HashedRows[Any]] = {
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
@@ -107,7 +107,7 @@ class LiveIndex:
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
         self.extraction_states = ExtractionStates()
-        self.names = DocumentNames(storage)
+        self.names = IndexedNames(storage)
         self.counts = {name: Counts() for name in KINDS}
         """By row: the number of documents of a passage, and the number of living passages of a phrase or triple."""
         self.crowding = Crowding()
@@ -157,7 +157,7 @@ class LiveIndex:
             *((f"{name}-ids", ids) for name, ids in self.ids.items()),
             ("triples-ends", self.triple_ends),
             ("triples-statements", self.statements),
-            ("phrases-linkable", self.linkable),
+            ("phrases-linkable", self.can_have_synonyms),
             *self.vectors.items(),
             ("phrases", self.sketches),
             ("documents", HeldDocuments(self.documents, self.holders, self.passages.ids)),
@@ -180,7 +180,7 @@ class LiveIndex:
     def synonym_candidates(self) -> NDArray[np.bool_]:
         """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
-        return alive & self.linkable.view() & self.phrase_vectors.view().known
+        return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:
         """Returns `synonym_candidates`, updated incrementally at each commit. For the writer, which must not change it."""
@@ -202,11 +202,17 @@ class LiveIndex:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
+    def content(self, kind: str, row: int) -> Any:
+        """Returns the passage, phrase or triple of a row."""
+        if kind == "passages":
+            return self.passages[row]
+        return self.phrases[row] if kind == "phrases" else self.triple(row)
+
     def triple_row(self, triple: Triple) -> int | None:
         subject, object_ = self.phrase_rows.get(triple[0]), self.phrase_rows.get(triple[2])
         return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
-    def stated(self, passages: Rows) -> ListArrays:
+    def triples_of(self, passages: Rows) -> ListArrays:
         """Returns the triples of passages, rows in ascending order. Rows after the end of the index have none."""
         known = passages[: np.searchsorted(passages, len(self.passages))]
         owners, triples, _ = self.matrices["incidence"].view().entries(known)
@@ -244,7 +250,7 @@ class LiveIndex:
         self._number("phrases", len(phrases), ids)
         first = len(self.phrases)
         self.phrases.extend(phrases)
-        self.linkable.extend([linkable(phrase) for phrase in phrases])
+        self.can_have_synonyms.extend([can_have_synonyms(phrase) for phrase in phrases])
         self.grow()
         for row, phrase in enumerate(phrases, first):  # last, as in `add_passages`
             self.phrase_rows[phrase] = row
@@ -267,7 +273,7 @@ class LiveIndex:
             self.names.change(count_change(rows, values))
 
     def apply(self, delta: IndexDelta) -> None:
-        """Applies a change that is already in the tables. Nothing in this method may fail."""
+        """Applies a change that is durable. After an error, the index must be loaded again (`LiveMemory.apply`)."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)
@@ -295,8 +301,8 @@ class LiveIndex:
             self.extraction_states[row] = extraction.state
         for row, holders in delta.holders.items():
             self.holders[row] = holders
-        self._count(delta.passage_counts, delta.statements.phrases, delta.statements.triples)
-        for name, entries in delta.statements.edges.items():
+        self._count(delta.passage_counts, delta.triple_change.phrases, delta.triple_change.triples)
+        for name, entries in delta.triple_change.edges.items():
             self.matrices[name].add(*entries)
         self.names.add(delta.names)
         self.change_names(delta.naming)
@@ -314,7 +320,7 @@ class LiveIndex:
         alive, born = change("phrases", phrases)
         self.living.phrases += int(born.sum())
         if self._present is not None:
-            known = self.linkable.view()[phrases[0]] & self.phrase_vectors.view().known[phrases[0]]
+            known = self.can_have_synonyms.view()[phrases[0]] & self.phrase_vectors.view().known[phrases[0]]
             self._present.put(phrases[0], alive & known)
         _, born = change("triples", triples)
         self.living.triples += int(born.sum())
@@ -365,7 +371,7 @@ class LiveIndex:
         self.next_id = dict(whole.next_id)
         self.vectors = {name: vectors.copy() for name, vectors in whole.vectors.items()}
         self.triple_ends, self.statements = whole.triple_ends.copy(), whole.statements.copy()
-        self.linkable, self.postings = whole.linkable.copy(), whole.postings
+        self.can_have_synonyms, self.postings = whole.can_have_synonyms.copy(), whole.postings
         self.sketches = SharedSketches(whole.sketches)
         self.grow()
 

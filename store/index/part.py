@@ -18,7 +18,7 @@ from store.durable_files import checksum_of, sync
 from store.index.file_arrays import link_file, map_file, map_scattered, mapped_inode
 
 FileFacts = Mapping[str, list[int]]
-"""By name of a file: [bytes, CRC-32]."""
+"""By name of a file: [bytes, CRC-32, 1 if a start need not compare the CRC-32]."""
 
 
 class PartFiles:
@@ -60,22 +60,23 @@ class PartWriter:
         self.files: dict[str, list[int]] = {}
         self.values: dict[str, Any] = {}
 
-    def array(self, name: str, array: NDArray[Any], linkable: bool = False) -> None:
-        """`linkable`: nothing will ever change the array, so that its file can be linked."""
+    def array(self, name: str, array: NDArray[Any], immutable: bool = False, checked_later: bool = False) -> None:
+        """`immutable`: nothing will ever change the array, so that its file can be linked. `checked_later`: so many bytes that
+        a start compares only the size; a wrong byte changes single scores."""
         self._check_time()
         file = self.place / f"{name}.npy"
         # The previous folder may have numbered rows differently, so the content of the block decides.
         if (
-            linkable
+            immutable
             and self._before is not None
             and file.name in self._known
             and self._linked(file, self._before, array)
         ):
             return
-        if not (linkable and link_file(array, file)):
+        if not (immutable and link_file(array, file)):
             with file.open("wb") as out:
                 np.save(out, np.ascontiguousarray(array), allow_pickle=False)
-        self._note(file)
+        self._note(file, checked_later)
 
     def _linked(self, file: Path, before: Path, array: NDArray[Any]) -> bool:
         old = before / file.name
@@ -98,9 +99,9 @@ class PartWriter:
             out.write_table(table)
         self._note(file)
 
-    def _note(self, file: Path) -> None:
+    def _note(self, file: Path, checked_later: bool = False) -> None:
         sync(file)
-        self.files[file.name] = [file.stat().st_size, checksum_of(file)]
+        self.files[file.name] = [file.stat().st_size, checksum_of(file), int(checked_later)]
 
     def written(self) -> PartFiles:
         """Returns the files written so far."""

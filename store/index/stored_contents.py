@@ -43,10 +43,7 @@ class StoredContents:
 
     def content(self, kind: str, row: int) -> Any:
         """Returns the passage, phrase or triple of a row."""
-        index = self._index
-        if kind == "passages":
-            return index.passages[row]
-        return index.phrases[row] if kind == "phrases" else index.triple(row)
+        return self._index.content(kind, row)
 
     def state(self, row: int) -> ExtractionState | None:
         """Returns the state of the extraction of the passage in a row, or None without extraction."""

@@ -25,7 +25,7 @@ NAME = "checksums"
 SUFFIXES = (".lance", ".arrow", ".bin", ".txn", ".manifest")
 """Suffixes of the files that Lance never changes: rows, deleted rows (two formats), transactions, manifests."""
 
-UNVERIFIED = b"unverified\n"
+UNVERIFIED = b"unverified"
 """Content of the file with which an administrator requests that the tables be used without checksums."""
 
 REWRITE_MIN_LINES = 1_000
@@ -58,8 +58,8 @@ class Checksums:
         self._lock = threading.Lock()
         present = self._present(TABLES)
         content = self.path.read_bytes() if self.path.exists() else b""
-        unverified = content == UNVERIFIED
-        if not content.endswith(b"\n"):  # a crash truncated the last line
+        unverified = content.strip() == UNVERIFIED
+        if not unverified and not content.endswith(b"\n"):  # a crash truncated the last line
             content = content[: content.rfind(b"\n") + 1]
             with suppress(FileNotFoundError):
                 os.truncate(self.path, len(content))
@@ -72,7 +72,7 @@ class Checksums:
         elif marked and not unverified:
             raise StoreDamaged(
                 f"the file {self.path} is missing or has no intact line, so the tables cannot be verified; restore a backup "
-                f"(`hippod --restore`), or, to use them unverified, run `echo {UNVERIFIED.decode().strip()} > {self.path}`"
+                f"(`hippod --restore`), or, to use them unverified, run `echo {UNVERIFIED.decode()} > {self.path}`"
             )
         else:
             self.path.touch(0o600)

@@ -16,7 +16,7 @@ from store.lance.checksums import Checksums
 from store.lance.io_threads import at_once
 from store.lance.layout import DELETIONS, FRAGMENT_BITS, TABLE_SUFFIX, VERSIONS, manifest_name, table_folder
 from store.lance.schema import TABLES, schemas
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 
 if TYPE_CHECKING:
     from store.lance.tables import TableView
@@ -40,7 +40,7 @@ class TableWriter:
         """The changed tables."""
         self.commit = 0
         """The last commit that the tables contain after the change."""
-        self.row: LogRow | None = None
+        self.row: CommitRow | None = None
         """The row of the commit that the change makes, if any."""
 
     def written(self, name: str) -> Any:
@@ -51,10 +51,6 @@ class TableWriter:
             self._checksums.check(f"{name}{TABLE_SUFFIX}/{VERSIONS}/{manifest_name(self.before.versions[name])}")
             self.handles[name] = open_version(self._db, self.before, name)
         return self.handles[name]
-
-    def take_newest(self, name: str) -> None:
-        """Makes the newest version of a table part of the change. It must have the same rows as before."""
-        self.handles[name] = self._db.open_table(name)
 
     @property
     def versions(self) -> dict[str, int]:

@@ -26,7 +26,7 @@ from store.lance.table_writer import TableWriter, open_version, row_id_between, 
 from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
-"""RowsByTable per batch when a table is read in batches."""
+"""Rows per batch when a table is read in batches."""
 
 CONVERTED_ROWS = 256
 """Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
@@ -39,11 +39,14 @@ Lance index."""
 
 AT_ONCE = timedelta(milliseconds=1)
 
+TAG = "mark"
+"""Lance's tag of a version that the mark names, while other versions are deleted: Lance never deletes a tagged one."""
+
 UNLIMITED_ROWS = 2**31 - 1
 """A limit above the number of rows of any table, because a search requires a limit."""
 
 RowsByTable = Mapping[str, pa.Table]
-"""RowsByTable by table."""
+"""Rows by table name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,22 +252,29 @@ class Tables(TableView):
         # The old connection may have cached the removed versions.
         self._db = _connect(self.folder)
 
-    def clean(self, name: str) -> bool:
+    def clean(self, name: str) -> None:
         """Deletes all versions of a table except the present one, and all files that this version does not need.
 
         `TableWriter.optimize` must have been the last change of the table: Lance deletes versions only after it has merged
-        fragments, which then does nothing. Returns whether it did merge, into a version that the caller must publish. Does
-        nothing while `pruning_paused`. The caller prevents changes of the tables. Raises StoreError before anything is deleted
-        if the table has a newer version.
+        fragments, which then does nothing. If it does merge, Lance deletes nothing and this raises RuntimeError. Does nothing
+        while `pruning_paused`. The caller prevents changes of the tables. Raises StoreError if the table has a newer version.
         """
         with self._reading:
             if self._readers:
-                return False
+                return
             table = open_version(self._db, self, name)
-            # Nobody else writes, so files that no version needs are left by unfinished changes.
-            table.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+            if TAG in table.tags.list():  # left by a process that was killed here
+                table.tags.delete(TAG)
+            table.tags.create(TAG, self.versions[name])
+            try:
+                # Nobody else writes, so files that no version needs are left by unfinished changes.
+                table.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+            except Exception:
+                self.undo()
+                raise
+            finally:
+                table.tags.delete(TAG)
         self.checksums.drop_missing()
-        return bool(table.version != self.versions[name])
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:

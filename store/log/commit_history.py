@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 from store.lance.tables import TableView
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
@@ -40,14 +40,14 @@ class Commit:
 class CommitHistory:
     """The state that the rows of `commits` describe, up to the last one that was added."""
 
-    def __init__(self, rows: Iterable[LogRow] = ()) -> None:
+    def __init__(self, rows: Iterable[CommitRow] = ()) -> None:
         """`rows` are in commit order."""
         self.last = Commit(0, time.time())
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
+        """Number of living passages, phrases and statements at a commit, if a change follows it."""
         self.horizon = 0
         """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
         self.format = 1
@@ -61,19 +61,19 @@ class CommitHistory:
         for row in rows:
             self._add(row, self.positions)
 
-    def add(self, row: LogRow) -> None:
+    def add(self, row: CommitRow) -> None:
         """Adds the next row. Other threads may be reading the positions."""
         self._add(row, self.positions.copy())
 
-    def _add(self, row: LogRow, positions: dict[str, Any]) -> None:
+    def _add(self, row: CommitRow, positions: dict[str, Any]) -> None:
         """`positions`: those before the row, which it changes."""
         facts = row.facts
         costs = _rowless_costs(facts["bygone"]) if "bygone" in facts else self.last.rowless_costs
         self.last = Commit(row.seq, row.time, costs)
         self.times[row.seq] = row.time
         if "before" in facts:
-            passages, phrases, triples = facts["before"]
-            self.counts[row.seq - 1] = (passages, phrases, triples)
+            passages, phrases, statements = facts["before"]
+            self.counts[row.seq - 1] = (passages, phrases, statements)
         self.horizon = max(self.horizon, facts.get("horizon", 0))
         self.format = max(self.format, int(facts.get("format", 1)))
         self.synonym_rule = max(self.synonym_rule, facts.get("synonym_rule", 1))

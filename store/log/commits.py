@@ -5,7 +5,6 @@ of the tables. A flush writes them into the tables and replaces the mark (`store
 rows (a purge, a migration, a compaction) also flushes, and takes effect with the mark.
 """
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ import structlog
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreStopped
 from store.lance.schema import FORMAT, TABLES, commits, schemas
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables, TableView
 from store.lance.versions import drop_newer
@@ -60,7 +59,7 @@ class CommitLog(CommitHistory):
         self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
         self._head = Head(folder)
-        """A commit that was acknowledged. Later ones may have been, too."""
+        """The file that names an acknowledged commit. Later ones may have been acknowledged, too."""
         self._files = LogFiles(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
         self.repaired += self._files.torn
         self.pending_bytes = 0
@@ -138,17 +137,22 @@ class CommitLog(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
-                    # the format of earlier commits, so they cannot be queried.
-                    for derived in self._folder.glob("snapshot-*"):
-                        shutil.rmtree(derived)
+                    # This version cannot read the format of earlier commits. A checkpoint of one is not used either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
                 self.add_commit(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
 
     def commit_at(self, moment: float) -> int | None:
-        """Returns the last commit made at or before `moment` (Unix seconds), or None."""
+        """Returns the last commit that the clock dates at or before `moment` (Unix seconds), or None."""
+        times = self.times.copy()  # a commit may be added concurrently
+        return next((seq for seq in reversed(times) if times[seq] <= moment), None)
+
+    def commit_before_all_since(self, moment: float) -> int | None:
+        """Returns the last commit before all commits that may have been made after `moment` (Unix seconds), or None.
+
+        If the clock was set back, this may be an earlier commit than `commit_at`.
+        """
         found, last = None, self.last.time
         # A copy, because a commit may be added concurrently.
         for seq, at in self.times.copy().items():
@@ -224,9 +228,11 @@ class CommitLog(CommitHistory):
     def changing(self, job: str | None = None) -> Iterator[TableWriter]:
         """Flushes the log and changes the tables in the block; one change at a time.
 
-        The change is durable and visible after the block. After an error, nothing has changed; after StoreStopped, the next
-        opening decides. With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only
-        to begin and to publish. Without, the caller holds it.
+        The change is durable and visible after the block. After an error, nothing has changed; except after StoreFolderLost or
+        StoreStopped, when the next opening shows whether it is durable, and nothing can be written until then.
+
+        With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only to begin and to
+        publish. Without, the caller holds it.
         """
         with self._locked_for(job):
             if self._unfinished:
@@ -305,12 +311,12 @@ class CommitLog(CommitHistory):
         facts: Mapping[str, Any] | None,
         rowless_costs: ExtractionCosts | None,
         versions: Mapping[str, int] | None = None,
-    ) -> LogRow:
+    ) -> CommitRow:
         facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
         others = {name: version for name, version in (versions or {}).items() if name != "commits"}
-        return LogRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
+        return CommitRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
 
-    def _note(self, row: LogRow) -> None:
+    def _note(self, row: CommitRow) -> None:
         """Makes a durable commit the last one."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             self._head.write(row.seq)

@@ -36,7 +36,7 @@ HEAD = "head"
 
 _RECORD_MARK = b"HPLR"
 _SALT_BYTES = 8
-_HEAD = struct.Struct("<12sIQQ")
+_RECORD_HEAD = struct.Struct("<12sIQQ")
 """Mark with the file's salt, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head.
 
 The salt is random, so that a record in a document's text, or in a reused block of the disk, is no record of the file. It is in
@@ -186,7 +186,7 @@ class LogFiles:
     def seal(self) -> list[Path]:
         """Makes the next commit begin a file; returns the files so far."""
         if self._file is not None and self._end == self._begun:
-            self._path.unlink()  # the next file may have the same name
+            self._path.unlink()  # it contains no commit
         self.close()
         return _paths(self._folder)
 
@@ -243,7 +243,7 @@ def _record(mark: bytes, commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
         for name, body in parts.items()
         for part in (_PART.pack(len(name.encode()), body.size), name.encode(), body)
     )
-    return _HEAD.pack(mark, _checksum(commit, content), commit, len(content)) + content
+    return _RECORD_HEAD.pack(mark, _checksum(commit, content), commit, len(content)) + content
 
 
 def _checksum(commit: int, content: bytes | memoryview) -> int:
@@ -264,7 +264,7 @@ def _read(path: Path) -> tuple[list[Record], int]:
     found: list[Record] = []
     end = 0
     while (content := _content(whole, mark, end)) is not None:
-        commit = _HEAD.unpack_from(whole, end)[2]
+        commit = _RECORD_HEAD.unpack_from(whole, end)[2]
         if commit:
             # A copy, because Arrow needs aligned buffers.
             batches = {
@@ -274,19 +274,19 @@ def _read(path: Path) -> tuple[list[Record], int]:
             for batch in batches.values():
                 batch.validate(full=True)  # a restored backup may be anybody's
             rows = {name: pa.Table.from_batches([batch]) for name, batch in batches.items()}
-            found.append(Record(commit, rows, _HEAD.size + len(content)))
+            found.append(Record(commit, rows, _RECORD_HEAD.size + len(content)))
         else:
             schemas = {name: pa.ipc.read_schema(pa.py_buffer(bytes(body))) for name, body in _parts(content)}
-        end += _HEAD.size + len(content)
+        end += _RECORD_HEAD.size + len(content)
     return found, end
 
 
 def _content(whole: memoryview, mark: bytes, at: int) -> memoryview | None:
     """Returns the content of the record at a position, or None if there is no complete one."""
-    if len(whole) < at + _HEAD.size:
+    if len(whole) < at + _RECORD_HEAD.size:
         return None
-    found, checksum, commit, size = _HEAD.unpack_from(whole, at)
-    content = whole[at + _HEAD.size : at + _HEAD.size + size]
+    found, checksum, commit, size = _RECORD_HEAD.unpack_from(whole, at)
+    content = whole[at + _RECORD_HEAD.size : at + _RECORD_HEAD.size + size]
     complete = found == mark and len(content) == size and _checksum(commit, content) == checksum
     return content if complete else None
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from store.errors import StoreDamaged
 from store.lance.layout import table_folder
 from store.lance.schema import commits
-from store.lance.schema.commits import LogRow
+from store.lance.schema.commits import CommitRow
 from store.lance.tables import read_unopened
 from store.lance.versions import newest_readable
 from store.log.commit_history import CommitHistory
@@ -57,7 +57,7 @@ def summarize_log(folder: Path) -> LogSummary:
     return LogSummary(found.encoder, found.format, last.seq, last.time, found.edges_rule, calibration, found.positions)
 
 
-def _rows(folder: Path) -> list[LogRow]:
+def _rows(folder: Path) -> list[CommitRow]:
     """Returns the rows of `commits`, by commit. While the mark stays, no file of the log is deleted that has later commits."""
     while True:
         mark = read_mark(folder)

@@ -1,5 +1,5 @@
 """The lock that serialises commits and maintenance, measures how long each job delays commits, and refuses all writes once
-memory and disk may differ."""
+memory and disk may differ or the store is closed."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class WriteLock:
         self._store = store
         self._check = check
         self._stopped: str | None = None
-        """Why memory and disk may differ."""
+        """Why nothing may be written any more."""
         self._lock = threading.Lock()
         self._longest_s: dict[str, float] = defaultdict(float)
 
@@ -48,9 +48,21 @@ class WriteLock:
         except StoreStopped:
             raise
         except BaseException as error:
-            why = f"{failure} ({type(error).__name__}: {error})"
+            why = (
+                f"{failure} ({type(error).__name__}: {error}), so memory and disk may differ; restart hippod, which reads the "
+                "store again"
+            )
             self._stopped = self._stopped or why
             raise StoreStopped(self._store, why) from error
+
+    def close(self) -> None:
+        """Refuses all later writes. The caller holds the lock."""
+        self._stopped = "it is closed"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a thread holds the lock."""
+        return self._lock.locked()
 
     @property
     def longest_s(self) -> dict[str, float]:

@@ -6,18 +6,15 @@ the change becomes visible.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 
 import structlog
 
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
-from store.log.commit_history import obsolete_rows
 from store.log.commits import CommitLog
-from store.maintenance.retention import PURGE_SLICE_ROWS
 
 log = structlog.get_logger(__name__)
 
@@ -42,12 +39,13 @@ MAX_RETRY_S = 600.0
 
 
 class Compactor:
-    """Rearranges the tables' files. One operation at a time, and none inside `paused`."""
+    """Rearranges the tables' files, one operation at a time."""
 
     def __init__(self, log: CommitLog) -> None:
         self._tables = tables = log.tables
         self._log = log
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        """Held while table files are rearranged. Code that needs them unchanged holds it too."""
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._flushing: Future[None] | None = None
         self._failures = 0
@@ -59,21 +57,18 @@ class Compactor:
         self._rewritten = {name: tables.flushed_rows(name) for name in TABLES}
         """Number of each table's rows after its last rewrite, or after opening."""
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Prevents all other operations on the files inside the `with` block."""
-        with self._lock:
-            yield
-
     def flush_when_due(self) -> None:
         """Starts writing the log into the tables in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
-            self._flushing = self._flusher.submit(self._flush_in_background)
+            try:
+                self._flushing = self._flusher.submit(self._flush_in_background)
+            except RuntimeError:  # no thread can be started
+                log.exception("flush_failed")
 
     def _flush_in_background(self) -> None:
         # If files are being rearranged or must not be, the log stays: the next commit tries again.
-        if not self._lock.acquire(blocking=False):
+        if not self.lock.acquire(blocking=False):
             return
         try:
             self._flush()
@@ -83,10 +78,10 @@ class Compactor:
             log.exception("flush_failed")
             raise
         finally:
-            self._lock.release()
+            self.lock.release()
 
     def _flush(self) -> None:
-        """The caller holds `paused`, also for the methods below."""
+        """The caller holds `lock`, also for the methods below."""
         try:
             with self._log.changing("flush"):
                 pass
@@ -103,15 +98,12 @@ class Compactor:
             # One table after another, so that the disk holds only one table twice.
             with self._log.changing("compact") as writer:
                 writer.optimize(name)
-            if self._tables.clean(name):
-                # Lance has rewritten the table once more, and deleted the version that the mark names.
-                with self._log.changing("compact") as writer:
-                    writer.take_newest(name)
+            self._tables.clean(name)
             self._rewritten[name] = self._tables.flushed_rows(name)
 
     def compact_when_due(self) -> None:
         """Flushes the log, and rewrites tables with many fragments and enough appended rows."""
-        with self._lock:
+        with self.lock:
             self._flush()
             self._rewrite_when_due()
 
@@ -128,7 +120,7 @@ class Compactor:
 
     def compact(self, min_fragments: int) -> None:
         """Flushes the log, and rewrites tables with `min_fragments` or more."""
-        with self._lock:
+        with self.lock:
             self._flush()
             self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
 
@@ -153,25 +145,6 @@ class Compactor:
         folder = self._tables.folder
         files = len(file_names(table_folder(folder, name))[DATA])
         return files > self._tables.fragment_count(name) or bool(fragments_with_deletions(folder, name))
-
-    def trim_log(self, horizon: int, min_rows: int) -> int:
-        """Deletes log rows of commits before `horizon` if there are `min_rows` or more; returns the number deleted."""
-        rows = obsolete_rows(self._tables, horizon)
-        if len(rows) < min_rows:
-            return 0
-        with self._log.write_lock.hold("trim"):
-            facts = {"horizon": max(self._log.horizon, horizon)}
-            with self._log.changing() as writer:
-                self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)
-            self._log.forget_before(horizon)
-        with self._log.changing("trim") as writer:
-            for start in range(0, len(rows), PURGE_SLICE_ROWS):
-                writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
-        return len(rows)
-
-    def is_idle(self) -> bool:
-        """Whether no file is being rearranged."""
-        return not self._lock.locked()
 
     def close(self) -> None:
         """Waits for the running flush."""

@@ -14,12 +14,13 @@ from store.change.load import append_contents, load_index, replay
 from store.checkpoint.writer import MAX_PURGED_SHARE, Checkpointing
 from store.index.live_index import KINDS
 from store.live_memory import LiveMemory
+from store.log.commit_history import obsolete_rows
 from store.maintenance.compaction import Compactor
 from store.maintenance.merge_deltas import DeltaMerger
-from store.maintenance.retention import Purge, PurgeSlice
+from store.maintenance.retention import PURGE_SLICE_ROWS, Purge, PurgeSlice
 
 TRIM_MIN_ROWS = 1_000
-"""Minimum number of obsolete log rows to delete if a purge deleted nothing else. No query can read their commits any more."""
+"""Minimum number of obsolete rows of `commits` to delete if a purge deleted nothing else. No query reads their commits."""
 
 REBUILD_MIN_PURGED_ROWS = 2_000
 """Purged rows, some megabytes, below which a rebuild is not worth its work."""
@@ -46,20 +47,20 @@ class Erasure:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Prevents rearranging and deleting table files, and replacing the index, inside the `with` block."""
-        with self._delta_merger.lock, self._compactor.paused():
+        with self._delta_merger.lock, self._compactor.lock:
             yield
 
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted."""
         before = time.time() - keep.total_seconds()
         self._log.drop_torn(before)
-        horizon = self._log.commit_at(before)
+        horizon = self._log.commit_before_all_since(before)
         if horizon is None:
             return 0
-        with self._compactor.paused():
+        with self._compactor.lock:
             count = self._sweep(horizon)
             self._compactor.reclaim()
-            self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
+            self._trim_commits(horizon, 1 if count else TRIM_MIN_ROWS)
         if count:
             self._checkpointing.renew()
         return count
@@ -88,6 +89,20 @@ class Erasure:
             if part.contents is not None:
                 self._live.forget(part.contents, part.index_rows(), self._log.last.seq)
             return len(part)
+
+    def _trim_commits(self, horizon: int, min_rows: int) -> None:
+        """Deletes rows of `commits` that only commits before `horizon` need, if there are `min_rows` or more."""
+        rows = obsolete_rows(self._log.tables, horizon)
+        if len(rows) < min_rows:
+            return
+        with self._log.write_lock.hold("trim"):
+            facts = {"horizon": max(self._log.horizon, horizon)}
+            with self._log.changing() as writer:
+                self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)
+            self._log.forget_before(horizon)
+        with self._log.changing("trim") as writer:
+            for start in range(0, len(rows), PURGE_SLICE_ROWS):
+                writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
 
     def rebuild(self, force: bool) -> bool:
         """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
@@ -26,7 +27,10 @@ class DeltaMerger:
     def fold_when_due(self) -> None:
         """Starts folding in the background, concurrently with commits and queries."""
         if any(part.due for part in self._live.index.foldable()) and (self._job is None or self._job.done()):
-            self._job = self._executor.submit(self._fold_in_background)
+            try:
+                self._job = self._executor.submit(self._fold_in_background)
+            except RuntimeError:  # no thread can be started
+                log.exception("fold_failed")
 
     def _fold_in_background(self) -> None:
         try:
@@ -45,8 +49,7 @@ class DeltaMerger:
                     copied = part.copy()
                 copied.fold()
                 with self._live.log.write_lock.hold("fold"):
-                    part.take_fold(copied)
-                    self._live.renew_snapshot(index)
+                    self._live.swap(index, partial(part.take_fold, copied))
 
     def close(self) -> None:
         """Waits for the running fold."""

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.statement_change import NO_ENTRIES
+from store.index.triple_change import NO_ENTRIES
 from store.lance import schema
 from store.lance.last_rows import codes_of, last_rows
 from store.lance.tables import CONVERTED_ROWS, TableView
@@ -103,7 +103,7 @@ class Purge:
         """Protects the rows that a commit refers to. Called by the writer before the change is applied."""
         index = self.index
         passages = {*delta.holders, *delta.extracted}
-        _, stated, _ = delta.statements.edges.get("incidence", NO_ENTRIES)
+        _, stated, _ = delta.triple_change.edges.get("incidence", NO_ENTRIES)
         triples = {row for rows in (stated, *delta.extracted.values()) for row in rows.tolist()}
         known = sorted(row for row in triples if row < len(index.predicates))
         phrases = set(index.triple_ends.view()[known].ravel().tolist())

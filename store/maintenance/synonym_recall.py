@@ -7,7 +7,7 @@ import numpy as np
 from store.fixed_point import no_vectors
 from store.index.synonyms.lsh import collides, sketch
 from store.index.synonyms.phrase_variants import pair_rule
-from store.index.synonyms.search import linkable, similar
+from store.index.synonyms.search import can_have_synonyms, similar
 from store.snapshot import Snapshot
 from store.types import SynonymRule
 
@@ -36,7 +36,7 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])
-    rows = np.array([row for row in rows.tolist() if linkable(snapshot.phrase(row))], np.int64)
+    rows = np.array([row for row in rows.tolist() if can_have_synonyms(snapshot.phrase(row))], np.int64)
     none = no_vectors(snapshot.dim)
     vectors = snapshot.phrase_vectors
     n, by_texts = snapshot.n_phrases, pair_rule(rule, snapshot.phrase)
@@ -44,7 +44,7 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     edges = one.astype(np.int64) * n + other
     pairs = found = missing = 0
     for a, b, _ in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, pair_rule=by_texts):
-        long_enough = np.array([linkable(snapshot.phrase(row)) for row in b.tolist()], np.bool_)
+        long_enough = np.array([can_have_synonyms(snapshot.phrase(row)) for row in b.tolist()], np.bool_)
         there = np.isin(a * n + b, edges)
         absent = np.flatnonzero(long_enough & ~there)
         pairs += int(long_enough.sum())

@@ -198,13 +198,6 @@ class TextsToEncode:
     triples: Sequence[Triple] = ()
 
 
-def content_of(index: LiveIndex, kind: str, row: int) -> Any:
-    """Returns the passage, phrase or triple of a row of the index."""
-    if kind == "passages":
-        return index.passages[row]
-    return index.phrases[row] if kind == "phrases" else index.triple(row)
-
-
 def key_of_content(kind: str, content: Any) -> Key | None:
     """Returns the key of a passage, phrase or triple; None for a mention edge, which has no vector."""
     if kind == "passages":
@@ -218,7 +211,7 @@ def texts_to_encode(index: LiveIndex, kind: str, first: int, after: int, vectors
     """Returns the texts of a table's rows from `first` to before `after` that have no new vector yet."""
     keyed: dict[Key, Any] = {}
     for row in range(*np.searchsorted(index.ids[kind].view(), (first, after)).tolist()):
-        content = content_of(index, kind, row)
+        content = index.content(kind, row)
         key = key_of_content(kind, content)
         if key is not None and _row_of(index, kind, content) == row:  # a purged text has no row, or a later one
             keyed[key] = content

@@ -20,7 +20,7 @@ from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fi
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log.commit_history import encoder_facts, rule_facts
-from store.reencode.new_vectors import NewVectors, content_of, key_of_content
+from store.reencode.new_vectors import NewVectors, key_of_content
 from store.types import Calibration, SynonymRule
 
 
@@ -75,7 +75,7 @@ def _with_new_vectors(
     if not np.isin(numbers, known).all():
         raise LookupError(f"the index lacks rows of the table {kind}")
     rows = np.searchsorted(known, numbers).tolist()
-    keys = [key_of_content(kind, content_of(index, kind, row)) for row in rows]
+    keys = [key_of_content(kind, index.content(kind, row)) for row in rows]
     vectorless = np.array([key is None for key in keys], np.bool_)
     found = np.repeat(fixed(np.zeros((1, vectors.target.dim), np.float32)), len(keys), axis=0)
     try:

@@ -21,10 +21,10 @@ from store.index.columns.texts import TakenTexts
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.live_index import LiveIndex
 from store.index.shared_rows import LookupDict
-from store.index.statement_change import statement_change
 from store.index.synonyms.lsh import HEAD_WORDS, WORDS
 from store.index.synonyms.pairs import Rows
 from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
+from store.index.triple_change import triple_change
 from store.index.vectors.matrix import Vectors
 from store.index.words.taken_postings import TakenPostings
 from store.links.names import names_text
@@ -52,7 +52,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
         index.holders[place] = {uri: triples for uri, triples in holders.items() if uri in documents}
     extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().take(passages), None)
     stated = {place: _effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
-    effective = whole.stated(passages).replaced(stated, len(passages))
+    effective = whole.triples_of(passages).replaced(stated, len(passages))
     triples, places = _marked([effective.rows, extracted.arrays().rows], whole.size("triples"))
     ends = whole.triple_ends.view()[triples]
     phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole.size("phrases"))
@@ -80,7 +80,7 @@ def derive_counts(index: LiveIndex, lists: ListArrays) -> None:
     """Derives counts and edges, except those of synonyms and names, from the holders of the passages and their triples."""
     nothing = ListArrays(np.zeros(lists.n + 1, np.int64), NO_ROWS, np.zeros(lists.n, np.bool_))
     ends, statements = index.triple_ends.view(), index.statements.view()
-    change = statement_change(np.arange(lists.n), nothing, lists, ends.__getitem__, statements.__getitem__)
+    change = triple_change(np.arange(lists.n), nothing, lists, ends.__getitem__, statements.__getitem__)
     for name, entries in change.edges.items():
         index.matrices[name].set(*entries)
     index.counts["passages"].set(index.holders.sizes())
@@ -123,7 +123,7 @@ def _take_phrases(index: LiveIndex, whole: LiveIndex, rows: Rows, places: Rows32
     index.ids["phrases"].extend(whole.ids["phrases"].view()[rows])
     index.phrases = TakenTexts(whole.phrases, rows)
     index.phrase_rows = ScopedRows(whole.phrase_rows, places)
-    index.linkable.extend(whole.linkable.view()[rows])
+    index.can_have_synonyms.extend(whole.can_have_synonyms.view()[rows])
     index.phrase_vectors.take(whole.phrase_vectors.view(), rows)
     index.sketches = ScopedSketches(whole.sketches, index.phrase_vectors, rows, places)
 

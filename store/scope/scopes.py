@@ -6,6 +6,7 @@ A commit only notes its changes, so scopes add no cost to commits, and an unused
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from store.change.plan import plan, plan_removal
@@ -61,22 +62,15 @@ class _Scope:
     index: LiveIndex | None = None
     """None before it is built, and if the scope contains every document."""
     memory: DocumentSnapshot | None = None
-    asked: float = 0.0
+    used_at: float = 0.0
 
 
 class Scopes:
-    """All scopes in use. Thread-safe.
+    """All scopes in use. Thread-safe."""
 
-    `applying` is held while a commit is applied to the live index; `current` returns that index and its snapshot.
-    """
-
-    def __init__(
-        self,
-        applying: threading.Lock,
-        current: Callable[[], tuple[LiveIndex, Snapshot]],
-    ) -> None:
-        self._applying = applying
-        self._current = current
+    def __init__(self, whole: Callable[[], AbstractContextManager[tuple[LiveIndex, Snapshot]]]) -> None:
+        """`whole` yields the index of all documents, which does not change during the block, and its snapshot."""
+        self._whole = whole
         self._recent = RecentChanges()
         self._scopes: dict[Hashable, _Scope] = {}
         self._lock = threading.Lock()
@@ -92,26 +86,26 @@ class Scopes:
         return sum(index_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
-        """Notes the changes of a commit that was applied. The caller holds `applying`."""
+        """Notes the changes of a commit. Called while it is applied to the index."""
         self._recent.add(commit, changes)
 
-    def clear(self) -> None:
-        """Drops all scopes because another index replaces the live one. The caller holds `applying`."""
-        self._recent.clear(self._current()[1].commit)
+    def clear(self, commit: int) -> None:
+        """Drops all scopes because another index replaces the live one, as of `commit`."""
+        self._recent.clear(commit)
         with self._lock:
             self._scopes.clear()
 
     def drop_idle(self) -> None:
         """Drops scopes without a query for `IDLE_S`."""
         with self._lock:
-            for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.asked > IDLE_S]:
+            for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.used_at > IDLE_S]:
                 del self._scopes[key]
 
     def memory(self, key: Hashable, wanted: DocumentFilter) -> DocumentSnapshot:
         """Returns the memory of the documents that `wanted` accepts, as of the last commit. `key` identifies `wanted`."""
         with self._lock:
             scope = self._scopes.setdefault(key, _Scope())
-            scope.asked = time.monotonic()
+            scope.used_at = time.monotonic()
         with scope.lock:
             found = self._followed(scope, wanted) or self._built(scope, wanted)
         self._make_room(key)
@@ -120,7 +114,7 @@ class Scopes:
     def _make_room(self, key: Hashable) -> None:
         self.drop_idle()
         with self._lock:
-            for other in sorted(self._scopes, key=lambda each: self._scopes[each].asked):
+            for other in sorted(self._scopes, key=lambda each: self._scopes[each].used_at):
                 if self.count <= MAX_CACHED_SCOPES and self.bytes <= MAX_CACHED_BYTES:
                     break
                 if other != key:
@@ -130,8 +124,7 @@ class Scopes:
         """Returns the scope updated to the last commit; None if it must be rebuilt."""
         if scope.memory is None:
             return None
-        with self._applying:
-            whole, now = self._current()
+        with self._whole() as (whole, now):
             if scope.memory.snapshot.commit == now.commit:
                 return scope.memory
             changes = self._recent.since(scope.memory.snapshot.commit)
@@ -165,8 +158,7 @@ class Scopes:
 
     def _built(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot:
         for _ in range(BUILD_TRIES):
-            with self._applying:
-                live, now = self._current()
+            with self._whole() as (live, now):
                 whole = live.copy()
             documents = {uri: document for uri, document in whole.documents.items() if wanted(document)}
             if len(documents) == len(whole.documents):

@@ -5,7 +5,6 @@ The two memories number their rows differently, so everything is compared by nam
 """
 
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from itertools import zip_longest
 from operator import eq
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, Rows, places
 from store.export.json_lines import export_lines
+from store.index.columns.hashed_rows import text_hash
 from store.snapshot import DocumentSnapshot, Snapshot
 
 
@@ -68,20 +68,20 @@ def compare_snapshots(
         yield "other passages, phrases or triples live than by the tables"
         return
     differing = np.setxor1d(
-        _statements(live.snapshot, mine.passages, triples),
-        _statements(anew.snapshot, theirs.passages, triples_anew),
+        _stated_triples(live.snapshot, mine.passages, triples),
+        _stated_triples(anew.snapshot, theirs.passages, triples_anew),
     )
     for place in np.unique(differing // (len(triples) + 1)).tolist():
         yield f"the passage {live.snapshot.passage_id(int(mine.passages[place]))} states other triples than by the tables"
     fingerprints = (
-        live.snapshot.term_fingerprints(_term_hash)[mine.passages],
-        anew.snapshot.term_fingerprints(_term_hash)[theirs.passages],
+        live.snapshot.term_fingerprints(text_hash)[mine.passages],
+        anew.snapshot.term_fingerprints(text_hash)[theirs.passages],
     )
     for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
         yield f"the words of the passage {live.snapshot.passage_id(int(mine.passages[place]))} are not those of its text"
     fingerprints = (
-        live.snapshot.name_fingerprints(_term_hash)[mine.passages],
-        anew.snapshot.name_fingerprints(_term_hash)[theirs.passages],
+        live.snapshot.name_fingerprints(text_hash)[mine.passages],
+        anew.snapshot.name_fingerprints(text_hash)[theirs.passages],
     )
     for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
         id = live.snapshot.passage_id(int(mine.passages[place]))
@@ -94,7 +94,7 @@ def compare_snapshots(
             yield f"the passage {id} is in {holders}, according to the tables in {holders_anew}"
 
 
-def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
+def _stated_triples(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
     """Encodes each pair of a passage and a triple that it states as one number: place in `passages` * (len(triples) + 1) +
     place in `triples` + 1. The place of a triple that is not live is -1."""
     matrix = snapshot.incidence.merged().tocoo()
@@ -110,8 +110,3 @@ def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
             yield f"the document {uri} is {'in memory' if theirs is None else 'in the tables'} alone"
         elif mine != theirs:
             yield f"the document {uri} differs from the tables"
-
-
-def _term_hash(term: str) -> int:
-    """Hashes a term to 64 bits."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

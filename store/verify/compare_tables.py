@@ -57,12 +57,12 @@ class ComparedVectors:
         # The zero vector belongs to a text without any word that the encoder knows.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
         differing = (live.fixed(rows) != by_tables).any(axis=1)
-        for found, told in (
+        for found, problem in (
             (differing, "is another than in the tables"),
             (wrong, "is neither of length 1 nor zero in the tables"),
         ):
             for row in rows[found][: max(self._max_problems - len(self.problems), 0)].tolist():
-                self.problems.append(f"the vector of the {kind[:-1]} {self._label(kind, row)} {told}")
+                self.problems.append(f"the vector of the {kind[:-1]} {self._label(kind, row)} {problem}")
 
     def _label(self, kind: str, row: int) -> str:
         content = self._live.content(kind, row)

@@ -1,6 +1,7 @@
 """The cache of earlier commits: limited, counted, and shared by all clients that may see the same documents."""
 
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
@@ -8,7 +9,9 @@ from store import as_of
 from store.change import rewind as rewinding
 from store.change.load import documents_of
 from store.change.rewind import rewind
+from store.errors import StoreStopped
 from store.export.json_lines import export_lines
+from store.lance.tables import Tables
 from store.scope.scopes import Scopes
 from tests.store import oracle
 from tests.store.small_store import complete, extract, numbered_documents, open_store, reading
@@ -123,3 +126,12 @@ def test_looking_back_costs_what_has_changed_since(tmp_path, monkeypatch):
         past = store.snapshot_at(before)
         assert oracle.same(export_lines(past), oracle.export(numbered_documents(0, 40), extract)) is None
         assert sum(read) == 2
+
+
+def test_an_earlier_commit_is_read_while_the_store_refuses_writes(store):
+    with mock.patch.object(Tables, "publish", side_effect=MemoryError), pytest.raises(StoreStopped):
+        store.compact()
+    commit = commit_of(store, 3)
+    assert (
+        oracle.same(export_lines(store.snapshot_at(commit)), oracle.export(numbered_documents(0, 3), extract)) is None
+    )

@@ -1,9 +1,13 @@
 """A store that opens with other `[graph]` settings has the synonym edges that a new store with these settings would have."""
 
+import errno
+import os
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from store.errors import StoreRefused
 from store.log.log_summary import summarize_log
 from store.store import Store
 from store.types import Calibration, EncoderIdentity, SynonymRule
@@ -64,3 +68,14 @@ def test_a_new_store_keeps_the_encoders_calibration(tmp_path: Path) -> None:
 def test_a_store_of_an_earlier_release_has_the_default_settings(tmp_path: Path) -> None:
     opened(tmp_path, FIRST).close()
     assert summarize_log(tmp_path).calibration == Calibration(0.8, None)
+
+
+def test_an_opening_that_cannot_write_new_edges_says_why_and_leaves_the_store_free(tmp_path: Path) -> None:
+    with opened(tmp_path, FIRST) as old:
+        fill(old)
+        expected = exported(old)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with mock.patch.object(os, "fdatasync", side_effect=full), pytest.raises(StoreRefused, match="make room"):
+        opened(tmp_path, SynonymRule(0.9))
+    with opened(tmp_path, FIRST) as again:
+        assert exported(again) == expected

@@ -48,7 +48,7 @@ def test_a_row_is_found_only_once_all_its_columns_are_there(store: Store) -> Non
 
     def added_last(self: Any, key: Any, row: int) -> None:
         if self is index.phrase_rows:
-            assert (index.phrases[row], len(index.linkable.view()) > row) == (key, True)
+            assert (index.phrases[row], len(index.can_have_synonyms.view()) > row) == (key, True)
             added.append("phrase")
         if self is index.triple_rows:
             assert index.triple_rows.key(row) == key
@@ -88,3 +88,18 @@ def test_the_backup_of_an_upgrade_is_private(tmp_path: Path, name: str) -> None:
         path.chmod(0o755)
     tighten(tmp_path)
     assert [path.stat().st_mode & 0o077 for path in (backup, backup / "file")] == [0, 0]
+
+
+def test_passages_are_counted_if_a_commit_adds_some_meanwhile(store: Store) -> None:
+    batch = complete(store, numbered_documents(3, 6), [])
+
+    class CommitsMeanwhile(dict[int, Any]):
+        def items(self) -> Any:
+            for number, item in enumerate(super().items()):
+                if number == 1 and store.document("d3") is None:
+                    store.commit(batch)
+                yield item
+
+    store._index.holders._changed = CommitsMeanwhile(store._index.holders._changed)
+    assert sum(store.passages_by_extractor().values()) in (3, 6)
+    assert len(store.passages_by_extraction(lambda _state: True)) in (3, 6)

@@ -149,7 +149,7 @@ def commit_with_format_4(folder: Path, count: int) -> int:
         tables = Tables(folder, identity.dim, marked=False)
         last = commits.from_table(tables.read("commits"))[-1]
         others = {name: version for name, version in tables.versions.items() if name != "commits"}
-        row = commits.LogRow(last.seq + 1, last.time + 1, "change", others, {"from": "format 4"}, {})
+        row = commits.CommitRow(last.seq + 1, last.time + 1, "change", others, {"from": "format 4"}, {})
         writer = tables.writer()
         writer.add_columns("commits", commits.to_columns(row))
         writer.sync()

@@ -22,7 +22,7 @@ from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.index.delta_csr import MatrixView
 from store.index.effective_triples import supplied_triples
 from store.links.names import document_names
-from store.snapshot import DocumentSnapshot, Snapshot, column_entries
+from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import Document, ExtractionState
 
 
@@ -119,7 +119,7 @@ def _passage(
 
 
 def _phrase(snapshot: Snapshot, row: int, limit: int) -> ShowPhrase:
-    _, passages = column_entries(snapshot.context, np.array([row]))
+    _, passages = snapshot.context.column_entries(np.array([row]))
     ends = snapshot.triple_ends
     triples = np.flatnonzero(((ends[:, 0] == row) | (ends[:, 1] == row)) & snapshot.statement_alive)
     relations = _neighbours(snapshot, snapshot.relation, row)

@@ -18,13 +18,14 @@ READ_DOCUMENTS = 64
 """Number of documents whose triples stay in the cache: passages of one document are often read one after another."""
 
 Held = dict[str, UpstreamTriples]
-"""By URI, the triples that a document supplied; None if it supplied none."""
+"""By URI, the triples that a document supplied, possibly none; None if it supplied no extraction."""
 
 
 class SavedHolders:
     """The holders of a checkpoint's passages. Immutable.
 
-    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied triples for the passage.
+    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied an extraction of the
+    passage.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class SavedHolders:
 
 
 class Holders(ChangedRows[Held]):
-    """The holders of each passage, by row."""
+    """The holders of each passage, by row. Readers in other threads call methods that go through all rows on a copy."""
 
     _saved: SavedHolders
 
@@ -69,9 +70,8 @@ class Holders(ChangedRows[Held]):
         lists, out = self._saved.lists, np.zeros(self._n, np.bool_)
         without = np.concatenate([[0], np.cumsum(1 - (lists.rows & 1))])
         out[: lists.n] = without[lists.starts[1:]] > without[lists.starts[:-1]]
-        for row, holders in self._changed.copy().items():
-            if row < len(out):
-                out[row] = needs_extraction(holders)
+        for row, holders in self._changed.items():
+            out[row] = needs_extraction(holders)
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -135,8 +135,9 @@ class ChangedRows(Sequence[Item], Generic[Item]):
 
     def copy(self) -> Self:
         """Returns an independent copy. O(changes since the checkpoint)."""
+        changed = self._changed.copy()  # first, as in `__getitem__`
         other = copy(self)
-        other._changed = self._changed.copy()
+        other._changed = changed
         return other
 
     def swap_in(self, saved: Any, captured: Self) -> None:

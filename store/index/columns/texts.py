@@ -33,8 +33,8 @@ def save_blocks(files: PartWriter, name: str, blocks: Iterator[TextArrays]) -> N
     """Writes blocks of texts. Full blocks never change."""
     for number, (starts, octets) in enumerate(blocks):
         full = len(starts) > BLOCK_TEXTS
-        files.array(f"{name}-text-{number:05d}", octets, linkable=full)
-        files.array(f"{name}-text-starts-{number:05d}", starts, linkable=full)
+        files.array(f"{name}-text-{number:05d}", octets, immutable=full)
+        files.array(f"{name}-text-starts-{number:05d}", starts, immutable=full)
 
 
 def map_texts(files: PartFiles, name: str, known: Sequence[TextArrays] = ()) -> "SavedTexts":

@@ -20,7 +20,7 @@ from store.index.graph.edge_entries import (
 )
 from store.index.graph.joined_base import joined_bases
 from store.index.graph.node_order import NodeOrder
-from store.index.statement_change import Entries
+from store.index.triple_change import Entries
 
 
 class Adjacency:

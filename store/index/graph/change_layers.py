@@ -17,7 +17,7 @@ from scipy import sparse
 
 from store.index.graph.edge_entries import EdgeWeights, Graph, changed_entries, walked_matrices
 from store.index.graph.node_order import NodeOrder
-from store.index.statement_change import Entries
+from store.index.triple_change import Entries
 
 LAYER_MIN_ENTRIES = 4_096
 """Maximum number of changes that each snapshot sorts anew: about a millisecond."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.delta_csr import MatrixView
-from store.index.statement_change import Entries, phrase_edges
+from store.index.triple_change import Entries, phrase_edges
 
 MIN_WEIGHT = 1e-9
 """A smaller weight is no edge, but a rounding residue of weights that were added and removed."""

@@ -12,7 +12,7 @@ from store.index.delta_csr import MatrixView
 from store.index.graph.change_layers import ChangeLayers
 from store.index.graph.edge_entries import EdgeWeights, Graph, edge_entries, walked_matrices
 from store.index.graph.matrix_product import RowBlocks
-from store.index.statement_change import Entries
+from store.index.triple_change import Entries
 
 CACHED_BASES = 4
 """Cached joined bases: those of the present memory for two sets of weights, and the two before a fold."""

@@ -32,8 +32,8 @@ class RowBlocks:
         if not others:
             whole: NDArray[Any] = first @ x
             return whole
-        beside = [threads().submit(block.__matmul__, x) for block in others]
-        return np.concatenate([first @ x, *(part.result() for part in beside)])
+        later = [threads().submit(block.__matmul__, x) for block in others]
+        return np.concatenate([first @ x, *(part.result() for part in later)])
 
 
 def _rows(matrix: Any, start: int, stop: int) -> Any:

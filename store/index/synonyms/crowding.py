@@ -111,7 +111,7 @@ class CrowdingChange:
 
 
 class Crowding(Part):
-    """Counts of all phrases that can have synonyms: living phrases for which `store.index.synonyms.search.linkable` is true."""
+    """Counts of all living phrases that can have synonyms (`store.index.synonyms.search.can_have_synonyms`)."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)

@@ -46,7 +46,7 @@ EXACT_BELOW = 8_192
 (`bench growth`, "crossover"). Both ways find the same pairs."""
 
 
-def linkable(phrase: str) -> bool:
+def can_have_synonyms(phrase: str) -> bool:
     """Returns whether a phrase can have synonym edges: not with two alphanumeric characters or fewer (HippoRAG's rule), and not
     if it is a number or a date.
 

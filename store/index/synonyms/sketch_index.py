@@ -110,7 +110,7 @@ class Tail:
 class SketchIndex(Part, Foldable):
     """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows need their bands only.
 
-    Only the writer calls `extend` and `swap_in`, and only the writer searches.
+    One thread at a time changes it. Scopes search its bands in other threads (`store.index.shared_rows.SharedSketches`).
     """
 
     def __init__(self, threshold: float, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
@@ -158,11 +158,11 @@ class SketchIndex(Part, Foldable):
         return other
 
     def save(self, files: PartWriter, name: str) -> None:
-        files.array(f"{name}-signs", self.signs())
+        files.array(f"{name}-signs", self.signs(), checked_later=True)
         files.array(f"{name}-sketches", self.tail.rows.view())
         for number, run in enumerate(self._runs):
             for part, array in run.arrays().items():
-                files.array(f"bands-{part}-{number:05d}", array, linkable=True)
+                files.array(f"bands-{part}-{number:05d}", array, immutable=True, checked_later=True)
 
     def load(self, files: PartFiles, name: str) -> None:
         signs, tail = files.array(f"{name}-signs"), files.array(f"{name}-sketches")

@@ -54,7 +54,7 @@ class SortedBands:
 
     @property
     def n(self) -> int:
-        return self.entries.shape[1]
+        return int(self.entries.shape[1])
 
     @property
     def end(self) -> int:

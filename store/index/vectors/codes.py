@@ -56,8 +56,8 @@ class VectorCodes:
     def save(self, files: PartWriter, name: str, full: int) -> None:
         """Writes the codes of the first `full` blocks, which are full."""
         for number, block in enumerate(self._blocks[:full]):
-            files.array(f"{name}-codes-{number:05d}", block.codes, linkable=True)
-            files.array(f"{name}-units-{number:05d}", block.units, linkable=True)
+            files.array(f"{name}-codes-{number:05d}", block.codes, immutable=True, checked_later=True)
+            files.array(f"{name}-units-{number:05d}", block.units, immutable=True, checked_later=True)
 
     def map(self, files: PartFiles, name: str) -> None:
         """Maps the codes of full blocks, in place of equal codes in memory."""

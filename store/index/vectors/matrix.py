@@ -260,7 +260,7 @@ class Vectors(Part):
         for start, block in view.blocks():
             # Full blocks never change: those in the previous checkpoint are linked, not rewritten.
             full = len(block) == BLOCK_VECTORS
-            files.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=full)
+            files.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, immutable=full, checked_later=True)
         if view.n >= GROUPED_MIN_ROWS:
             view.coded_blocks()
             self._codes.save(files, name, view.n // BLOCK_VECTORS)

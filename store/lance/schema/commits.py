@@ -1,8 +1,8 @@
-"""The table `commits`, the log. Its columns never change, because it is read before a store is migrated.
+"""The table `commits`. Its columns never change, because it is read before a store is migrated.
 
-`versions` maps every other table to its version, in rows that were written into the tables without the log: those of format 4
-and earlier, of the first commit, and of purges, trims, migrations and new encoders. `positions` holds the positions of
-sources that the commit changed; None removes a position. Additions of later formats go into `facts`.
+`versions` maps every other table to its version, in rows that were written into the tables without the write-ahead log: those
+of format 4 and earlier, of the first commit, and of purges, trims, migrations and new encoders. `positions` holds the positions
+of sources that the commit changed; None removes a position. Additions of later formats go into `facts`.
 """
 
 import json
@@ -27,8 +27,8 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class LogRow:
-    """One row of the log. `time` is in Unix seconds."""
+class CommitRow:
+    """One commit. `time` is in Unix seconds."""
 
     seq: int
     time: float
@@ -38,7 +38,7 @@ class LogRow:
     facts: Mapping[str, Any]
 
 
-def to_columns(row: LogRow) -> Columns:
+def to_columns(row: CommitRow) -> Columns:
     return {
         "seq": [row.seq],
         "time": [row.time],
@@ -49,10 +49,10 @@ def to_columns(row: LogRow) -> Columns:
     }
 
 
-def from_table(table: pa.Table) -> list[LogRow]:
+def from_table(table: pa.Table) -> list[CommitRow]:
     """Returns all rows, in commit order. A hippod of format 4 that ended while it merged fragments left rows twice."""
     rows = {
-        row["seq"]: LogRow(
+        row["seq"]: CommitRow(
             row["seq"],
             row["time"],
             row["kind"],

@@ -67,7 +67,7 @@ def blank(vectors):
 
 def stated(index, row):
     """Returns the triples of the passage in a row."""
-    return index.stated(np.array([row])).rows.tolist()
+    return index.triples_of(np.array([row])).rows.tolist()
 
 
 def a_passage(index):

@@ -189,7 +189,7 @@ def test_an_overwrite_is_a_new_version_with_one_data_file_a_fragment(table) -> N
 
 
 def test_a_second_optimize_makes_no_version_and_deletes_the_old_ones(table) -> None:
-    """`Tables.clean` relies on it: a version that it made would be above the mark, and the marked one would be gone."""
+    """`Tables.clean` relies on it: a version that it made would be above the mark, so it would be removed again."""
     table.handle.delete("number = 6")
     table.handle.optimize(cleanup_older_than=FOREVER)
     version = table.handle.version
@@ -198,6 +198,17 @@ def test_a_second_optimize_makes_no_version_and_deletes_the_old_ones(table) -> N
     assert len(layout.file_names(table.folder)[layout.DATA]) == 1
     assert fragments_with_deletions(table.folder.parent, "t") == []
     assert table.numbers() == [0, 1, 2, 3, 4, 5, 7], "the handle of the kept version cannot be read any more"
+
+
+def test_lance_deletes_no_tagged_version(table) -> None:
+    """The reason for `tables.TAG`. `optimize` merges here, so the tagged version is not the last one."""
+    marked = table.handle.version
+    table.handle.tags.create("t", marked)
+    with pytest.raises(RuntimeError, match="Cleanup error"):
+        table.handle.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+    reopened(table).checkout(marked)
+    table.handle.tags.delete("t")
+    assert table.handle.tags.list() == {}
 
 
 def test_a_handle_stays_at_its_version(table) -> None:

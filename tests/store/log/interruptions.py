@@ -32,9 +32,10 @@ def copied_at_every_step(store: Path, place: Path, steps: Sequence[tuple[Any, st
 
         def stepped(*given: object, **more: object) -> object:
             copy()
-            done = step(*given, **more)
-            copy()
-            return done
+            try:
+                return step(*given, **more)
+            finally:
+                copy()
 
         return mock.patch.object(of, name, stepped)
 

@@ -56,6 +56,23 @@ def check(store, days_ago, before, after, last):
     assert store.horizon == after
 
 
+def test_a_time_that_a_clock_ahead_has_passed_means_the_commit_of_that_time(tmp_path, days_ago):
+    days_ago(9)
+    with open_store(tmp_path) as store:
+        first = add(store, 1)
+        days_ago(4)
+        ahead = add(store, 2)
+        days_ago(8)
+        add(store, 3)
+        days_ago(7)
+        after = add(store, 4)
+        days_ago(1)
+        last = add(store, 5)
+        assert [store.snapshot_at(days_ago(days)).commit for days in (8.5, 6, 3, 0)] == [first, after, after, last]
+        store.purge(timedelta(days=6))
+        assert store.horizon <= ahead
+
+
 def test_a_clock_that_was_behind_for_a_while_costs_no_commit_that_is_to_be_kept(tmp_path, days_ago):
     days_ago(1)
     with open_store(tmp_path) as store:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from store.errors import StoreDamaged, StoreError, StoreLocked, StoreRefused, refusal
+from store.lance.checksums import Checksums
 from store.lance.layout import DATA, table_folder
 from store.log.store_lock import StoreLock
 from tests.store.small_store import complete, numbered_documents, open_store
@@ -91,6 +92,14 @@ def test_an_opening_that_fails_says_whether_the_store_is_damaged(
     for fault in (KeyError("x"), IndexError("x")):
         assert "an error in hippod" in str(error_of(fault)) and type(error_of(fault)) is StoreError
     assert isinstance(error_of(ValueError("wrong content")), StoreDamaged)
+
+    def checked(*_: object) -> None:
+        with pytest.raises(StoreLocked):
+            StoreLock(tmp_path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checksums, "check_all", checked)
+        error_of(KeyError("x"))
     file = next((table_folder(tmp_path, "phrases") / DATA).iterdir())
     content = file.read_bytes()
     file.write_bytes(bytes([content[0] ^ 1]) + content[1:])

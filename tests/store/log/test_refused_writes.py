@@ -13,11 +13,13 @@ import pytest
 from store import durable_files, live_memory
 from store.errors import StoreError, StoreFolderLost, StoreStopped
 from store.index.live_index import LiveIndex
+from store.lance.layout import manifests, table_folder
 from store.lance.tables import Tables
 from store.log import commits, mark
 from store.log.mark import write_mark
 from store.store import Store
 from store.verify.verify import verify
+from tests.store.log.interruptions import copied_at_every_step
 from tests.store.small_store import complete, exported, numbered_documents, open_store
 
 FAILURE = MemoryError("no memory")
@@ -171,7 +173,7 @@ def test_a_version_of_a_table_that_belongs_to_no_commit_is_never_a_part_of_a_cha
         assert verify(again).problems == []
 
 
-def test_a_deletion_of_versions_that_also_merges_is_published(store: Store) -> None:
+def test_a_deletion_of_versions_that_also_merges_deletes_none_that_the_mark_names(store: Store, tmp_path: Path) -> None:
     store.compact()
     add(store)
     expected = exported(store)
@@ -184,11 +186,21 @@ def test_a_deletion_of_versions_that_also_merges_is_published(store: Store) -> N
             self.restore()
         optimize(self, **options)
 
-    with mock.patch.object(table, "optimize", merges_again):
+    steps = ((Tables, "clean"), (table, "optimize"))
+    with (
+        mock.patch.object(table, "optimize", merges_again),
+        copied_at_every_step(store.folder, tmp_path, steps) as copies,
+        pytest.raises(RuntimeError, match="Cleanup error"),
+    ):
         store.compact()
     assert exported(store) == expected
+    add(store, 4)
+    store.compact()
     assert verify(store).problems == []
-    store.close()
-    with open_store(store.folder) as again:
-        assert exported(again) == expected
-        assert verify(again).problems == []
+    assert len(manifests(table_folder(store.folder, "passages"))) == 1
+    assert len(copies) > 4
+    for copy in copies:
+        with open_store(copy) as again:
+            assert exported(again) == expected
+            assert verify(again).problems == []
+            again.compact(1)

@@ -3,10 +3,11 @@
 import fcntl
 import os
 import shutil
+from datetime import timedelta
 
 import pytest
 
-from store.errors import StoreFolderLost, StoreLocked, StoreRefused
+from store.errors import StoreFolderLost, StoreLocked, StoreRefused, StoreStopped
 from store.log.store_lock import StoreLock, lock_owner
 from tests.store.small_store import complete, exported, numbered_documents, open_store
 
@@ -107,3 +108,38 @@ def test_a_commit_during_which_the_folder_goes_does_not_count(tmp_path, monkeypa
     with open_store(tmp_path / "store") as again:
         again.commit(batch)
         assert {"d3", "d4"} <= set(again.document_snapshot().documents)
+
+
+def test_a_closed_store_refuses_writes(tmp_path):
+    store = open_store(tmp_path)
+    store.commit(complete(store, numbered_documents(0, 3), []))
+    batch = complete(store, numbered_documents(3, 4), [])
+    expected = exported(store)
+    store.close()
+    store.close()
+    with open_store(tmp_path) as other:
+        other.commit(complete(other, numbered_documents(4, 5), []))
+        for write in (
+            lambda: store.commit(batch),
+            store.compact,
+            store.compact_when_due,
+            store.fold,
+            store.write_checkpoint,
+            lambda: store.purge(timedelta(0)),
+            lambda: store.rebuild_index(force=True),
+        ):
+            with pytest.raises(StoreStopped, match="it is closed"):
+                write()
+        assert exported(store) == expected
+    with open_store(tmp_path) as again:
+        assert set(again.document_snapshot().documents) == {"d0", "d1", "d2", "d4"}
+
+
+def test_a_store_keeps_its_lock_while_maintenance_runs(tmp_path):
+    store = open_store(tmp_path)
+    with store.maintenance_paused():
+        store.close()
+        with pytest.raises(StoreLocked):
+            open_store(tmp_path)
+    store.close()
+    open_store(tmp_path).close()

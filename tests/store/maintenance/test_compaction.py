@@ -3,12 +3,14 @@
 import re
 import time
 from pathlib import Path
+from threading import Thread
 from unittest import mock
 
 import pytest
 
 import store.maintenance.compaction as compaction
 from store.export.json_lines import export_lines
+from store.index.delta_csr import LiveMatrix
 from store.lance.layout import DATA, file_names, manifests, table_folder
 from store.lance.table_writer import TableWriter
 from store.log.log_files import FOLDER, read_records
@@ -37,6 +39,25 @@ def test_the_log_is_flushed_and_the_tables_are_rewritten(tmp_path: Path, monkeyp
         assert len(manifests(place)) == len(file_names(place)[DATA]) == 1
         assert not list((folder / FOLDER).glob("*.records"))
         assert oracle.same(export_lines(memory.snapshot()), oracle.export(documents, extract)) is None
+
+
+def test_a_commit_succeeds_if_no_thread_can_be_started_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "FLUSH_COMMITS", 1)
+    monkeypatch.setattr(LiveMatrix, "due", True)
+    with open_store(tmp_path) as memory:
+        first = memory.snapshot().commit
+        batches = [complete(memory, numbered_documents(number, number + 1), []) for number in range(3)]
+        with mock.patch.object(Thread, "start", side_effect=RuntimeError("can't start new thread")):
+            assert memory.commit(batches[0]).seq == first + 1
+        memory.commit(batches[1])
+        memory._compactor._flushing.result(60)
+        memory._delta_merger._job.result(60)
+        assert not memory._tables.pending
+        with memory.maintenance_paused():
+            memory.close()  # leaves it open
+            assert memory.commit(batches[2]).seq == first + 3
 
 
 def rewrites_of_documents(folder: Path, rows: int, flushes: int) -> tuple[int, int]:

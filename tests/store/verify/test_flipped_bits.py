@@ -150,8 +150,12 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
         assert rows["id"][0].as_py() in problem
 
 
-@pytest.mark.parametrize("left", [None, b"", b"12 0a"])
-def test_store_without_checksums_opens_only_on_request_and_stays_unverified(tmp_path: Path, left: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("left", "request_"), [(None, "unverified\n"), (b"", "unverified"), (b"12 0a", " unverified\r\n")]
+)
+def test_store_without_checksums_opens_only_on_request_and_stays_unverified(
+    tmp_path: Path, left: bytes | None, request_: str
+) -> None:
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(0, 8), []))
     (tmp_path / "store" / NAME).unlink()
@@ -159,7 +163,7 @@ def test_store_without_checksums_opens_only_on_request_and_stays_unverified(tmp_
         (tmp_path / "store" / NAME).write_bytes(left)
     with pytest.raises(StoreDamaged, match=r"cannot be verified; restore a backup.*echo unverified > "):
         open_store(tmp_path / "store")
-    (tmp_path / "store" / NAME).write_text("unverified\n")
+    (tmp_path / "store" / NAME).write_text(request_)
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(8, 12), []))
         opened.compact(MANY)

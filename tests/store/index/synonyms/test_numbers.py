@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.index.synonyms.numbers import is_number
-from store.index.synonyms.search import linkable
+from store.index.synonyms.search import can_have_synonyms
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ CJK = [("北京", True), ("水", True), ("サ", True), ("서울", True), ("2015�
     [("", False), ("us", False), ("a b", False), ("usa", True), ("1 2 3", False), ("ß ü", False), *CJK],
 )
 def test_only_phrases_of_more_than_two_letters_or_with_cjk_may_have_synonyms(phrase: str, can: bool) -> None:
-    assert linkable(phrase) is can
+    assert can_have_synonyms(phrase) is can

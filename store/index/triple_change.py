@@ -25,7 +25,7 @@ _LOW = (1 << 32) - 1
 
 
 @dataclass(slots=True)
-class StatementChange:
+class TripleChange:
     """`edges`: the entries added to the matrices `incidence`, `relation`, `mention` and `context`. `triples` and `phrases`: the
     changes of the numbers of passages that contain them."""
 
@@ -34,13 +34,13 @@ class StatementChange:
     phrases: CountChange = NO_CHANGE
 
 
-def statement_change(
+def triple_change(
     passages: Rows,
     before: ListArrays,
     after: ListArrays,
     ends: Callable[[Any], NDArray[Any]],
     is_statement: Callable[[Any], NDArray[np.bool_]],
-) -> StatementChange:
+) -> TripleChange:
     """Returns the change if the triples of `passages`, rows in ascending order, become `after` instead of `before`.
 
     `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` which triples are statements rather than mention
@@ -50,7 +50,7 @@ def statement_change(
     holders, phrases, added = _difference(_phrases(before, ends), _phrases(after, ends))
     edges = phrase_edges(ends(triples), is_statement(triples), signs)
     edges |= {"incidence": (passages[owners], triples, signs), "context": (passages[holders], phrases, added)}
-    return StatementChange(edges, count_change(triples, signs), count_change(phrases, added))
+    return TripleChange(edges, count_change(triples, signs), count_change(phrases, added))
 
 
 def phrase_edges(
