@@ -20,10 +20,11 @@ from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
 
 FOLDER_RETRY_DELAY_S = 1.0
-"""Seconds between two looks for a missing folder, and the pause after an unexpected error."""
+"""Interval of checks for a missing folder, and pause after an unexpected error."""
 
 MAX_QUEUED_EVENTS = 200_000
-"""Maximum of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned instead."""
+"""Maximum number of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned
+instead."""
 
 EVENTS_DELAY_S = 0.3
 """Time to wait for the inotify events of files that a scan did not find."""
@@ -51,8 +52,8 @@ class FolderWatcher:
     """Follows one folder. Calls `emit` and the callbacks on its own thread.
 
     `emit` may block; changes are then queued, one per path. An event is delivered once `emit` has returned. `touched(uri,
-    fingerprint)` reports a file with the committed content under another mtime or inode; the daemon stores the stamp and
-    reads nothing. `on_state` is called when the state changes, not for each file. The callbacks must not raise.
+    fingerprint)` reports a new mtime or inode of a file whose content is committed; the daemon stores the stamp without reading
+    the file. `on_state` is called when the state changes, not for each file. The callbacks must not raise.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class FolderWatcher:
         documents: Callable[[str], int] = lambda _uri: 1,
         hard_links: HardLinks | None = None,
     ) -> None:
-        """`known` maps URIs to the fingerprints committed for this source. `documents(uri)` returns the number of documents
-        in a file. Folders that share `hard_links` read a file with names in several of them only once.
+        """`known` maps URIs to the fingerprints committed for this source. `documents(uri)` returns the number of documents in
+        a file. If a file has names in several folders with the same `hard_links`, only one of the folders reads it.
 
         Raises ValueError for an invalid glob.
         """
@@ -121,7 +122,8 @@ class FolderWatcher:
 
     @property
     def awaits_first_scan(self) -> bool:
-        """Whether the folder was not compared with the memory since the start. False if the folder cannot be scanned now."""
+        """Whether the first comparison of the folder with the memory is still due. False if the folder cannot be scanned
+        now."""
         return self._last_scan_at is None and self._state_name in ("starting", "scanning")
 
     def start(self) -> None:
@@ -156,14 +158,14 @@ class FolderWatcher:
         return waiting
 
     def recheck(self, uri: str) -> None:
-        """Has one file read again as if it were new, or removed if it is gone."""
+        """Queues one file to be read again as if it were new, or to be removed if it is gone."""
         self._put_hint(FileHint(path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
         """Tells the source which content of the file the daemon has committed.
 
-        None means that the daemon dropped the file, or could not read it because its drive was unmounted; the file is then
-        reported again.
+        If `fingerprint` is None, the daemon dropped the file, or could not read it because its drive was unmounted; the file is
+        then reported again.
         """
         self._put_hint(FileHint(path_of(uri), committed=True, fingerprint=fingerprint))
 

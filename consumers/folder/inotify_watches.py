@@ -82,8 +82,8 @@ class Watches:
         return covered is not None and covered[1] == inode
 
     def add(self, path: bytes, inode: tuple[int, int], *, link: bool = False) -> None:
-        """Watches a directory or the target of a link. Raises WatchLimitError; ignores any other error, which the next look
-        at the path meets."""
+        """Watches a directory or the target of a link. Raises WatchLimitError. Ignores other errors: the next examination of
+        the path reports them."""
         if self.covers(path, inode):
             return
         self.drop(path)

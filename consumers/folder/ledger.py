@@ -26,7 +26,7 @@ class Entry:
 
     @property
     def is_taken_in(self) -> bool:
-        """Whether the daemon has read the content or is about to."""
+        """Whether the daemon has read the content or will read it."""
         return self.refused is None and not self.must_repeat
 
     @property

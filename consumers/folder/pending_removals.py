@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 
 class PendingRemovals:
-    """Paths with the digest of their file and the time (monotonic seconds) at which they count as removed."""
+    """Vanished paths, each with its file's digest and the time (monotonic seconds) at which it counts as removed."""
 
     def __init__(self) -> None:
         self._paths: dict[bytes, tuple[float, str | None]] = {}

@@ -1,10 +1,10 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread
-owns it.
+"""Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread owns
+it.
 
-An inotify event, a poll or a scan only names the paths to examine. The report to the daemon follows from comparing the file
-with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
+An inotify event, a poll or a scan only names the paths to examine. What is reported to the daemon depends only on the
+comparison of the file with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
 """
 
 import os
@@ -30,15 +30,17 @@ REMOVAL_GRACE_S = 0.1
 """Seconds before a vanished file is removed. It may come back (an editor's save) or appear under another path meanwhile."""
 
 REMOVAL_EXTENSION_S = 1.0
-"""Extension of that time, repeated while an unread file with the same stamp is queued."""
+"""Extension of `REMOVAL_GRACE_S`, repeated while an unread file with the same stamp is queued."""
 
 SCAN_MANY_FILES = 16
-"""A scan with more differences is a first index or follows a long pause: its files may wait behind files that are saved
-now. A scan with fewer differences, such as a poll, found files that were saved just now."""
+"""Number of differences above which a scan counts as a first index or as the first scan after a long pause. The daemon
+then reads newly saved files before the scan's files. A scan with fewer differences, such as a poll, finds newly saved
+files."""
 
 
 class Reconciler:
-    """The state of one followed tree. No file makes it raise. `emit` may block; `watch_directory` may raise."""
+    """The state of one followed tree. A faulty file never causes an exception. `emit` may block; `watch_directory` may
+    raise."""
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class Reconciler:
         self.links_need_rescan |= self._walker.forget_below(path)
 
     def recheck(self, path: bytes) -> None:
-        """Has the file read again as if it were new."""
+        """Queues the file to be read again as if it were new."""
         entry = self.ledger.get(path)
         if entry is not None:
             self.ledger.put(path, Entry(entry.fingerprint, refused="", committed=entry.committed))
@@ -142,8 +144,8 @@ class Reconciler:
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """Records that the daemon has committed the file.
 
-        None means that it did not: a committed file is then dropped from the ledger, and a file that was only reported is
-        reported again.
+        If `fingerprint` is None, the daemon did not commit the file: a file that was committed before is dropped from the
+        ledger, and a file that was only reported is reported again.
         """
         entry = self.ledger.get(path)
         if entry is None:
@@ -281,7 +283,7 @@ class Reconciler:
             self.debounce.put(directory, now, now + wait_s)
 
     def _compare_if_markers_changed(self, directory: bytes) -> None:
-        """Compares `directory` if its markers exclude other directories than at the last look."""
+        """Compares `directory` if the set of directories that its markers exclude has changed."""
         above = os.path.dirname(directory)
         if directory != self.root and (not self._rules.enters(above) or self._rules.of_entry(directory, folder=True)):
             return
@@ -357,7 +359,8 @@ class Reconciler:
     def _is_left_to_others(
         self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
-        """Refuses a file, or queues it again, if its hard links say so. Returns whether it must not be read now."""
+        """Checks the file's hard links; refuses the file or queues it again if necessary. Returns whether it must not
+        be read now."""
         verdict = self._link_check.check(path, found, entry, now - waiting.since)
         if verdict.waits:
             self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)

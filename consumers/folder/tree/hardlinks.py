@@ -24,7 +24,7 @@ class HardLinks:
         self._names: dict[Inode, set[bytes]] = {}
         self._inodes: dict[bytes, Inode] = {}
         self._announced: dict[Inode, frozenset[bytes]] = {}
-        """The names of a file at the last notification of the folders."""
+        """By inode: the file's names when the folders were last notified."""
         self._folders: dict[bytes, Callable[[bytes], None]] = {}
         self._unscanned: set[bytes] = set()
         self._lock = Lock()
