@@ -19,8 +19,7 @@ _REMEMBERED_S = 10.0
 
 
 def reachable(settings: KafkaSettings) -> bool:
-    """Whether one of the brokers accepts a connection. True if a proxy is configured, because then only the client can find
-    out."""
+    """Whether one of the brokers accepts a connection. True if a proxy is configured, because only the client can check it."""
     if settings.options.get("proxy_url") or settings.options.get("socks5_proxy"):
         return True
     return any(_accepts_connection(*_host_and_port(broker)) for broker in settings.brokers)
@@ -29,8 +28,8 @@ def reachable(settings: KafkaSettings) -> bool:
 class ConnectionLog(logging.Handler):
     """Log handler that keeps the last connection failure and the last refused login of one consumer.
 
-    While the client searches for its brokers, it raises no errors, so its log is the only source. A log line does not name
-    its client, but each client connects and logs on its own thread.
+    The client raises no error while it searches for its brokers; it only logs. A log line does not name its client, but each
+    client logs on its own thread.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sends messages that cannot be decoded to the dead-letter topic: each once, even if the process dies in between."""
+"""Sends messages that cannot be decoded to the dead-letter topic: each message once, even if the process dies."""
 
 import contextlib
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
 """Headers that a dead letter has in addition to the headers of its message."""
 
 REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
-"""Errors after which sending the message again is useless."""
+"""Errors after which sending the message again would fail again."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
 _Identity = tuple[str, int, int, bytes]
-"""Topic, partition and offset of a message, and a digest of its content: a topic that was created again has other messages
-at the same offsets."""
+"""Topic, partition and offset of a message, and a digest of its content, because a topic that was created again has other
+messages at the same offsets."""
 
 log = structlog.get_logger(__name__)
 
@@ -41,9 +41,9 @@ log = structlog.get_logger(__name__)
 class DeadLetters:
     """Sends dead letters. Blocking, for one thread.
 
-    All replicas acknowledge a letter before the store commits the message's offset. The process may die between the two. So
-    before the first letter is sent, and after any error, the topic is read to find the letters that it already contains.
-    The headers of a letter identify its message; its key, value and other headers are copies of the message's.
+    All replicas acknowledge a letter before the store commits the message's offset. The process may die in between. So before
+    the first letter is sent, and after any error, the topic is read to find the letters that it already contains. The headers
+    of a letter identify its message; its key, value and other headers are copies of the message's.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
@@ -53,10 +53,10 @@ class DeadLetters:
         self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
-        """Sends the letters. Returns for each `None` once it is delivered, or the reason why the topic refuses it
-        permanently.
+        """Sends the letters. Returns, for each letter, `None` if it was delivered, or the reason why the topic refuses
+        it permanently.
 
-        Raises KafkaError if a later try may succeed.
+        Raises KafkaError if a retry may succeed.
         """
         try:
             if self._delivered is None:

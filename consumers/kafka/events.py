@@ -28,7 +28,7 @@ class MessagesFetched:
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """For each partition of this consumer: the next offset to fetch, and the end offset."""
+    """The next offset to fetch and the end offset of each partition of this consumer."""
 
     fetched: Mapping[Partition, int]
     ends: Mapping[Partition, int]

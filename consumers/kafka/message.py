@@ -1,4 +1,4 @@
-"""A Kafka message and its JSON encoding, which is used between processes and in the store."""
+"""A Kafka message and its JSON encoding, which is sent between processes and kept in the store."""
 
 import json
 from collections.abc import Mapping

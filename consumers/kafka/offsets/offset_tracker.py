@@ -1,5 +1,4 @@
-"""Tracks which messages of a partition are committed. The offset that may be stored is that of the first uncommitted
-message."""
+"""Tracks which messages of a partition are committed. The offset of the first uncommitted message may be stored."""
 
 from collections import Counter, deque
 from collections.abc import Collection
@@ -35,8 +34,8 @@ class InFlight:
         return self._added[0] - self._removed[0], self._added[1] - self._removed[1]
 
     def should_pause(self) -> bool:
-        """Whether fetching must pause: from when either limit is exceeded until both counts are at most half of their
-        limits. For the fetching thread."""
+        """Whether fetching must pause. A pause begins when a limit is exceeded and ends when both counts are at most
+        half of their limits. For the fetching thread."""
         share = max(count / limit for count, limit in zip(self.counts, self.limits, strict=True))
         self._paused = share > (0.5 if self._paused else 1.0)
         return self._paused
@@ -54,9 +53,9 @@ class OffsetTracker:
         self.key = key
         self.offset = offset
         self.retired = False
-        """True once the topic was created again: its old offsets are invalid and are not stored any more."""
+        """True once the topic was created again: its old offsets are invalid and no longer stored."""
         self.disowned = False
-        """True once the group has assigned the partition to another member, or again to this one."""
+        """True once the group has reassigned the partition, even if to this member."""
         self._in_flight = in_flight
         self._pending: deque[MessageAcknowledgement] = deque()
 
@@ -77,8 +76,8 @@ class OffsetTracker:
         return all(message.parts_left is not None for message in self._pending)
 
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
-        """Returns the position to store with a commit that completes `parts`: acknowledgements of this partition, one per
-        document."""
+        """Returns the position to store with a commit. `parts` are the acknowledgements that the commit completes in this
+        partition, one per document."""
         counts = Counter(parts)
         reached = self.offset
         for message in self._pending:
@@ -92,7 +91,7 @@ class OffsetTracker:
         self._in_flight.remove(message.size)
 
     def release_bytes(self, message: "MessageAcknowledgement") -> None:
-        """Stops counting the message's bytes as in flight: its documents are held and limited elsewhere."""
+        """Stops counting the message's bytes as in flight: its documents count elsewhere."""
         self._in_flight.remove_bytes(message.size)
         message.size = 0
 
