@@ -28,7 +28,7 @@ from consumers.records.schema import (
 from consumers.types import ParsedDocument
 
 ROW_GROUP_RECORDS = 64
-"""Number of records in memory at once while a file is written or read."""
+"""Number of records per row group: only one group is in memory while a file is written or read."""
 
 
 def to_message(record: Record) -> bytes:
@@ -117,7 +117,7 @@ def _text(text: str) -> str:
 
 
 def _vectors(rows: Sequence[RecordVectors | None]) -> pa.StructArray:
-    """Builds the column of vectors from numpy arrays, without creating a Python object per number."""
+    """Builds the column `vectors` from numpy arrays without creating a Python object for each number."""
     held = [row or RecordVectors("", 0) for row in rows]
     triples = [[list(triple) for triple in row.triples] for row in held]
     children = [
