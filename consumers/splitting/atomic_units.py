@@ -1,4 +1,4 @@
-"""Divides blocks into the units between which passages may be split."""
+"""Divides blocks into units. A passage may only begin or end between units."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from consumers.splitting.tokens import TOKEN, count_tokens
 
 _WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
 _RUN_MASK = 15
-"""A run of words ends where these 4 bits of a hash are zero: after 16 tokens on average."""
+"""A run of words ends where these 4 bits of a hash are zero, on average after 16 tokens."""
 _RUN_LIMIT = 64
 _KEYED_CHARS = 200
 
@@ -31,7 +31,7 @@ def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int
 
 
 def _key(text: str) -> int:
-    """Hashes the beginning of a piece. White space does not change the hash."""
+    """Returns a hash of the beginning of a piece. The hash does not depend on white space."""
     beginning = " ".join(text[:_KEYED_CHARS].split())
     return int.from_bytes(blake2b(beginning.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
