@@ -1,7 +1,7 @@
 """E-mail (.eml): headers, body and attachments.
 
 Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant. A part
-with a file name, or with the disposition "attachment", is an attachment. A message inside the message belongs to its text.
+with a file name or with the disposition "attachment" is an attachment. A message inside the message counts as text.
 """
 
 import re
@@ -30,9 +30,9 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
 """The first line of a message in Apple Mail's format: the message's length in bytes."""
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
-"""Headers that are parsed only if their value does not occur in `_HEADERS`."""
+"""Headers that are added only if their value does not occur in the values of `_HEADERS`."""
 _DEEPEST = 5
-"""Deepest level of headings; messages nested more deeply get this level."""
+"""Deepest level of headings. Messages nested more deeply get a heading of this level."""
 _MOST_PARTS = 1000
 _MOST_NAMES = 100
 _SIGNATURES = frozenset(
@@ -64,7 +64,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _without_count(data: bytes) -> bytes:
-    """Returns the message of an .emlx file without the length before it and the list of flags after it."""
+    """Returns the message of an .emlx file, without the preceding length and the list of flags after it."""
     counted = _COUNT.match(data)
     return data[counted.end() : counted.end() + int(counted[1])] if counted else data
 
@@ -101,9 +101,9 @@ class _Reader:
         self.attachments: list[Attachment] = []
         self.budget = _MOST_PARTS
         self.attached: set[EmailMessage] = set()
-        """Messages that are attached to the message."""
+        """Messages attached to the message that is read."""
         self.compared = 0
-        """Number of characters of alternatives that were compared."""
+        """Number of characters of all alternatives compared so far."""
 
     def read(self, message: EmailMessage) -> None:
         stack = [(message, 0)]
@@ -139,7 +139,7 @@ class _Reader:
         self.outline.text("\n".join(lines), links=answered)
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Returns the parts of a multipart that have to be parsed."""
+        """Returns the parts of a multipart message that must be parsed."""
         if kind == "multipart/alternative":
             return self._best_versions(parts)
         if kind == "message/delivery-status":  # blocks of fields, which the standard library parses as messages
@@ -149,7 +149,7 @@ class _Reader:
         return parts
 
     def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Returns the alternative to parse, or all of them if they are too large to compare."""
+        """Returns the alternative to parse, or all alternatives if they are too large to compare."""
         texts = [(part, self._said(part)) for part in parts]
         if self.compared > self.limits.text_chars:
             return parts
@@ -205,12 +205,12 @@ def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
 
 
 def _is_inline(part: EmailMessage) -> bool:
-    """Whether a part without parts is text of the message and not an attachment."""
+    """Whether a part that contains no parts is text of the message, not an attachment."""
     return part.get_content_maintype() == "text" and not part.is_attachment() and not _name(part)
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
-    """Yields the parts with content below one part, in order. Visits at most `_MOST_PARTS` parts."""
+    """Yields the parts at and below `part` that contain no parts, in order. Visits at most `_MOST_PARTS` parts."""
     stack = [part]
     for _ in range(_MOST_PARTS):
         if not stack:

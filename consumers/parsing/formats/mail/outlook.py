@@ -1,4 +1,4 @@
-"""Outlook's .msg by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message belongs to the text."""
+"""Outlook's .msg by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message counts as text."""
 
 import io
 import re
@@ -52,9 +52,9 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Message:
-    """A message: the file, or a message attached to it, whose storage is `storage`.
+    """The message of the file, or the attached message in `storage`.
 
-    A property is a stream named by its number and type, or a 16-byte entry in one common stream.
+    A property is a stream named after its number and type, or a 16-byte entry in a common stream.
     """
 
     def __init__(self, file: Any, limits: Limits, outline: Outline, storage: tuple[str, ...] = ()) -> None:
@@ -80,7 +80,7 @@ class _Message:
             "bcc": self._text(_BCC),
             "date": self._date(),
         }
-        for kind, people in self._recipients().items():  # the other properties only list their names
+        for kind, people in self._recipients().items():  # the properties above contain only their names
             names = filter(None, (" ".join(each.split()) for each in stated[kind].split(";")))
             stated[kind] = "; ".join((*people.values(), *(each for each in names if each not in people)))
         sent = parse_message(self._text(_INTERNET_HEADERS).encode("utf-8", "replace"))
@@ -106,7 +106,7 @@ class _Message:
         return headers
 
     def _recipients(self) -> dict[str, dict[str, str]]:
-        """Returns the recipients of each kind by their names, with their addresses."""
+        """Returns the recipients by kind and name, as "Name <address>"."""
         found: dict[str, dict[str, str]] = {kind: {} for kind in _TYPES.values()}
         for entry in self.file.listdir(streams=False, storages=True):
             if entry[:-1] == [*self.storage] and entry[-1].startswith(_RECIPIENTS):
@@ -138,7 +138,7 @@ class _Message:
                 self.attachments.append(Attachment(name or "attachment", data))
 
     def _attached_message(self, storage: tuple[str, ...], name: str) -> None:
-        """Adds a message that is attached to this one; its attachments belong to this one."""
+        """Adds a message that is attached to this message, and its attachments."""
         message = _Message(self.file, self.limits, self.outline, storage)
         self.outline.heading(len(storage) // 2, message.subject or name or "Attached message")
         message.read()
@@ -166,7 +166,8 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """Returns when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
+        """Returns the time in UTC at which the message was sent; without it, the time of receipt; "" if the message has
+        neither."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
                 ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns
@@ -178,10 +179,10 @@ class _Message:
 
 
 def _number(value: bytes) -> int:
-    """Returns a property's 32-bit number, 0 if the property is missing."""
+    """Returns the 32-bit number of a property; 0 if the property is missing."""
     return int.from_bytes(value[:4], "little")
 
 
 def _person(name: str, address: str) -> str:
-    """Returns "Name <address>", or the name alone if the address is no e-mail address."""
+    """Returns "Name <address>", or only the name if the address is no e-mail address."""
     return f"{name} <{address}>" if name and "@" in address and name != address else name or address

@@ -1,6 +1,7 @@
-"""Chooses between the plain and HTML versions of a message's body: plain, unless the HTML version says clearly more.
+"""Chooses between the plain and HTML versions of a message's body: plain, unless the HTML version has clearly more
+words.
 
-Some programs write only part of the message, or "your e-mail program does not show HTML", in the plain version.
+Some programs write only part of the message or "your e-mail program does not show HTML" into the plain version.
 """
 
 import re
@@ -25,7 +26,7 @@ def text_of(outline: Outline) -> str:
 
 
 def report_version(unread: str, read: str, omissions: Omissions) -> None:
-    """Reports the version that is not parsed, with the words that only it contains. Does nothing if there are none."""
+    """Reports the words of the version `unread` that the parsed version `read` does not contain, if there are any."""
     known = set(_WORD.findall(read.casefold()))
     only = [word for word in dict.fromkeys(_WORD.findall(unread)) if word.casefold() not in known]
     if only:

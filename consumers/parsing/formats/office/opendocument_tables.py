@@ -13,7 +13,8 @@ from consumers.parsing.spanned_tables import Cell, span
 
 Element = Any
 _MOST_REPEATED = 1000
-"""Maximum repetition of a column or row: a sheet's empty remainder is one row that repeats a million times."""
+"""Maximum repetition of a column or row. The empty rest of a sheet is stored as one row that repeats a million
+times."""
 _VALUES = ("string-value", "value", "date-value", "time-value", "boolean-value")
 
 
@@ -51,7 +52,7 @@ class TableRows:
                     yield number, cells
 
     def _value(self, cell: Element) -> str:
-        """Returns the text of a cell, or its formula if the file has no result."""
+        """Returns the text of a cell; its formula if the file stores no result."""
         words = (words_of(each) for each in cell.iterchildren(f"{TEXT}p", f"{TEXT}h"))
         text = " ".join(filter(None, words))
         if not text:
@@ -83,7 +84,7 @@ def _table_rows(table: Element) -> Iterator[Element]:
 
 
 def _anchored(paragraph: Element, cell: Element) -> bool:
-    """Whether a paragraph of a cell is inside another paragraph, whose text includes it."""
+    """Whether a paragraph of a cell is inside another paragraph of the cell, whose text then includes it."""
     above = takewhile(lambda each: each is not cell, paragraph.iterancestors())
     return any(each.tag in (f"{TEXT}p", f"{TEXT}h") for each in above)
 

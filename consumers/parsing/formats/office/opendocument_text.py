@@ -59,7 +59,7 @@ def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
 
 
 def words_of(node: Element) -> str:
-    """Returns a paragraph on one line, including everything that is anchored in it."""
+    """Returns the text of a paragraph on one line, including notes, comments and frames anchored in it."""
     parts: list[str] = []
     behind: list[Element] = []
     add_words(node, parts, behind)
@@ -77,7 +77,7 @@ def described_by(node: Element) -> Iterator[str]:
 
 
 def formula_words(root: Element) -> Iterator[str]:
-    """Yields the symbols of a MathML formula, without the annotation with its source in another language."""
+    """Yields the symbols of a MathML formula, without the annotation that contains its source in another language."""
     for node in root.iter():
         if isinstance(node.tag, str) and not node.tag.startswith(f"{MATH}annotation") and node.text:
             yield node.text.strip()

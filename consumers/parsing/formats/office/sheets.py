@@ -1,4 +1,4 @@
-"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): cells by openpyxl, everything else from the parts by lxml."""
+"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): openpyxl reads the cells, lxml all other parts."""
 
 import io
 import re
@@ -71,7 +71,7 @@ class _Cells:
         self.count = 0
 
     def rows(self, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
-        sheet.reset_dimensions()  # the dimensions that a file states may be wrong
+        sheet.reset_dimensions()  # the dimensions stated in the file may be wrong
         if formulas is not None:
             formulas.reset_dimensions()
         stated = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
@@ -85,7 +85,8 @@ class _Cells:
             yield number, row
 
     def _formula(self, source: Any) -> str:
-        """Returns a formula without a stored result; programs that only write files do not compute it."""
+        """Returns a formula that has no stored result, and reports it. Programs that only write files compute no
+        results."""
         text = clean_text(str(getattr(source, "text", source)))
         if text.startswith("="):
             self.omissions.add(OmissionKind.FORMULA, text)
@@ -115,7 +116,7 @@ def drawing_texts(part: str, package: OfficePackage) -> Iterator[str]:
 
 
 def add_sheet_pictures(part: str, package: OfficePackage, outline: Outline, sheet: str) -> None:
-    """Adds the pictures on a sheet and behind it to the outline; report those in its header and footer."""
+    """Adds the pictures on a sheet and its background to the outline. Reports the pictures in its header and footer."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
         for anchor in () if root is None else root:
@@ -153,7 +154,7 @@ def cell_comment(cell: str | None, author: str, text: str) -> str:
 
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
-    """Yields the header and footer of a sheet, its prompts, and the tooltips of its links; skip the cells."""
+    """Yields the header and footer of a sheet, its prompts, and the tooltips of its links. Skips the cells."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(
         io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True
@@ -170,7 +171,8 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
 
 
 def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
-    """Yields the text of a header or footer without its codes; report one with only a page's number or date."""
+    """Yields the text of a header or footer without its codes. If it only gives a page number, date or name, reports it
+    instead."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
     if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))

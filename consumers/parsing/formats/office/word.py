@@ -1,7 +1,7 @@
 """Word files (WordprocessingML, ECMA-376 part 1, 17), parsed from their parts by lxml.
 
-No maintained library extracts all their text: mammoth omits headers, footers, formulas, charts, alternative texts, included
-documents and list numbers; python-docx has no reading order for text boxes and notes.
+No maintained library extracts all text: mammoth omits headers, footers, formulas, charts, alternative texts, included documents
+and list numbers; python-docx gives no reading order for text boxes and notes.
 """
 
 import re
@@ -53,14 +53,14 @@ _SIGNS = {
 _NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes", f"{W}commentReference": "comments"}
 _BLOCKS = frozenset((f"{W}p", f"{W}tbl", f"{W}altChunk"))
 _PRIVATE = range(0xE000, 0xF900)
-"""Unicode's private use area: characters that have a meaning only in their font."""
+"""Unicode's private use area: the meaning of its characters depends on the font."""
 _SIGN_FONT = re.compile("Symbol|Wingdings|Webdings|Marlett", re.IGNORECASE)
 _OWN_SIGNS = 0x100
-"""Fonts whose codes below `_OWN_SIGNS` are no letters but signs of their own."""
+"""In the fonts that `_SIGN_FONT` matches, codes below this number are signs, not letters."""
 
 
 def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0) -> ParsedText:
-    """Parses a file that is included in `depth` other files, one inside the other."""
+    """Parses a file. `depth` is the number of files that include it, directly or indirectly."""
     with open_package(data, limits) as archive:
         check_members(archive)
         package = OfficePackage(archive)
@@ -73,7 +73,7 @@ def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0
 
 
 class _WordReader:
-    """Adds the text of a document to an outline in reading order; notes follow the paragraph that refers to them."""
+    """Adds the text of a document to an outline in reading order. Notes follow the paragraph that refers to them."""
 
     def __init__(self, package: OfficePackage, part: str, limits: Limits, omissions: Omissions, depth: int) -> None:
         self.package = package
@@ -122,7 +122,7 @@ class _WordReader:
                 yield note
 
     def _margins(self) -> None:
-        """Adds headers and footers, each text once, because sections and first pages repeat them."""
+        """Adds headers and footers. Sections and first pages repeat them, so each text is added only once."""
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
             root = self.package.tree(part)
@@ -145,7 +145,8 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """Collects texts in a list instead of blocks, for table cells and headers."""
+        """While the context is active, collects texts in the yielded list instead of adding blocks. For table cells and
+        headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:
@@ -263,7 +264,8 @@ class _WordReader:
                 behind.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """Appends a character that is given by its number in a font. A font with its own signs leaves its meaning unknown."""
+        """Appends a character that is given by its number in a font. Reports the character as unknown if the font has its own
+        signs."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
@@ -281,7 +283,7 @@ class _WordReader:
             self.omissions.add(OmissionKind.HIDDEN, f"deleted: {clean_text(words).strip()}")
 
     def _control(self, properties: Element) -> None:
-        """Reports the name of a content control, which its content does not repeat (17.5.2.1)."""
+        """Reports the name of a content control (17.5.2.1). The text of the control does not contain the name."""
         for text in _attributes(properties, "alias"):
             self.omissions.add(OmissionKind.METADATA, text)
 
@@ -333,7 +335,7 @@ class _WordReader:
             self.cell += row_texts(laid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
-        """Adds another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
+        """Adds a document that this document includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
         relation = self.package.relations(self.part).get(relation_id(node))
         data = None if relation is None or relation.external else self.package.data(relation.target)
         self.included += 1
@@ -366,7 +368,8 @@ def _attributes(node: Element | None, *names: str) -> Iterator[str]:
 
 
 def _descend(node: Element, tag: str) -> Iterator[Element]:
-    """Yields the rows of a table, or the cells of a row, including those inside content controls and tracked changes."""
+    """Yields the rows of a table or the cells of a row, including rows and cells inside content controls and tracked
+    changes."""
     for child in node:
         if child.tag == tag:
             yield child
@@ -385,7 +388,8 @@ def _inside(box: Element, drawing: Element) -> bool:
 
 
 def _form_field(node: Element) -> str:
-    """Returns a form field's value that is not in the text: the selected list entry, or the mark of a check box (17.16)."""
+    """Returns the value of a form field if the text does not contain it: the selected list entry or the state of a check box
+    (17.16)."""
     entries = node.find(f"{W}ddList")
     if entries is not None:
         values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]
