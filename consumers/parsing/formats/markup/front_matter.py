@@ -18,10 +18,10 @@ _MAX_DEPTH = 8
 
 
 def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, int]:
-    """Returns the values of the front matter, the text below it, and the number of lines above that text.
+    """Returns the values of the front matter, the text after it, and the number of lines before that text.
 
-    Without front matter, the text is returned whole; prose between two horizontal rules is not front matter. Values are strings
-    as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
+    Without front matter, the text is returned unchanged. Prose between two horizontal rules is not front matter. Values are
+    strings as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
     """
     if match := _TOML.match(text[:_LONGEST]):
         values = _toml(match[1])
@@ -39,11 +39,11 @@ def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, 
 
 
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Creates only strings, lists and dictionaries; every scalar is a string."""
+"""Loader that creates only strings, lists and dictionaries."""
 
 
 def _yaml(text: str) -> dict[str, Any] | None:
-    """Returns the parsed dictionary, or None if the text is not one."""
+    """Returns the parsed dictionary, or None if the text is no dictionary."""
     try:
         # A few aliases can expand to billions of elements.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _LOADER)):

@@ -62,7 +62,7 @@ class _Images:
                     self._parts[f"cid:{identity.strip('<>')}"] = part
 
     def image(self, page: str, address: str) -> Callable[[], bytes] | None:
-        """Returns a function that reads the picture at an address on the page, or None if the archive does not contain it."""
+        """Returns a function that reads the picture at an address on the page, or None if the archive has no such picture."""
         part = self._parts.get(address) or self._parts.get(urljoin(page, address))
         if part is None:
             return embedded_picture(address)
@@ -70,7 +70,7 @@ class _Images:
         return partial(payload_of, part)
 
     def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yields the name and a function for each picture that no page shows, such as a background."""
+        """Yields (name, function that reads the picture) of each picture that no page shows, such as a background."""
         for address, part in self._parts.items():
             if part not in self._used:
                 self._used.add(part)

@@ -29,7 +29,7 @@ _CHARACTERS |= {
 _CHARACTERS |= {
     name.upper(): letter.upper() for name, letter in _CHARACTERS.items() if name.startswith("*") and name != "**"
 }
-"""Special characters (groff_char(7)); a Greek letter is named "*" and a Latin letter."""
+"""Special characters by name (groff_char(7)). A Greek letter's name is "*" and a Latin letter."""
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", ":": "\u0308", ",": "\u0327"}
 _ESCAPE = re.compile(
     r"""\\(?:
@@ -51,7 +51,7 @@ _UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
 
 
 def lines(text: str, omissions: Omissions) -> list[str]:
-    """Returns the lines without comments; a line that ends in a backslash is joined with the next one."""
+    """Returns the lines without comments. A line that ends in a backslash is joined with the next line."""
 
     def comment(match: re.Match[str]) -> str:
         report(OmissionKind.COMMENT, match[1], omissions)
@@ -72,7 +72,7 @@ def lines(text: str, omissions: Omissions) -> list[str]:
 
 
 def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
-    """Reports a line that is not printed, if it contains a word other than a request's name."""
+    """Reports a line that is not printed if it contains a word besides the name of the request."""
     found = control(line)
     if found is not None:
         line = "" if found[0].islower() and found[0] != "tl" else found[1]
@@ -139,7 +139,7 @@ def _is_character(point: int) -> bool:
 
 
 def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
-    """Yields numbered lines without macro definitions and the branches of false conditions.
+    """Yields (number, line), without macro definitions and the branches of false conditions.
 
     Conditions are evaluated for a terminal (`n`). Numbers start at 1.
     """
@@ -179,7 +179,7 @@ def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[i
 
 
 def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
-    """Returns the index of the next line to parse, which is after the block if the condition is false."""
+    """Returns the index of the next line to parse. If the condition is false, it is the line after the block."""
     if true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")
