@@ -1,4 +1,5 @@
-"""iCalendar (RFC 5545) and vCard (RFC 6350, and 2.1): a heading for each event, task or person, a line for each property."""
+"""iCalendar (RFC 5545) and vCard (RFC 6350 and vCard 2.1): a heading for each event, task or person, a line for each
+property."""
 
 import quopri
 import re
@@ -26,7 +27,8 @@ _LABELS = {
     "ORG": "Organisation", "RRULE": "Repeats",
 }  # fmt: skip
 _KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
-"""Types that nearly every telephone number and address has, or that name an encoding; others tell work from home."""
+"""Types that are not shown: nearly every telephone number and address has them, or they name an encoding. Other types
+tell work from home."""
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
     """
@@ -34,9 +36,10 @@ _PROGRAM = frozenset(
     LAST-MODIFIED CREATED PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """.split()
 )
-"""Properties that only programs use, as are those whose names begin with X-."""
+"""Properties that only programs use. Properties whose names begin with X- belong to them too."""
 _PROGRAM_COMPONENTS = frozenset(("VTIMEZONE", "VALARM"))
-"""Components that only programs use. The text of an alarm is "This is an event reminder", or a copy of the event's."""
+"""Components that only programs use. The text of an alarm is "This is an event reminder" or a copy of the event's
+text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def _properties(text: str) -> Iterator[_Property]:
 
 
 def _content_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the unfolded lines (3.1), and those that quoted-printable continues, with the numbers of their first lines."""
+    """Yields (number of the first line, text) of each content line. Joins folded lines (3.1) and lines that quoted-printable
+    continues."""
     number, held, quoted = 1, "", False
     for at, line in enumerate(text.split("\n"), 1):
         if quoted and held.endswith("="):
@@ -100,7 +104,7 @@ def _property(number: int, line: str) -> Iterator[_Property]:
         name, stated, value = found.groups()
         parameters: dict[str, str] = {}
         for key, given in _PARAMETER.findall(stated):
-            # vCard 2.1 states a type without its name: "TEL;WORK:"; a property may have several.
+            # vCard 2.1 states a type without the name TYPE: "TEL;WORK:". A property may have several types.
             key, given = (key.upper(), given.strip('"')) if given else ("TYPE", key)
             parameters[key] = f"{parameters[key]},{given}" if key == "TYPE" and key in parameters else given
         yield _Property(name.upper(), parameters, value, number)

@@ -62,7 +62,7 @@ def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Returns the text that the code printed, the plain version if there are several; for pictures, their type."""
+    """Returns the printed text, as plain text if there are several versions; for a picture, its MIME type."""
     stated = output.get("data")
     data: dict[str, Any] = stated if isinstance(stated, dict) else {}
     texts = sorted(kind for kind in data if kind.startswith("text/"))
@@ -72,7 +72,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """Returns the cells, or None if there is no list of them. Before format 4, sheets contained the cells."""
+    """Returns the list of cells, or None if the notebook has none. Before format 4, sheets contained the cells."""
     if not isinstance(book, dict):
         return None
     cells = book.get("cells")

@@ -1,6 +1,6 @@
 """Source code by Pygments: its comments and docstrings.
 
-Licences, short comments and commented-out code are reported as omissions, and so is the number of lines of code.
+Licences, short comments, commented-out code and the number of lines of code are reported as omissions.
 """
 
 import re
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS = 4
 _CODE_SIGNS = re.compile(r"[(){}\[\];=<>|&$@\\]")
 _MOST_CODE_SIGNS = 0.1
-"""Maximum share of code characters in a line of a comment; commented-out code has more."""
+"""Maximum share of code characters in a line of a comment. A line with a larger share is commented-out code."""
 
 
 def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
@@ -55,7 +55,7 @@ def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str)
 
 
 class _Comments:
-    """Collects comments: comments on consecutive lines are joined, and a docstring follows the name that it documents."""
+    """Collects comments. Comments on consecutive lines are joined; a docstring follows the name that it documents."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline

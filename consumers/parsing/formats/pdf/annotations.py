@@ -14,7 +14,7 @@ from consumers.parsing.outline import comment_text
 from consumers.splitting import Attachment
 
 _MOST = 10_000
-"""Maximum number of annotations, and of structure elements, that are visited on a page."""
+"""Maximum number of annotations visited on a page, and of structure elements."""
 _LONGEST = 1 << 20
 _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Attachments:
-    """Collects the files in a document, in the order in which they are added, within a limit of size."""
+    """Collects the files in a document, up to a total size."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.found: list[Attachment] = []
@@ -72,7 +72,8 @@ def field_values(page: Any, forms: Any) -> Iterator[str]:
 
 
 def comments(page: Any, attachments: Attachments) -> Iterator[str]:
-    """Yields the comments that users added to a page (ISO 32000-1, 12.5). Collects the files that are attached to it."""
+    """Yields the comments that users added to a page (ISO 32000-1, 12.5). Adds the files attached to the page to
+    `attachments`."""
     for annotation in _annotations(page):
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
@@ -84,7 +85,8 @@ def comments(page: Any, attachments: Attachments) -> Iterator[str]:
 
 
 def draw_annotations(page: Any) -> bool:
-    """Makes the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of its content, for the next time it is loaded.
+    """Makes the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of the page's content. Takes effect when the
+    page is loaded again.
 
     Returns False if nothing changed.
     """
@@ -94,7 +96,7 @@ def draw_annotations(page: Any) -> bool:
 
 
 def unknown_lines(text: str, known: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a text that contain a word which is not in `known`."""
+    """Yields the lines of a text that contain a word not in `known`."""
     words = {word for each in known for word in _WORD.findall(each)}
     for line in text.splitlines():
         if not words.issuperset(_WORD.findall(line)):
@@ -124,7 +126,7 @@ def alternative_texts(page: Any) -> Iterator[str]:
 
 
 def report_xfa_form(document: Any, omissions: Omissions) -> None:
-    """Reports a form in XFA, which PDFium does not parse."""
+    """Reports an XFA form, which PDFium does not parse."""
     if pdfium.FPDF_GetXFAPacketCount(document.raw) > 0:
         omissions.add(OmissionKind.EMBEDDED, "a form in XFA")
 
@@ -152,7 +154,7 @@ def _string(annotation: Any, key: bytes) -> str:
 
 
 def _text(read: Any, *of: Any) -> str:
-    """Returns the text that a PDFium function copies into a UTF-16 buffer, or "" if there is none."""
+    """Returns the text that the PDFium function `read` writes into a UTF-16 buffer; "" if there is none."""
     kind = read.argtypes[len(of)]
     size = read(*of, None, 0)
     if not 2 < size <= _LONGEST:

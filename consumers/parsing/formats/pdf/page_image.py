@@ -8,11 +8,12 @@ from consumers.parsing.limits import PictureError
 
 _DPI = 300
 _MOST_PIXELS = 40_000_000
-"""A larger page, such as a plan, is drawn with fewer dots per inch."""
+"""Maximum size of the image. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
 def page_image(data: bytes, index: int) -> bytes:
-    """Returns the page, counted from 0, in shades of grey, as PGM. Raises PictureError."""
+    """Returns the page as a greyscale image (PGM). `index` counts from 0. Raises PictureError if the page cannot be
+    drawn."""
     try:
         document = pypdfium2.PdfDocument(data)
         try:
