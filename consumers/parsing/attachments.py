@@ -19,16 +19,16 @@ from consumers.types import Link, ParsedDocument
 
 _MOST_ATTACHMENTS = 1000
 _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
-"""Codes of files that are no documents, such as pictures without text. Such an attachment is an entry in the containing
-document's `left_out`; every other one is a document, even if it cannot be parsed."""
+"""Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the
+containing document's `left_out`; every other attachment becomes a document, even if it cannot be parsed."""
 
 ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
-"""Yields the documents of a part of a file; the arguments are its content, its name, which decides the format, and its URI."""
+"""Yields the documents of a part of a file. Arguments: the part's content, its name (which decides the format), its URI."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadableAttachment:
-    """An attachment that is a document, or several. `metadata` describes the attachment."""
+    """An attachment that consists of one or more documents. `metadata` describes the attachment."""
 
     uri: str
     name: str
@@ -39,9 +39,9 @@ class ReadableAttachment:
 def read_attachments(
     attachments: Sequence[Attachment], uri: str, depth: int, limits: Limits, omissions: Omissions, parse: ParsePart
 ) -> list[ReadableAttachment]:
-    """Returns the attachments of the document `uri` that are documents; report the others to `omissions`.
+    """Returns the attachments of the document `uri` that are documents; reports the other attachments to `omissions`.
 
-    Parses the first document of each attachment; the others are parsed while the iterators are consumed.
+    Parses only the first document of each attachment; further documents are parsed while the iterators are consumed.
     """
     found = []
     for number, attachment in enumerate(attachments[:_MOST_ATTACHMENTS], 1):
@@ -63,7 +63,7 @@ def read_attachments(
 def with_attachment_links(
     blocks: tuple[TextBlock, ...], attachments: Sequence[ReadableAttachment]
 ) -> tuple[TextBlock, ...]:
-    """Returns the blocks of a document, the first with links to its attachments."""
+    """Returns the blocks of a document; the first block gets links to the attachments."""
     if not blocks:
         return blocks
     links = (PlacedLink(0, Link(f"#{each.uri.partition('#')[2]}", text=each.name)) for each in attachments)
@@ -73,7 +73,7 @@ def with_attachment_links(
 def attachment_context(parsed: ParsedText, title: str) -> dict[str, Any]:
     """Returns the metadata that a document gives to its attachments: its title, sender and date.
 
-    `title` replaces a missing title. An attachment's own metadata have precedence.
+    `title` replaces a missing title. An attachment's own metadata take precedence.
     """
     context: dict[str, Any] = {"attached_to": parsed.title or title}
     context |= {key: parsed.metadata[key] for key in ("from", "date") if key in parsed.metadata}

@@ -10,7 +10,8 @@ _GZIP_WINDOW = 31
 
 
 def unpack_gzip(data: bytes, limits: Limits) -> bytes:
-    """Returns the unpacked content of all members. Raises NotADocument when it exceeds the limits, Unreadable for damage."""
+    """Returns the unpacked content of all members. Raises NotADocument if it exceeds the limits, Unreadable if it is
+    damaged."""
     most = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
     unpacked = bytearray()
     rest = data

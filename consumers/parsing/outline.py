@@ -13,10 +13,11 @@ _LONGEST_HEADING = 300
 
 
 class Outline:
-    """The blocks so far and the currently open headings. A heading with nothing below it becomes a block."""
+    """The blocks so far and the open headings. A heading without text below it becomes a block."""
 
     def __init__(self, text_chars: int, omissions: Omissions) -> None:
-        """`text_chars` is the longest text of a document; `omissions` receives what is left out."""
+        """`text_chars` is the maximum length of a document's text. `omissions` receives the content that is left
+        out."""
         self.omissions = omissions
         self.blocks: list[TextBlock] = []
         self.pictures: list[Picture] = []
@@ -90,7 +91,8 @@ class Outline:
         )
 
     def running_text(self, text: str, *, page: int | None = None) -> None:
-        """Adds a header, footer or date that pages repeat, only the first time; report it the next times."""
+        """Adds a header, footer or date that pages repeat. Only the first occurrence is added; later occurrences are
+        reported."""
         if text in self.running_texts:
             self.omissions.add(OmissionKind.RUNNING_HEADER, text)
         else:
@@ -106,17 +108,18 @@ class Outline:
         page: int | None = None,
         sheet: str | None = None,
     ) -> None:
-        """Adds a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
+        """Adds a picture. If OCR does not read it, it is reported, unless it is `described` in the text."""
         unread = None if described else OmissionKind.PICTURE
         before = len(self.blocks)
         self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))
 
     def pictures_after(self, count: int) -> Iterator[Picture]:
-        """Yields the pictures for a document in which `count` other blocks come before those of this outline."""
+        """Yields the pictures, with positions for a document in which `count` other blocks precede the blocks of this
+        outline."""
         return (replace(picture, before=picture.before + count) for picture in self.pictures)
 
     def include(self, document: ParsedText, level: int) -> None:
-        """Adds the blocks and pictures of another document; its top headings get the level `level`."""
+        """Adds the blocks and pictures of another document. Its top headings get the level `level`."""
         above: tuple[str, ...] = ()
         pictures = list(reversed(document.pictures))
         for number, block in enumerate(document.blocks):
@@ -136,7 +139,7 @@ class Outline:
     def document(
         self, title: str = "", metadata: Mapping[str, Any] | None = None, attachments: Sequence[Attachment] = ()
     ) -> ParsedText:
-        """Returns the document with all blocks and pictures. Without a title it gets its first heading."""
+        """Returns the document with all blocks and pictures. Without `title`, the first heading is its title."""
         blocks = self.done()
         return ParsedText(blocks, title or self.first_heading, metadata or {}, tuple(attachments), tuple(self.pictures))
 
@@ -145,7 +148,8 @@ class Outline:
         return tuple(self.blocks)
 
     def _add_pictures(self, pictures: list[Picture], before: int) -> None:
-        """Moves the pictures in front of the block `before` of another document from the end of `pictures` to this outline."""
+        """Moves pictures of another document from the end of `pictures` to this outline: those that precede its block
+        `before`."""
         while pictures and pictures[-1].before <= before:
             self.pictures.append(replace(pictures.pop(), before=len(self.blocks), headings=self.headings))
 
@@ -156,13 +160,14 @@ class Outline:
             self._open.pop()
 
     def _keep_bare(self, level: int) -> None:
-        """Adds the last heading as a block if it has no text below it and a heading of its level or above follows."""
+        """Adds the last heading as a block if it has no text and the next heading is not below it. `level` is that of
+        the next heading."""
         if self._bare is not None and self._open and self._open[-1][0] >= level:
             bare, self._bare = self._bare, None
             self.blocks.append(bare)
 
 
 def comment_text(text: str, author: str = "", cell: str = "") -> str:
-    """Returns the text of a reader's comment, on a cell of a sheet or elsewhere; "" if it is blank."""
+    """Returns the text of a reader's comment; "" if it is blank. `cell` names the commented cell of a sheet."""
     text, author = clean_text(text).strip(), clean_text(author).strip()
     return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {text}" if text else ""

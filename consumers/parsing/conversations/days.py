@@ -1,4 +1,5 @@
-"""Groups the messages of a conversation into one document per day. Each message begins with its author, ends with its time."""
+"""Groups the messages of a conversation into one document per day. A message's text begins with its author and ends with its
+time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Message:
     identity: str = ""
     answers: str = ""
     left_out: tuple[str, ...] = ()
-    """Texts of the message that are not part of `text`."""
+    """Texts of the message that `text` does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Conversation:
     name: str
     messages: Iterable[Message]
     left_out: tuple[str, ...] = ()
-    """Texts about the conversation as a whole; the account of its first day has them."""
+    """Texts about the conversation as a whole. They are in the account of the first day."""
 
 
 def documents_by_day(
@@ -79,7 +80,8 @@ def _document(
     settings: SplitSettings,
     omissions: Omissions,
 ) -> ParsedDocument | None:
-    """Returns the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
+    """Returns the document of a day, or None if it has no text. `uris` maps each message's identity to the URI of its
+    document."""
     headings = () if day == UNDATED else (day,)
     blocks = []
     for message in messages:

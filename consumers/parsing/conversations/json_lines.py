@@ -17,9 +17,10 @@ _MOST_MESSAGES = 1_000_000
 def read_lines(
     lines: Iterable[tuple[bytes, bool]], uri: str, stem: str, settings: SplitSettings, limits: Limits
 ) -> Generator[ParsedDocument, None, bool]:
-    """Yields the documents of a file's lines, each given with whether it is complete. Returns whether there is any.
+    """Yields the documents of a file's lines, given as (line, whether it is complete). Returns whether a line was not
+    blank.
 
-    An invalid line affects only itself. The messages among the lines are one conversation, which comes last.
+    An invalid line does not affect other lines. Lines that are messages form one conversation, which comes last.
     """
     found = False
     messages: list[Message] = []

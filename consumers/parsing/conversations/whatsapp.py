@@ -7,7 +7,7 @@ from datetime import datetime
 from consumers.parsing.conversations.days import Conversation, Message
 
 _MARKS = str.maketrans("", "", "\u200e\u200f\u202a\u202b\u202c\ufeff")
-"""Marks of the writing direction and byte order marks; WhatsApp puts the former before times and attachments."""
+"""Byte order marks, and marks of the writing direction, which WhatsApp writes before times and attachments."""
 _LINE = re.compile(
     r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),? (\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?[ \u202f\u00a0]?([AaPp]\.?[Mm]\.?)?"
     r"(?:\] | - )(?:([^:\n]{1,80}): )?(.*)"
@@ -63,7 +63,8 @@ def _message(author: str, sent: datetime | None, lines: list[str]) -> Message:
 def _day_first(matches: list[re.Match[str]]) -> bool:
     """Whether dates give the day before the month.
 
-    A number above 12 must be the day. If no date has one, dates with slashes and AM or PM give the month first.
+    A number above 12 must be the day. If no date has such a number, dates with slashes and AM or PM give the month
+    first.
     """
     for match in matches:
         if len(match[1]) < 3 and int(match[1]) > 12:
