@@ -1,4 +1,4 @@
-"""Refusals of paths that cannot be opened or are not regular files: each has a reason and a remedy, as text for users."""
+"""Refusals of paths that cannot be opened or are not regular files. The reason tells users what to do."""
 
 import errno
 import os

@@ -36,8 +36,7 @@ def read_json_document(value: object, base_uri: str, default_id: str | None, set
     """Returns the document with the URI `base_uri` + id, split into passages, with its triples assigned. `default_id`
     replaces a missing id.
 
-    For an invalid value, returns a document with `error`, under the value's id if the id is valid, else under
-    `default_id`.
+    For an invalid value, returns a document with `error`, under its own id if that is valid, else under `default_id`.
     """
     uri = base_uri + (default_id or "unnamed")
     try:
@@ -229,8 +228,7 @@ def _digits(number: int) -> str:
 
 
 def _json_value(value: object, omissions: Omissions, depth: int = 0) -> Any:
-    """Returns the value with invalid strings repaired, numbers limited to finite 64-bit values and depth limited, so that any
-    JSON parser accepts it."""
+    """Returns the value with valid strings, finite 64-bit numbers and limited depth, so that any JSON parser accepts it."""
     if isinstance(value, str):
         return _valid_unicode(value)
     if value is None or isinstance(value, bool):

@@ -12,7 +12,7 @@ TEXT_CHARS = 400
 
 
 class OmissionKind(StrEnum):
-    """A kind of omitted content, with its singular and plural as they appear after the number."""
+    """A kind of omitted content, with the singular and plural that follow a number."""
 
     singular: str
     plural: str

@@ -39,7 +39,7 @@ def has_unchecked_links(found: os.stat_result, checked_inode: int | None) -> boo
     """Whether an open file has further names (hard links) that were not checked.
 
     A further name may be anywhere on the file system. So a file with several names is read only if its inode is
-    `checked_inode`: the reconciler found all names of that inode inside followed folders. If `checked_inode` is None, the file
-    is in no followed folder and needs no check.
+    `checked_inode`, whose names the reconciler has all found in followed folders. If `checked_inode` is None, the file is in no
+    followed folder and needs no check.
     """
     return checked_inode is not None and found.st_nlink > 1 and found.st_ino != checked_inode

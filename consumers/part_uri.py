@@ -22,8 +22,8 @@ def key_in_uri(key: str) -> str:
 def with_uris(uri: str, parts: Iterable[T], name: Callable[[T], str]) -> Iterator[tuple[str, T]]:
     """Yields each part of the document `uri` with its URI.
 
-    The URI ends in the part's name. A part without a name gets its number (from 1) instead; if an earlier part has the same
-    name, the number is appended.
+    The URI ends in the part's name, or in its number (from 1) if it has no name. If an earlier part has the same name, the
+    number is appended.
     """
     taken: set[str] = set()
     for number, part in enumerate(parts, 1):

@@ -13,8 +13,8 @@ INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
 """Metadata keys reserved for hippod: origin of a message or record, and stored account of omissions."""
 
 READER_VERSION = 9
-"""Incremented whenever a change of a parser, format or splitting rule changes the documents of a file. Files read by an earlier
-version are then read again; unchanged passages cause no further cost."""
+"""Incremented whenever a change of parsing or splitting changes the documents of a file. Files read by an earlier version are
+then read again; unchanged passages cause no further cost."""
 
 EXCLUSIONS_VERSION = 2
 """Incremented with every row added to `consumers.folder.tree.default_exclusions`. A new row removes documents of files that
@@ -69,7 +69,7 @@ class Fingerprint:
 
     @property
     def stamp(self) -> Stamp:
-        """Size, mtime (ns) and inode, which need no reading of the content."""
+        """Size, mtime (ns) and inode, which are known without reading the content."""
         return self.size, self.mtime_ns, self.inode
 
     def reads_as_far(self, max_bytes: int) -> bool:
@@ -192,6 +192,6 @@ class ParsedDocument:
     deleted: bool = False
     """Whether a JSON document contains `"deleted": true`."""
     code: FailureCode | None = None
-    """The reason of `error`, as a fixed code."""
+    """Fixed code of the reason in `error`."""
     left_out: tuple[Omission, ...] = ()
     """The account of omissions: content of the file that no passage contains."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from consumers.types import Stamp
 
 MAX_UNSETTLED_S = 15.0
-"""Maximum time that a file waits to be read while it is written without pause (a log, for example)."""
+"""Maximum delay of a file that is written without pause, for example a log."""
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class WaitingPath:
     due: float
     """Monotonic seconds. 0 for a file that was closed or moved into place: such a file is complete and goes first."""
     stamp: Stamp | None
-    """The file's stamp when it was last examined. The file has settled if the stamp is the same at the next
+    """The file's stamp when it was last examined. The file has settled if the stamp is unchanged at the next
     examination."""
     content: bool
     """True if an event reported a write. Equal size and mtime then do not prove that the file is unchanged."""

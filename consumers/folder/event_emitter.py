@@ -71,8 +71,7 @@ class FileEventEmitter:
         if entry is not None and entry.refused == found.reason:
             return
         stat = stat or found.stat
-        # The fingerprint has no digest: a file that was never read must be examined again after a restart, even if its size and
-        # mtime are unchanged.
+        # The fingerprint has no digest: a file that was never read must be examined again after a restart, even if unchanged.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
         self._emit(
             FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint, self.scanned)
@@ -101,8 +100,7 @@ class FileEventEmitter:
         return True
 
     def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
-        """Returns a vanished path that had this content, preferably with the same inode; None if there is no such
-        path."""
+        """Returns a vanished path that had this content, preferably with the same inode, or None."""
         best: bytes | None = None
         for path in self.pending_removals.with_digest(fingerprint.digest or ""):
             entry = self.ledger.get(path)

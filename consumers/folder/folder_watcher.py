@@ -33,8 +33,7 @@ IDLE_CHECK_S = 5.0
 """Interval at which an idle source checks that watchdog's reader thread is alive."""
 
 MIN_POLL_PAUSE_RATIO = 10
-"""The pause after a poll is at least this many times the poll's duration, so that polling a large folder does not use up a
-processor."""
+"""Minimum ratio of the pause after a poll to the poll's duration: polling a large folder must not use up a processor."""
 
 log = structlog.get_logger(__name__)
 
@@ -52,8 +51,8 @@ class FolderWatcher:
     """Follows one folder. Calls `emit` and the callbacks on its own thread.
 
     `emit` may block; changes are then queued, one per path. An event is delivered once `emit` has returned. `touched(uri,
-    fingerprint)` reports a new mtime or inode of a file whose content is committed; the daemon stores the stamp without reading
-    the file. `on_state` is called when the state changes, not for each file. The callbacks must not raise.
+    fingerprint)` reports a new stamp of a file whose content is committed; the daemon stores it without reading the file.
+    `on_state` is called when the state changes, not for each file. The callbacks must not raise.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class FolderWatcher:
         """Confirms the pending removals: documents that a scan did not find, and documents that a new default exclusion
         leaves out.
 
-        Returns the number of these documents; 0 if none is pending.
+        Returns the number of these documents.
         """
         waiting = self.state.unconfirmed
         if waiting:
@@ -158,7 +157,7 @@ class FolderWatcher:
         return waiting
 
     def recheck(self, uri: str) -> None:
-        """Queues one file to be read again as if it were new, or to be removed if it is gone."""
+        """Queues one file to be read again as if it were new, or removed if it is gone."""
         self._put_hint(FileHint(path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
@@ -320,7 +319,7 @@ class FolderWatcher:
         self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:
-        """Returns why the folder is not followed completely or not as configured; "" if it is."""
+        """Returns why the folder is followed incompletely or not as configured; "" otherwise."""
         away = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
             "there if the files are really gone"

@@ -9,8 +9,7 @@ from consumers.folder.tree.file_status import FileStatus
 from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, READ_ELSEWHERE, HardLinks
 
 LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
-"""Maximum time that a hard link waits for other folders to find its other names, and the interval of the checks
-meanwhile."""
+"""Maximum wait of a hard link for other folders to find its other names, and the interval of checks meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

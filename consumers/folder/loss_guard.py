@@ -1,9 +1,8 @@
-"""Keeps documents that a scan would remove until an operator confirms the removal.
+"""If a scan would remove documents by mistake, keeps them until an operator confirms the removal.
 
-It guards against two causes. First, more than half of a folder's documents are missing in a scan: a drive may be unmounted, or
-a path or pattern may be wrong. Second, after an upgrade of hippod, a new default exclusion leaves out documents that are in the
-memory. Removals reported by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart,
-finds the same files missing.
+There are two cases. First, more than half of a folder's documents are missing: a drive may be unmounted, or a path or pattern
+may be wrong. Second, after an upgrade of hippod, a new default exclusion leaves out documents in the memory. Removals reported
+by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart, finds the same files missing.
 """
 
 from collections import Counter

@@ -3,8 +3,8 @@
 """Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread owns
 it.
 
-An inotify event, a poll or a scan only names the paths to examine. What is reported to the daemon depends only on the
-comparison of the file with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
+An inotify event, a poll or a scan only names the paths to examine. The report to the daemon depends only on a comparison of the
+file with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
 """
 
 import os
@@ -144,8 +144,8 @@ class Reconciler:
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """Records that the daemon has committed the file.
 
-        If `fingerprint` is None, the daemon did not commit the file: a file that was committed before is dropped from the
-        ledger, and a file that was only reported is reported again.
+        If `fingerprint` is None, the daemon did not commit the file: an earlier committed file is dropped from the ledger, a
+        file that was only reported is reported again.
         """
         entry = self.ledger.get(path)
         if entry is None:
@@ -225,7 +225,7 @@ class Reconciler:
         elif here and self._rules.follows(path) and self._events.is_reachable(path):
             self.debounce.put(path, now, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
-            # A queued file has the same stamp: this file may have moved there.
+            # A queued path has the same stamp: the file may have moved to it.
             self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
@@ -274,8 +274,8 @@ class Reconciler:
         return found
 
     def _check_marker(self, path: bytes, wait_s: float) -> None:
-        """Queues the directory of `path` if `path` is a marker: it appeared or vanished, so the directory's exclusions may
-        have changed."""
+        """Queues the directory of `path` if `path` is a marker. The marker appeared or vanished, so the directory's exclusions
+        may have changed."""
         if self._rules.is_marker(path):
             now = time.monotonic()
             directory = os.path.dirname(path)

@@ -58,11 +58,11 @@ class ConnectionLog(logging.Handler):
             self._refusal = (str(errors[-1]), time.monotonic())
 
     def failure(self) -> str:
-        """Returns the client's message of a connection failure within the last ten seconds; "" if there was none."""
+        """Returns the client's message about a connection failure in the last ten seconds, or ""."""
         return _if_recent(self._failure)
 
     def refusal(self) -> str:
-        """Returns the message of a login refusal within the last ten seconds; "" if there was none."""
+        """Returns the message about a refused login in the last ten seconds, or ""."""
         return _if_recent(self._refusal)
 
 
@@ -77,7 +77,7 @@ _connections.addHandler(logging.NullHandler())  # without a handler, Python woul
 
 
 def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> KafkaConsumer:
-    """Opens a consumer; `connection_log` listens to it. If its construction fails, ends the thread that kafka-python leaves
+    """Opens a consumer; `connection_log` listens to it. If the construction fails, ends the thread that kafka-python leaves
     running."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
     if connection_log is not None:

@@ -30,7 +30,7 @@ ENDS_TIMEOUT_S = 5.0
 """Maximum time that `ends` waits for a partition's end, counted from the assignment of the partition. After that, the last
 known end is used."""
 PARTITIONS_TIMEOUT_S = 2.0
-"""Maximum time that the consumer waits for the topics' partitions before it joins the group: a topic may not exist."""
+"""Maximum wait for the topics' partitions before the consumer joins the group: a topic may not exist."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, second and every further consecutive failure."""
 DENIED_RETRY_DELAY_S = 5.0
@@ -200,8 +200,8 @@ class TopicConsumer:
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
-            # Without partitions and brokers, the client's `poll` returns at once, which would be a busy loop. The error
-            # makes `_run` open a new client.
+            # Without partitions and brokers, the client's `poll` returns at once: a busy loop. The error makes `_run`
+            # open a new client.
             raise KafkaConnectionError(f"no answer from {', '.join(self._settings.brokers)}")
         if assigned and not found and (led or not reachable(self._settings)):
             self._next_report = time.monotonic() + REPORT_INTERVAL_S
@@ -223,8 +223,8 @@ class TopicConsumer:
         # The group assigns no partition to a member whose client does not know the topics' partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
         while self._end_requests and self._end_requests[0][0] < asked:
-            # Joining the group may have taken longer than the timeout, so the time runs from the request or the
-            # assignment, whichever is later.
+            # Joining the group may take longer than the timeout, which runs from the request or the assignment,
+            # whichever is later.
             if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()

@@ -27,13 +27,13 @@ TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
 """Headers that a dead letter has in addition to the headers of its message."""
 
 REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
-"""Errors after which sending the message again would fail again."""
+"""Errors that would recur if the message were sent again."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
 _Identity = tuple[str, int, int, bytes]
-"""Topic, partition and offset of a message, and a digest of its content, because a topic that was created again has other
-messages at the same offsets."""
+"""(topic, partition, offset, digest of the content) of a message. A topic that was created again has other messages at the same
+offsets."""
 
 log = structlog.get_logger(__name__)
 
@@ -53,8 +53,8 @@ class DeadLetters:
         self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
-        """Sends the letters. Returns, for each letter, `None` if it was delivered, or the reason why the topic refuses
-        it permanently.
+        """Sends the letters. Returns, for each letter, `None` if it was delivered, else why the topic refuses it
+        permanently.
 
         Raises KafkaError if a retry may succeed.
         """

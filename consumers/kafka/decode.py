@@ -62,7 +62,7 @@ def is_newer(metadata: Mapping[str, Any], message: KafkaMessage) -> bool:
 
 
 def message_document_uri(topic: str, identity: str) -> str:
-    """Returns the URI of the document with the id `identity`, formed as for all JSON documents, with `#` and `?` encoded."""
+    """Returns the URI of the document `identity`, formed as for all JSON documents, with `#` and `?` encoded."""
     return _escape_path_end(read_json_document({"id": identity}, _base(topic), None, SplitSettings()).uri, topic)
 
 

@@ -27,8 +27,8 @@ class RecordPublisher:
         self._producer: KafkaProducer | None = None
 
     def publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
-        """Sends the messages of each record. Returns, for each record, None if all replicas have acknowledged it, or the reason
-        why the topic refuses it permanently.
+        """Sends the messages of each record. Returns, for each record, None if all replicas have acknowledged it, else why the
+        topic refuses it permanently.
 
         Raises KafkaError if a retry may succeed; all records must then be sent again.
         """

@@ -51,8 +51,7 @@ RESERVED_OPTIONS: Mapping[str, str] = {
         "it takes a Python object, which a file cannot contain",
     ),
 }  # fmt: skip
-"""Options that users must not set, each with the reason: hippod sets the option itself, or a file cannot contain the
-value."""
+"""Options that users must not set, with the reason: hippod sets the option, or a file cannot contain the value."""
 
 _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,
@@ -74,7 +73,7 @@ _PRODUCER_DEFAULTS: Mapping[str, Any] = {
     "acks": "all",
     "metrics_enabled": False,
 }
-"""`max_request_size` is high so that only the broker limits the size."""
+"""`max_request_size` is high, so that only the broker limits a message's size."""
 
 
 def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:

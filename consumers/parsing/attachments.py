@@ -1,7 +1,8 @@
-"""Attachments: files inside a document, which become documents of their own.
+"""Attachments: files inside a document. They become separate documents.
 
 An attachment has the URI `FILE#<n>/<name>` (`FILE#<document>/<n>/<name>` if the containing document is itself a part of a
-file). `n` is its number in the containing document, counted from 1. The first passage of the containing document links to it.
+file). `n` is the attachment's number in the containing document, from 1. The first passage of the containing document links to
+the attachment.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from consumers.types import Link, ParsedDocument
 _MOST_ATTACHMENTS = 1000
 _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
 """Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the
-containing document's `left_out`; every other attachment becomes a document, even if it cannot be parsed."""
+containing document's `left_out`. All others become documents, even if they cannot be parsed."""
 
 ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
 """Yields the documents of a part of a file. Arguments: the part's content, its name (which decides the format), its URI."""
@@ -39,9 +40,9 @@ class ReadableAttachment:
 def read_attachments(
     attachments: Sequence[Attachment], uri: str, depth: int, limits: Limits, omissions: Omissions, parse: ParsePart
 ) -> list[ReadableAttachment]:
-    """Returns the attachments of the document `uri` that are documents; reports the other attachments to `omissions`.
+    """Returns the attachments of `uri` that are documents. Reports other attachments to `omissions`.
 
-    Parses only the first document of each attachment; further documents are parsed while the iterators are consumed.
+    Parses the first document of each attachment; further documents are parsed when the iterators are consumed.
     """
     found = []
     for number, attachment in enumerate(attachments[:_MOST_ATTACHMENTS], 1):

@@ -1,4 +1,4 @@
-"""Detects a file's format from the first bytes of its text if the file's name has no ending or a wrong one.
+"""Detects a file's format from the first bytes of its text if the file's name has no ending or a wrong ending.
 
 Some programs save web pages as .doc or .xls, or without an ending; mail programs store messages without an ending.
 """

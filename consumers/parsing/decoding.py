@@ -28,8 +28,8 @@ _RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
-"""Minimum ratio of valid to damaged characters beyond ASCII for a text to count as UTF-8. In text of other encodings, about one
-character in ten is valid UTF-8 by chance."""
+"""Minimum ratio of valid to damaged characters beyond ASCII in UTF-8. In other encodings, about one character in ten is valid
+UTF-8 by chance."""
 LONGEST_CHARACTER = 4
 """Maximum number of bytes of one character in any supported encoding."""
 _MOST_STRAY_ZEROS = 0.2
@@ -45,7 +45,7 @@ _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("is
 _LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman".split()
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
-"""Differences of charset-normalizer's chaos and coherence below which two code pages count as equally plausible."""
+"""Two code pages count as equally plausible if charset-normalizer's chaos and coherence differ by less."""
 _MOST_CHAOS = 0.4
 _EXCERPT = 4096
 _LONGEST_LINE = 1024
@@ -96,7 +96,7 @@ def _decoded(data: bytes, declared: str) -> str:
 
 def _known_encoding(declared: str) -> str:
     """Returns Python's name of a text encoding; "" if it is unknown. ISO 8859-1 means Windows-1252, as in browsers. ASCII gives
-    "", because programs declare it by default, whatever the text contains."""
+    "", because programs declare it by default."""
     try:
         name = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -132,7 +132,7 @@ def _looks_binary(sample: bytes) -> bool:
 def _has_stray_zeros(sample: bytes) -> bool:
     """Whether the sample is UTF-8 with a few stray zero bytes, which some exports contain.
 
-    UTF-16 has more zero bytes, or other bytes that are not text.
+    In UTF-16, there are more zero bytes, or the other bytes are not text.
     """
     rest = sample.replace(b"\0", b"")
     if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
@@ -171,7 +171,7 @@ def _best_code_page(data: bytes) -> str | None:
         excerpt = excerpt.replace(b"\xad", b"")  # a soft hyphen, which charset-normalizer counts as noise
     if not possible or not excerpt:
         return None
-    from charset_normalizer import from_bytes  # 20 ms of import that few files need
+    from charset_normalizer import from_bytes  # the import takes 20 ms, and few files need it
 
     matches = from_bytes(
         excerpt, steps=1, chunk_size=len(excerpt), threshold=_MOST_CHAOS, cp_isolation=possible, enable_fallback=False

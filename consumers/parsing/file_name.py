@@ -7,7 +7,7 @@ from consumers.parsing.formats.registry import GZIP
 
 
 def format_hint(name: bytes) -> tuple[str, NotRead | None]:
-    """Returns the ending of a name, and the kind of file to skip if the name is typical of such a kind."""
+    """Returns (ending, kind of file to skip). The kind is None unless the name is typical of such a kind."""
     ending = ending_of(name)
     return ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending)
 
@@ -33,7 +33,7 @@ def unpacked_name(name: bytes) -> bytes:
 def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
     """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
-    False if a title equals the old name's stem: without parsing it is unknown whether the title comes from the name.
+    False if a title equals the old name's stem: the title may come from the name.
     """
     if _base(old) == _base(new):
         return True

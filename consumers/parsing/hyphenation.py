@@ -1,9 +1,8 @@
 """Joins words that are divided at a line end. A compound keeps its hyphen.
 
 The rest of the document decides: "exam-/ple" is joined if "example" occurs there; "well-/known" keeps its hyphen if
-"well-known" occurs there. If neither form occurs, the word is joined if the text has more divided words than compounds at line
-ends, and keeps its hyphen otherwise. Typesetting programs use a soft hyphen or U+2010 at line ends; such a hyphen is removed
-unless the compound occurs.
+"well-known" occurs. If neither form occurs, the word is joined if line ends divide more words than compounds. Typesetting
+programs divide with a soft hyphen or U+2010, which is removed unless the compound occurs.
 """
 
 import re

@@ -25,13 +25,12 @@ class Limits:
     unpacked_bytes: int = 256 * MIB
     """Maximum total unpacked size of all parts of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip)."""
     unpacked_ratio: int = 200
-    """Maximum ratio of unpacked to packed size. Not checked below 16 MiB unpacked, because small harmless files exceed the
-    ratio."""
+    """Maximum ratio of unpacked to packed size. Checked from 16 MiB unpacked on, because small harmless files exceed it."""
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
     attachment_depth: int = 3
-    """Maximum depth of attachments: 1 for files in an e-mail, 2 for files in an e-mail attached to that e-mail, and so on."""
+    """Maximum depth of attachments: 1 for files in an e-mail, 2 for files in an attached e-mail, and so on."""
     pages: int = 20_000
     """Maximum number of pages of a PDF, parts of an EPUB and slides of a PPTX."""
     program_seconds: float = 45.0
@@ -39,8 +38,7 @@ class Limits:
     program_memory_bytes: int = 1024 * MIB
     """Maximum address space of an external program, within the parsing process's own limit."""
     ocr: Literal["off", "later", "now"] = "off"
-    """Whether OCR reads pictures. "later" only counts the pictures, so that the file's other text need not wait for
-    OCR."""
+    """Whether OCR reads pictures. "later" only counts them, so that the file's other text need not wait."""
     programs: Mapping[str, Program] = field(default_factory=dict)
     """The installed external programs (`consumers.parsing.programs.installed`)."""
 

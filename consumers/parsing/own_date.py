@@ -11,7 +11,7 @@ KEYS = ("published_at", "published", "pubdate", "publish_date", "date", "created
 change."""
 
 EARLIEST_YEAR, LATEST_YEAR = 1000, 2999
-"""Years outside this range, such as 101, are ignored: programs write them if they do not know the date."""
+"""Dates outside these years are ignored: programs write years such as 101 for an unknown date."""
 
 _PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?'?)?")
 """PDF 32000-1, 7.9.4: `D:YYYYMMDDHHmmSSOHH'mm'`."""

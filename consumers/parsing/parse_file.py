@@ -147,8 +147,7 @@ def parse_data(
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
-    """Returns the number of bytes to read. Of a file over the limit, only the bytes that `text_chars` characters can take are
-    read."""
+    """Returns the number of bytes to read. Of a file over the limit, only as many as `text_chars` characters can take."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
     return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)

@@ -36,8 +36,7 @@ def read_collection(
     limits: Limits,
     parse_part: ParsePart,
 ) -> Iterator[ParsedDocument] | None:
-    """Returns an iterator over the documents of a file that may contain several documents; None if the file is one
-    document."""
+    """Returns the documents of a file that may contain several; None if the file is one document."""
     if format is JSON_LINES:
         return _json_lines(data, name, uri, settings, limits)
     if format is JSON:
@@ -58,8 +57,7 @@ def _folder(uri: str) -> str:
 
 
 def _chat_name(name: bytes, uri: str) -> str:
-    """Returns the name for a chat without a name: the name of its file, or of its folder if the program gives all files
-    the same name."""
+    """Returns a name for an unnamed chat: that of its file, or of its folder if the program names all files alike."""
     stem = stem_of(name)
     return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 
@@ -84,7 +82,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
         if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
             return _json_lines(data, name, uri, settings, limits)
         return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
-    # In a Slack export, each file has one day of one channel, and only the folder's name is that of the channel.
+    # A file of a Slack export has one day of a channel; only the folder's name is the channel's.
     if conversations := read_conversations(value, _folder(uri), _chat_name(name, uri)):
         return documents_by_day(conversations, uri, settings)
     note = keep_note(value)

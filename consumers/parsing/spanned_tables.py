@@ -10,8 +10,8 @@ from consumers.parsing.table_rows import Columns, is_header, row_text
 MAX_COLUMNS = 1000
 """Maximum span of a cell, as in HTML. It also limits the number of cells in a row, and so the memory."""
 REPEATED_CHARS = 200
-"""Maximum length of a cell that spans rows and is repeated in each row. A longer text is a paragraph, not the name of a
-row, and occurs only in the first row."""
+"""Maximum length of a cell that is repeated in each row that it spans. A longer text is a paragraph, not the name of
+rows, and stays in the first row."""
 
 
 @dataclass(slots=True)

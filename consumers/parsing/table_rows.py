@@ -1,4 +1,4 @@
-"""Turns table rows into text that can be understood without the table: every value follows the name of its column."""
+"""Turns table rows into self-contained text: every value follows the name of its column."""
 
 import re
 from collections import Counter
@@ -80,8 +80,7 @@ def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, 
 
 
 def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
-    """Whether a row is the header of the rows below: it has at least two cells, and they are short, distinct and not
-    numbers.
+    """Whether a row is the header of the rows below: at least two cells, all short, distinct and not numbers.
 
     Years, months and days are allowed if the rows below have other values in these columns.
     """
@@ -122,8 +121,8 @@ def _title_text(row: Row) -> str:
 
 
 def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
-    """Whether the row `groups` names groups of columns, and `names` repeats the same names for each group: "Wheat, , Barley,"
-    above "Area, Tons, Area, Tons"."""
+    """Whether `groups` names groups of columns and `names` repeats the columns of each group: "Wheat, , Barley," above "Area,
+    Tons, Area, Tons"."""
     filled = [cell.strip() for cell in names if cell.strip()]
     gaps = any(left.strip() and not right.strip() for left, right in pairwise(groups))
     return (

@@ -15,7 +15,7 @@ _SMALL = 16 << 20
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
     """Opens the archive. Raises Unreadable if it is damaged, NotADocument if it exceeds the limits or needs a password.
 
-    It suffices to check the declared sizes, because `zipfile` never reads more of a member than its declared size.
+    Checking the declared sizes suffices, because `zipfile` never reads more of a member.
     """
     try:
         package = zipfile.ZipFile(io.BytesIO(data))

@@ -24,8 +24,8 @@ WAIT_S = 600.0
 """Seconds after which an incomplete record is dropped. A writer sends all parts within a minute."""
 ORPHAN_WAIT_S = 10.0
 """Minimum time in seconds for which parts without their first part hold back the committed position. Writers send the first
-part first, but a stopped worker's duplicate record may follow; compaction then keeps the later first part, after the other
-parts. So the rest of the topic must also have been read.
+part first, but if a stopped worker's duplicate follows, compaction keeps only the later first part. So the rest of the topic
+must also have been read.
 """
 MAX_HELD_BYTES = 512 * 1024 * 1024
 """Maximum total size of incomplete records. If it is exceeded, the oldest incomplete record is dropped."""

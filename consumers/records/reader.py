@@ -1,4 +1,4 @@
-"""Reads records from Arrow data. Every fault in the data raises a `RecordError` that describes it.
+"""Reads records from Arrow data. Every fault in the data becomes a `RecordError` that describes it.
 
 Arrow's full validation runs before a value is used. Untrusted bytes are also first read in a child process
 (`daemon.parser_pool`), so that a fault in the library only crashes that process.
@@ -42,7 +42,7 @@ def from_message(value: bytes) -> Record:
 
 def read_file(path: Path) -> Iterator[Record | RecordError]:
     """Yields the records of a Parquet file, reading one batch at a time. Yields the error of an invalid row instead of
-    raising it, so that other rows are not affected.
+    raising it, so that other rows are read.
 
     Raises RecordError if the file is not a Parquet file of records.
     """
@@ -225,7 +225,7 @@ def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent:
     halves = flat.dtype == np.float16
     vectors: NDArray[np.float32] = flat.astype(np.float32).reshape(rows, dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    # NaN fails every comparison, so the test accepts valid lengths instead of rejecting wrong ones.
+    # NaN fails every comparison, so the condition tests for valid lengths, not for invalid ones.
     if not np.all((np.abs(lengths - 1) < 1e-2) | (lengths == 0)):
         raise RecordError(f"the vectors of its {what} are not normalised")
     if halves:

@@ -22,14 +22,14 @@ class Unit(NamedTuple):
 
 
 def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list[tuple[int, int]]:
-    """Divides `units` into consecutive ranges of at most `max_tokens`. Returns (first, index after the last) of each range. No
-    unit may be longer than `max_tokens`."""
+    """Divides `units` into consecutive ranges of at most `max_tokens`, given as (first, index after the last). No unit may be
+    longer."""
     ends = [0]
     for unit in units:
         ends.append(ends[-1] + unit.tokens)
     if ends[-1] <= max_tokens:
         return [(0, len(units))]
-    # With a fifth of the limit, passages have 0.4 times the limit on average. Few stretches then remain for `_walk`, whose
+    # A fifth of the limit gives passages of 0.4 times the limit on average, and leaves few stretches to `_walk`, whose
     # boundaries depend on more than the content around them.
     reach = max(max_tokens // 5, min_tokens, 1)
     ranges: list[tuple[int, int]] = []

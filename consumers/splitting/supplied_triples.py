@@ -25,8 +25,7 @@ def assign_triples(passages: Sequence[Passage], triples: Sequence[Triple]) -> tu
     None.
 
     A triple goes to the passage with the highest score: share of the subject's words that the passage contains, plus share of
-    the object's words. If scores are equal, the triple goes to the first of these passages; so does a triple none of whose
-    words occur.
+    the object's words. Of passages with equal scores, the first gets the triple.
     """
     if not passages:
         return ()

@@ -144,14 +144,14 @@ def is_marker(name: str) -> bool:
 
 
 def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
-    """Returns the first of the names that matches a marker, or None."""
+    """Returns the first name that matches a marker, or None."""
     return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
 
 
 def excludes_folder(name: str, siblings: Iterable[str], content: Iterable[str], is_cache: Callable[[], bool]) -> bool:
     """Whether a folder is excluded, given the names of its siblings and of its content.
 
-    `is_cache()` says whether the `CACHE_TAG` in the folder has the signature.
+    `is_cache()` returns whether the `CACHE_TAG` in the folder has the signature.
     """
     if by_name(name, folder=True):
         return True

@@ -80,7 +80,7 @@ def _refused(refusal: FileRefusal, found: os.stat_result | None = None, link: bo
 
 
 class SwappedError(Exception):
-    """Between check and opening, the path was given to another file, or the file got a further name."""
+    """Between check and opening, the path got another file, or the file got a further name."""
 
 
 def read_fingerprint(
@@ -89,8 +89,8 @@ def read_fingerprint(
     """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
 
     Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
-    `follow` is set, raises SwappedError if the opened file is not the one in `seen` or has another number of names: the names
-    were checked for the file in `seen`, and the inode in the fingerprint later permits reading the file.
+    `follow` is set, raises SwappedError if the opened file is not the one in `seen` or has another number of names: only the
+    names in `seen` were checked, and the inode in the fingerprint later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:

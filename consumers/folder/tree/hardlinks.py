@@ -16,8 +16,8 @@ READ_ELSEWHERE = "a hard link to {name!r}, which is followed already"
 class HardLinks:
     """The names of files with several hard links, as found by walks. Files with one name take no memory here. Thread-safe.
 
-    Folders whose documents have the same labels may share one instance: a file with names in several folders is read only
-    in the folder of its first name, in path order.
+    Folders whose documents have the same labels may share one instance. A file with names in several folders is then read only
+    in the folder of its first name in path order.
     """
 
     def __init__(self) -> None:

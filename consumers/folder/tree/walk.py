@@ -28,7 +28,7 @@ class Walker:
         self.marked: set[bytes] = set()
         """Directories that a marker excluded when they were last examined."""
         self._excluded: dict[bytes, Counter[str]] = {}
-        """By directory: number of its excluded entries, by reason."""
+        """Number of excluded entries by directory and reason."""
         self._all_excluded: Counter[str] = Counter()
         # Visited directories, by inode and by path. Filled only if links are followed: a link to a visited directory is
         # left out.
@@ -94,8 +94,8 @@ class Walker:
                     yield child, found
 
     def marks_changed(self, directory: bytes) -> bool:
-        """Whether markers have begun or ceased to exclude `directory` or directories in it since the last
-        examination."""
+        """Whether markers exclude `directory` or directories in it, and did not at the last examination, or the
+        reverse."""
         marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:
             return marked != (directory in self.marked)
@@ -119,8 +119,8 @@ class Walker:
         return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
-        """Forgets the visited directories at and below `top`, which is gone. Returns whether there were such directories: other
-        links to them may now have to be followed."""
+        """Forgets the visited directories at and below `top`, which is gone. Returns whether there were any: other links to
+        such directories may now have to be followed."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"

@@ -1,4 +1,5 @@
-"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted it."""
+"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted
+messages."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,8 +20,7 @@ log = structlog.get_logger(__name__)
 class FetchPositions:
     """The next offset of every partition that this process has fetched from. For the consumer's thread.
 
-    Fetching continues at this process's position; without one, at the store's position; without one, at
-    `settings.start`.
+    Fetching continues at this process's position, else at the store's position, else at `settings.start`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class FetchPositions:
         """Partitions of new topics. They are read from their end, as soon as a broker reports it."""
 
     def offset_of(self, partition: Partition) -> int | None:
-        """Returns this process's fetch position of the partition; without one, the store's position."""
+        """Returns this process's fetch position of the partition, else the store's position."""
         return self._next[partition] if partition in self._next else self._stored(partition)
 
     def assigned(self, partition: Partition) -> int | None:

@@ -20,9 +20,8 @@ SILENT_LEADER_PAUSE_S = 2.0
 class OffsetQueries:
     """Offset queries for one consumer's partitions, on the consumer's thread.
 
-    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would leave all
-    partitions without an answer. Therefore each leader is queried for its own partitions, and a partition whose leader did not
-    answer is queried alone.
+    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would affect all.
+    Therefore each leader is queried for its own partitions, and a partition whose leader did not answer is queried alone.
     """
 
     def __init__(self, consumer: KafkaConsumer) -> None:
@@ -33,7 +32,7 @@ class OffsetQueries:
         """Time (monotonic seconds) until which a leader that did not answer is not queried again."""
 
     def leader(self, tp: TopicPartition) -> int | None:
-        """Returns the leader of a partition, as far as the consumer knows; `None` if it has no known leader."""
+        """Returns the leader of a partition; `None` if the consumer knows no leader."""
         cluster = self._consumer._cluster
         leader = cluster.leader_for_partition(tp)
         if (
@@ -78,7 +77,7 @@ class OffsetQueries:
         return self._offset_of_one(tp, ask)
 
     def ends(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the end offsets of the partitions for which there is an answer."""
+        """Returns the end offsets of the partitions whose leaders answered."""
         deadline = time.monotonic() + ALL_ENDS_TIMEOUT_S
         self._unanswered_since = {tp: at for tp, at in self._unanswered_since.items() if tp in tps}
         alone = sorted(self._unanswered_since, key=self.unanswered_since)

@@ -67,7 +67,7 @@ class OffsetTracker:
 
     @property
     def pending(self) -> int:
-        """Number of messages that have arrived and that `offset` has not passed."""
+        """Number of messages at and after `offset` that have arrived."""
         return len(self._pending)
 
     @property
@@ -76,8 +76,8 @@ class OffsetTracker:
         return all(message.parts_left is not None for message in self._pending)
 
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
-        """Returns the position to store with a commit. `parts` are the acknowledgements that the commit completes in this
-        partition, one per document."""
+        """Returns the position to store with a commit. `parts` are the acknowledgements in this partition that the commit
+        completes, one per document."""
         counts = Counter(parts)
         reached = self.offset
         for message in self._pending:
@@ -87,7 +87,7 @@ class OffsetTracker:
         return {self.key: {"offset": reached}} if reached != self.offset and not self.retired else {}
 
     def dropped(self, message: "MessageAcknowledgement") -> None:
-        """Records that `message` will not be processed. The offset stays before it."""
+        """Records that `message` will not be processed. The offset stays before the message."""
         self._in_flight.remove(message.size)
 
     def release_bytes(self, message: "MessageAcknowledgement") -> None:

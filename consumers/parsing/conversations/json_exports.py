@@ -32,7 +32,7 @@ _ANSWERED = ("reply_to_message_id", "thread_ts", "parent_message_uuid")
 _SKIPPED = (*_TIMES, *_AUTHORS, "root")
 """Keys of a message whose texts are read separately or belong to another message."""
 _EXAMINED = 50
-"""Number of items at the beginning of a list that are examined to decide whether the list contains messages."""
+"""Number of items at the beginning of a list that are examined for messages."""
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
 _WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d{2})\s*([AP]M)? UTC")
 _DEEPEST = 12

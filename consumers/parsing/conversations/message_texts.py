@@ -1,4 +1,4 @@
-"""The texts of a message in a JSON export: the content of the message, and texts that its document leaves out.
+"""The texts of a message in a JSON export: its content, and texts that its document leaves out.
 
 Programs store the same text under several keys: as plain text and as formatted pieces. A piece is added only if it has words
 that the message does not contain yet.
@@ -24,7 +24,7 @@ pieces."""
 _REFERENCES = {"user_id": "<@{}>", "channel_id": "<#{}>"}
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+[^\W\d_]{2,}")
-"""Matches two consecutive words, which a text for people has; an identifier or a type has not."""
+"""Two consecutive words. A text for people has them; an identifier or a type has not."""
 _DEEPEST = 12
 
 
@@ -43,8 +43,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def unread_texts(value: Mapping[str, Any], read: str, skipped: Collection[str]) -> tuple[str, ...]:
-    """Returns those texts for people in an object that have words not in `read`. `skipped` are keys of the object to
-    ignore."""
+    """Returns the texts for people in an object that contain words not in `read`. `skipped` are keys to ignore."""
     known = _words(read)
     found: dict[str, None] = {}
     for text in _strings([inner for key, inner in value.items() if key not in skipped]):

@@ -1,4 +1,4 @@
-"""iCalendar (RFC 5545) and vCard (RFC 6350 and vCard 2.1): a heading for each event, task or person, a line for each
+"""iCalendar (RFC 5545) and vCard (RFC 6350, vCard 2.1): a heading for each event, task or person, a line for each
 property."""
 
 import quopri
@@ -27,7 +27,7 @@ _LABELS = {
     "ORG": "Organisation", "RRULE": "Repeats",
 }  # fmt: skip
 _KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
-"""Types that are not shown: nearly every telephone number and address has them, or they name an encoding. Other types
+"""Types that are not shown: common to nearly all telephone numbers and addresses, or names of encodings. Other types
 tell work from home."""
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
@@ -36,7 +36,7 @@ _PROGRAM = frozenset(
     LAST-MODIFIED CREATED PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """.split()
 )
-"""Properties that only programs use. Properties whose names begin with X- belong to them too."""
+"""Properties that only programs use. So are properties whose names begin with X-."""
 _PROGRAM_COMPONENTS = frozenset(("VTIMEZONE", "VALARM"))
 """Components that only programs use. The text of an alarm is "This is an event reminder" or a copy of the event's
 text."""
@@ -113,7 +113,7 @@ def _property(number: int, line: str) -> Iterator[_Property]:
 
 
 def _fill(held: list[_Property], components: list[str], outline: Outline) -> None:
-    """Adds the properties of the innermost of the open `components` to the outline."""
+    """Adds the properties of the innermost open component to the outline."""
     in_program_component = not _PROGRAM_COMPONENTS.isdisjoint(components)
     names = () if in_program_component else _NAMES
     name = next((each for wanted in names for each in held if each.name == wanted), None)
@@ -123,7 +123,7 @@ def _fill(held: list[_Property], components: list[str], outline: Outline) -> Non
         if each is name:
             continue
         date = _DATE.fullmatch(each.value)
-        # A contact's anniversary is a date without a time.
+        # An X- property that is a date without a time is a contact's anniversary.
         is_extension = each.name.startswith("X-") and (date is None or date[4] is not None)
         for_program = is_extension or in_program_component or each.name in _PROGRAM
         if _is_data(each):

@@ -61,8 +61,8 @@ def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[t
 
 
 def _dialect(sample: str, delimiters: str) -> _Dialect:
-    """Returns the delimiter and quoting with which the most of the first rows have the same width; of equal ones, the widest
-    rows.
+    """Returns the delimiter and quoting with which the largest share of the first rows has the same width. If shares are equal,
+    the larger width wins.
 
     `csv.Sniffer` is not used because it can take quadratic time. Quotes count as part of the values (5" bolts) if rows would
     otherwise run together.

@@ -33,9 +33,10 @@ class DocumentFormat:
     """Path `module.function` of the `Parser`, below this folder. None if a file contains several documents, which
     `read_collection` reads."""
     magic: re.Pattern[bytes] | None = None
-    """Matches the first bytes of the content. A file that begins with them has this format, whatever its name."""
+    """Matches the first bytes of the content. A file that begins with these bytes has this format, whatever its
+    name."""
     zip_parts: tuple[str, ...] = ()
-    """Prefixes of names of parts that occur only in zip archives of this format."""
+    """Prefixes of part names that occur only in zip archives of this format."""
     ole_parts: tuple[str, ...] = ()
     """Names of streams and storages that occur only at the top of OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None

@@ -56,8 +56,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _picture(package: zipfile.ZipFile, names: set[str], folder: str, address: str) -> Callable[[], bytes] | None:
-    """Returns a function that reads the picture at `address`, or None if the picture is not in the book. `folder` is that of
-    the part with the address."""
+    """Returns a function that reads the picture at `address`, relative to `folder`, or None if the book does not contain it."""
     name = posixpath.normpath(posixpath.join(folder, unquote(address)))
     if name in names and package.fp is not None:
         return partial(read_again, package.fp, name)

@@ -13,7 +13,7 @@ _MOST_PIXELS = 60_000_000
 _FEWEST_PIXELS, _SHORTEST_SIDE = 10_000, 24
 """A picture with fewer pixels or a shorter side is an icon."""
 _SMALL_PIXELS = 2_500_000
-"""A picture with fewer pixels, such as a photograph of a screen, is enlarged for OCR: its letters have few pixels."""
+"""A picture with fewer pixels, such as a photograph of a screen, is enlarged for OCR."""
 _ENLARGED = 2
 
 
@@ -78,7 +78,7 @@ def _refuse_large(image: Image.Image) -> None:
 def _opened(data: bytes) -> Image.Image:
     try:
         return Image.open(BytesIO(data), formats=FORMATS)
-    except UnidentifiedImageError as error:  # its message has the address of an object
+    except UnidentifiedImageError as error:  # its message contains an object's address
         raise PictureError("it is damaged") from error
     except Exception as error:  # as above; also for a decompression bomb
         raise PictureError(f"it is damaged ({error})") from error

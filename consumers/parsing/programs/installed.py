@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_LANGUAGES = 4
-"""If more languages are installed and none is configured, OCR uses only English: with many languages, OCR is slow and errs more
-often."""
+"""If more languages are installed and none is configured, OCR uses only English: many languages make it slow and inaccurate."""
 _NOT_LANGUAGES = frozenset(("osd", "equ", "snum"))
 _SECONDS = 20.0
 

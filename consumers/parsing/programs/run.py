@@ -39,8 +39,8 @@ def run_program(
     """Runs the program with `data` as its input and returns its output. Raises ProgramFailed.
 
     The program may write only below `folder`, and read only `folder`, the system's program folders and `readable`. It may use
-    `Limits.program_seconds` of processor time. Its run time has the same limit; with `waiting`, which is called every few
-    seconds, a hundred times this limit, because the machine may be busy.
+    `Limits.program_seconds` of processor time. Its run time has the same limit, or with `waiting` a hundred times this limit,
+    because the machine may be busy. `waiting` is called every few seconds.
     """
     name = os.path.basename(command[0])  # noqa: PTH119
     prepare = partial(

@@ -196,7 +196,7 @@ class _Reader:
 
 
 def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
-    """Returns a text in UTF-8, because an attachment is parsed without the encoding that the mail states."""
+    """Converts a text attachment to UTF-8, because attachments are parsed without the charset stated in the mail."""
     try:
         is_text = detect_format(name.encode("utf-8", "replace"), data) in (TEXT, CSV, MARKDOWN)
         return decode(data, charset).encode("utf-8", "replace") if is_text else data

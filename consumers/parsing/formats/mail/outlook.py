@@ -1,4 +1,5 @@
-"""Outlook's .msg by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message counts as text."""
+"""Outlook's .msg files by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message counts as
+text."""
 
 import io
 import re
@@ -166,8 +167,7 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """Returns the time in UTC at which the message was sent; without it, the time of receipt; "" if the message has
-        neither."""
+        """Returns the time in UTC at which the message was sent, else the time of receipt, else ""."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
                 ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns

@@ -26,7 +26,7 @@ def text_of(outline: Outline) -> str:
 
 
 def report_version(unread: str, read: str, omissions: Omissions) -> None:
-    """Reports the words of the version `unread` that the parsed version `read` does not contain, if there are any."""
+    """Reports the words of the version `unread` that the parsed version `read` does not contain."""
     known = set(_WORD.findall(read.casefold()))
     only = [word for word in dict.fromkeys(_WORD.findall(unread)) if word.casefold() not in known]
     if only:

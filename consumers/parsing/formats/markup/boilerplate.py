@@ -1,7 +1,7 @@
 """Finds the parts of an HTML page that are not its content: navigation, contents tables, permalinks, header and footer.
 
-Only the page's own markup decides, so the result does not depend on other files: a block that every page of a site repeats is
-recognised by its role, element, class or links.
+The result depends only on the page's own markup: a block that every page of a site repeats is recognised by its role, element,
+class or links.
 """
 
 import re
@@ -54,7 +54,7 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _UNSEEN = frozenset(("script", "style", "head", "noscript", "svg", "template", "select", "button", "textarea", "title"))
 _WHOLE = frozenset(("html", "body", "main", "article"))
 _STEPS = frozenset(("prev", "previous", "next", "up", "home", "start", "contents", "toc", "index", "top"))
-"""Values of `rel` for links that lead through a book."""
+"""Values of `rel` for links between the pages of a book."""
 _LONGEST_STEPS = 400
 _CONTENTS_LINK_SHARE = 0.85
 _FEWEST_CONTENTS_LINKS = 3
@@ -295,8 +295,7 @@ def _is_steps(count: _Count) -> bool:
 
 
 def _is_chapters(count: _Count) -> bool:
-    """Whether an element with the name of a contents table contains the chapters themselves, as in Sphinx's single-page
-    output."""
+    """Whether an element named as contents table contains the chapters, as in Sphinx's single-page output."""
     return count.headings > 0 and count.link_share < _WEAK_LINK_SHARE
 
 

@@ -26,8 +26,8 @@ _PICTURES = frozenset(("img", "image"))
 _ADDRESSES = ("src", "xlink:href", "href")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 _LABEL_WORDS = 3
-"""A button with at least this many words counts as text: it is a question that unfolds its answer. A shorter label
-("Copy") is a control."""
+"""A button with at least this many words is text: a question that unfolds its answer. A shorter label ("Copy") is a
+control."""
 _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _COMPARED_TEXTS = 50
@@ -73,7 +73,7 @@ def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
 
 
 def description(node: Element, omissions: Omissions) -> str:
-    """Returns the text of an element's attributes that comes before its content.
+    """Returns the text in an element's attributes, which precedes the element's content.
 
     Descriptions of one word, which icons have, and tooltips are reported instead.
     """

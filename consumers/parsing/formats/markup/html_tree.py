@@ -11,8 +11,7 @@ from consumers.parsing.limits import Damaged, NotADocument
 Element = Any
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _UNCLOSED = re.compile(r"<(embed|source|track|wbr)(\s[^<>]*)?>", re.IGNORECASE)
-"""Void elements (HTML, 13.1.2) that libxml2 does not know: it takes everything after such an element for its
-content."""
+"""Void elements (HTML, 13.1.2) unknown to libxml2, which takes everything after such an element for its content."""
 _DECLARED_WITHIN = 1024
 """A page must declare its encoding within this many bytes (HTML, 4.2.5.4 requires 1024)."""
 

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
 WIKILINK = "wikilink"
-"""Type of the token, and key of its `meta`."""
+"""Type of the token for a wikilink, and key in the token's `meta`."""
 
 _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
 _HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")

@@ -25,8 +25,8 @@ _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
 _MOST_NAMES = 300
 _LARGEST = 1 << 20
-"""Maximum number of characters. A longer text is parsed as plain text: docutils parses only about 30,000 characters per second,
-and no text of this length is written by hand."""
+"""Maximum number of characters. A longer text is not written by hand and is parsed as plain text: docutils parses only about
+30,000 characters per second."""
 _LONGEST_LINE = 10_000
 """Maximum number of characters in a line. docutils refuses texts with longer lines; such texts are parsed as plain
 text."""

@@ -209,7 +209,7 @@ def _words_of_attributes(attributes: str) -> str:
 
 
 def _verbatim(match: re.Match[str]) -> str:
-    """Returns verbatim text in which each character that could be markup is replaced by a character reference."""
+    """Returns verbatim text with a character reference for each character that could be markup."""
     before, text = [each for each in match.groups() if each is not None][::2]
     return before + _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", text)
 

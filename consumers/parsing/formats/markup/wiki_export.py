@@ -38,7 +38,7 @@ class WikiPage:
 def split_export(data: bytes) -> Iterator[WikiPage]:
     """Yields the pages of an export. A redirect to a page in the export becomes an alias of that page.
 
-    The account of a page contains its older revisions and the text that follows the links of its redirects.
+    The account of a page contains its older revisions and the texts after its redirects' links.
     """
     redirects = _redirects(data)
     site = ""
@@ -53,8 +53,8 @@ def split_export(data: bytes) -> Iterator[WikiPage]:
 
 
 def _redirects(data: bytes) -> dict[str, dict[str, str]]:
-    """Returns, by title of each page in the export, the redirects to it: {title of the redirect: text after its
-    link}."""
+    """Returns the redirects to each page in the export: {title of the page: {title of the redirect: text after its
+    link}}."""
     if b"<redirect" not in data:
         return {}
     pages: set[str] = set()

@@ -1,8 +1,8 @@
 """Binary Excel files, .xls ([MS-XLS]) and .xlsb ([MS-XLSB]). python-calamine reads the cells; other texts are read from the
 records.
 
-python-calamine allocates the whole rectangle of a sheet before a limit can be checked, so the rectangle is first computed from
-the records. It is not used for .xlsx, because it returns neither errors in cells nor formulas without a stored result.
+python-calamine allocates a sheet's whole rectangle, so its size is first computed from the records and checked. It is not used
+for .xlsx, because it returns neither errors in cells nor formulas without a stored result.
 """
 
 import io
@@ -52,7 +52,7 @@ Record = tuple[int, bytes]
 SheetTexts = dict[str, list[str]]
 """By sheet: the texts outside its cells."""
 SheetNumbers = dict[str, dict[tuple[int, int], float]]
-"""By sheet and by (row, column), counted from 0: numbers that python-calamine takes for dates."""
+"""By sheet: numbers that python-calamine takes for dates, by (row, column) from 0."""
 
 
 class _Extent:

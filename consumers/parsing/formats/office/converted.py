@@ -33,8 +33,8 @@ _KINDS: tuple[tuple[str, str, str, _Parse], ...] = (
     ("Index/Document.iwa", "pages", "docx", parse_docx),
     ("buildVersionHistory.plist", "pages", "docx", parse_docx),
 )
-"""For each kind of file: (a part or stream that identifies it, its ending, ending of the format to convert it to,
-parser of that format)."""
+"""For each kind of file: (part or stream that identifies it, its ending, ending after the conversion, parser of the
+converted file)."""
 _PROMPT = re.compile(r"Click to edit the (?:notes|title text|outline text) format\s*\Z")
 """Prompt that LibreOffice writes into empty placeholders of slides and notes."""
 _IS_ENCRYPTED, _ENCRYPTED_SLIDES = 0x0100, 0xF3D1C4DF
@@ -73,7 +73,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
 
 def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str], str]]:
     """Returns the names of the file's parts or streams, in lower case, and its properties with its title."""
-    if data.startswith(b"PK"):  # tested at the beginning: an OLE file may end like a zip archive if it embeds one
+    if data.startswith(b"PK"):  # not `is_zipfile`: an OLE file that embeds a zip archive may end like one
         with open_package(data, limits) as package:
             return {name.lower() for name in package.namelist()}, document_properties(package)
     with olefile.OleFileIO(BytesIO(data)) as file:

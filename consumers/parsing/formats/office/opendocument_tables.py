@@ -34,7 +34,7 @@ class TableRows:
             yield cells
 
     def of_sheet(self, table: Element) -> Iterator[tuple[int, list[str]]]:
-        """Yields the number and the texts of each row that is not empty."""
+        """Yields (number, texts) of each row that is not empty."""
         number = 0
         for row in _table_rows(table):
             cells: list[str] = []

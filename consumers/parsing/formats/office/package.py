@@ -1,7 +1,7 @@
 """The parts of an Office Open XML file (ECMA-376 part 2) and the relations between them.
 
-Strict files (ISO/IEC 29500-1) differ from transitional files in the names of namespaces. This module translates the names, so
-that parsers and libraries only have to support transitional files.
+Strict files (ISO/IEC 29500-1) differ from transitional files in the names of namespaces. They are translated here, so that
+parsers and libraries need to support only transitional files.
 """
 
 import io
@@ -155,8 +155,8 @@ def relation_id(node: Element, attribute: str = "id") -> str:
 
 
 def chosen(alternate: Element, words: Callable[[Element], str]) -> Iterator[Element]:
-    """Yields the alternatives of an element that must be parsed (ECMA-376 part 3, 7.6): the first choice, and the fallback if
-    it has words that the choice lacks."""
+    """Yields the alternatives of an element to parse (ECMA-376 part 3, 7.6): the first choice, and the fallback if it adds
+    words."""
     choice = next(alternate.iterchildren(CHOICE), None)
     fallback = next(alternate.iterchildren(FALLBACK), None)
     known = set() if choice is None else set(words(choice).split())

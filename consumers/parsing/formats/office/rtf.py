@@ -1,7 +1,7 @@
 """Parser for RTF (specification 1.9.1).
 
-The maintained library, striprtf, is not used: it decodes all fonts with one code page and drops headers, footnotes, comments
-and the values of fields.
+The library striprtf is not used: it decodes all fonts with one code page and drops headers, footnotes, comments and field
+values.
 """
 
 import codecs

@@ -63,7 +63,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Cells:
-    """Yields the texts of cells. Raises NotADocument beyond the limit of cells."""
+    """Yields the texts of cells. Raises NotADocument if the limit of cells is exceeded."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.limits = limits

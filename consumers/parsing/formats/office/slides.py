@@ -1,7 +1,7 @@
 """PowerPoint files (PresentationML, ECMA-376 part 1, 19), parsed from their parts by lxml.
 
-python-pptx is not used: it refuses strict files and does not support diagrams, alternative content, comments and the
-text of masters.
+python-pptx is not used: it refuses strict files and omits diagrams, alternative content, comments and the text of
+masters.
 """
 
 from collections.abc import Iterator

@@ -368,8 +368,7 @@ def _attributes(node: Element | None, *names: str) -> Iterator[str]:
 
 
 def _descend(node: Element, tag: str) -> Iterator[Element]:
-    """Yields the rows of a table or the cells of a row, including rows and cells inside content controls and tracked
-    changes."""
+    """Yields the rows of a table or the cells of a row, also inside content controls and tracked changes."""
     for child in node:
         if child.tag == tag:
             yield child
@@ -388,7 +387,7 @@ def _inside(box: Element, drawing: Element) -> bool:
 
 
 def _form_field(node: Element) -> str:
-    """Returns the value of a form field if the text does not contain it: the selected list entry or the state of a check box
+    """Returns the value of a form field that is not in the text: the selected list entry or the state of a check box
     (17.16)."""
     entries = node.find(f"{W}ddList")
     if entries is not None:

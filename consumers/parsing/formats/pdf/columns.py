@@ -96,8 +96,7 @@ def _rectangles(text_page: Any, start: int, count: int) -> Iterator[tuple[float,
 
 
 def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, float]]:
-    """Finds the rows from `at` downwards that leave the same gutter free. Returns (index after the last such row,
-    gutter)."""
+    """Finds the rows from `at` on that leave the same gutter free. Returns (index after the last such row, gutter)."""
     gutter = rows[at].gap
     if gutter is None:
         return at, (0.0, 0.0)

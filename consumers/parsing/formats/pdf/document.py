@@ -56,7 +56,7 @@ _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NO_WIDTH = 0.01
 _SCAN_SHARE = 0.5
 _SHORT_PAGE = 500
-"""Number of characters below which a page is checked for vertical text."""
+"""A page with fewer characters is checked for vertical text."""
 
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -124,7 +124,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
         content = text_page.get_text_range()
         read = sum(len(line.text) for line in found)
-        # Visiting all objects is slow on pages with drawings, so only pages with little text or East Asian text are checked.
+        # Visiting all objects is slow on pages with drawings, so only pages with little or East Asian text are checked.
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
         # The result is used only for pages with few lines, and visiting the objects of drawings is slow.
@@ -168,8 +168,7 @@ def _share(bounds: tuple[float, float, float, float], width: float, height: floa
 def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
     """Reports vertical text, which PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
 
-    Text objects without width and height count as spaces, unless there are more of them than `read`, the number of characters
-    read from the page.
+    Text objects without width and height count as spaces unless they outnumber `read`, the number of characters read.
     """
     columns = signs = 0
     for piece in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_TEXT,)):

@@ -14,8 +14,8 @@ from consumers.parsing.hyphenation import decision
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
-"""A word with a soft hyphen. PDFium joins a word that a line end divides and marks the position with U+FFFE, which `page_lines`
-converts to a soft hyphen."""
+"""A word with a soft hyphen. PDFium joins a word that a line end divides and marks the position with U+FFFE; `page_lines`
+converts the mark to a soft hyphen."""
 _NUMBER = r"(?:\d{1,5}|[ivxlc]{1,7})"
 EDGE_NUMBER = re.compile(
     rf"\A({_NUMBER})(?=\s+\S)|(?<=\S)\s+({_NUMBER})(?:\s*(?:/|\b(?:of|von|de|di|sur|van)\b)\s*\d{{1,5}})?\Z"

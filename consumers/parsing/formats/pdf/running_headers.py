@@ -1,8 +1,8 @@
 """Removes running headers and footers of a PDF, which would otherwise interrupt sentences.
 
-The first or last line of a page is a running header if the same line is on at least three pages and on half of all pages, or if
-the lines of three pages differ only in the page number. Lines with other different numbers (of an invoice, an amount) are
-different lines. The first occurrence stays in the text, unless it is only a page number. No page loses all its text.
+The first or last line of a page is a running header if it occurs on at least three pages and half of all pages, or if the lines
+of three pages differ only in the page number. Other numbers (of an invoice, an amount) make lines different. The first
+occurrence stays in the text, unless it is only a page number. No page loses all its text.
 """
 
 import re
@@ -56,7 +56,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
 
 
 def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
-    """Yields (index, key) of the first and last line of each page. All occurrences of a running header have the same key."""
+    """Yields (index, key) of the first and last line of each page. Equal running headers have equal keys."""
     edges = [
         index
         for index, line in enumerate(lines)

@@ -215,8 +215,8 @@ class _Page:
         self._gathered, self._line, self._waits_for = [], None, ""
 
     def _table_line(self, line: str, number: int, found: tuple[str, str] | None) -> None:
-        """Collects a line of a tbl table. Layout lines come first, the last of which ends in "."; then rows with tabs follow.
-        `T{` and `T}` enclose long cells."""
+        """Collects a line of a tbl table: layout lines, the last of which ends in ".", then rows with tabs. `T{` and `T}`
+        enclose long cells."""
         assert self._table is not None
         if found is not None and found[0] == "TE":
             self._end_table(number)
