@@ -29,7 +29,7 @@ Stamp = tuple[int, int, int]
 
 
 def content_digest(hexadecimal: str, size: int, max_bytes: int | None) -> str:
-    """Returns the content digest of a file. `size` is its size in bytes, of which at most `max_bytes` are read.
+    """Returns the content digest of a file. `size` is the file's size in bytes; at most `max_bytes` of the file are read.
 
     `hexadecimal` is the BLAKE2b-128 digest of the bytes that were read. If the file is larger than `max_bytes`, the limit is
     appended, because the documents depend on the limit.
@@ -73,7 +73,7 @@ class Fingerprint:
         return self.size, self.mtime_ns, self.inode
 
     def reads_as_far(self, max_bytes: int) -> bool:
-        """Whether this limit would read the same part of the file."""
+        """Whether the same part of the file is read with this limit."""
         return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:
@@ -165,9 +165,9 @@ class Link:
 class Passage:
     """A piece of a document's text, and the unit of retrieval.
 
-    `title` is the document's title, followed by the section's heading if there is one. It is embedded together with the
-    text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`, `heading`,
-    `line`, `sheet`, `row` (counted from 1), `time`.
+    `title` is the document's title, followed by the section's heading if there is one. The title is embedded together
+    with the text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`,
+    `heading`, `line`, `sheet`, `row` (counted from 1), `time`.
     """
 
     title: str

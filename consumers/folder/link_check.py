@@ -14,8 +14,8 @@ LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
 
 @dataclass(frozen=True, slots=True)
 class LinkVerdict:
-    """The result of a check: the file is refused (`reason`), must wait (`waits`), or may be read. `names` are all its
-    names."""
+    """The result of a check: the file is refused (`reason`), must wait (`waits`), or may be read. `names` are all names
+    of the file."""
 
     reason: str = ""
     waits: bool = False

@@ -1,8 +1,9 @@
 """If a scan would remove documents by mistake, keeps them until an operator confirms the removal.
 
 There are two cases. First, more than half of a folder's documents are missing: a drive may be unmounted, or a path or pattern
-may be wrong. Second, after an upgrade of hippod, a new default exclusion leaves out documents in the memory. Removals reported
-by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart, finds the same files missing.
+may be wrong. Second, after an upgrade of hippod, a new default exclusion matches documents that are in the memory. Removals
+reported by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart, finds the same files
+missing.
 """
 
 from collections import Counter
@@ -78,8 +79,7 @@ class LossGuard:
         """Returns the paths among `missing` that may be removed.
 
         `elsewhere` holds the stamps of new files: a missing file with the same stamp may have moved there. `excluded` maps the
-        paths that a new default exclusion leaves out to the exclusion's reason. `whole` says that the scan covered the whole
-        folder.
+        paths that a new default exclusion leaves out to the exclusion's reason. `whole`: the scan covered the whole folder.
         """
         if whole:
             self._held.clear()

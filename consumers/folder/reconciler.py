@@ -27,14 +27,15 @@ from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
-"""Seconds before a vanished file is removed. It may come back (an editor's save) or appear under another path meanwhile."""
+"""Seconds before a vanished file is removed. The file may come back (an editor's save) or appear under another path
+meanwhile."""
 
 REMOVAL_EXTENSION_S = 1.0
 """Extension of `REMOVAL_GRACE_S`, repeated while an unread file with the same stamp is queued."""
 
 SCAN_MANY_FILES = 16
-"""Number of differences above which a scan counts as a first index or as the first scan after a long pause. The daemon
-then reads newly saved files before the scan's files. A scan with fewer differences, such as a poll, finds newly saved
+"""Number of differences above which a scan counts as a first index or as a scan after a long pause. The daemon then
+reads newly saved files before the scan's files. A scan with fewer differences, such as a poll, finds newly saved
 files."""
 
 
@@ -144,8 +145,8 @@ class Reconciler:
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """Records that the daemon has committed the file.
 
-        If `fingerprint` is None, the daemon did not commit the file: an earlier committed file is dropped from the ledger, a
-        file that was only reported is reported again.
+        If `fingerprint` is None, the daemon did not commit the file: a file that was committed before is dropped from the
+        ledger; a file that was only reported is reported again.
         """
         entry = self.ledger.get(path)
         if entry is None:
@@ -179,7 +180,7 @@ class Reconciler:
                 self.path_vanished(path)
 
     def settle_one(self, now: float) -> bool:
-        """Processes one path that is due. Returns whether there was one."""
+        """Processes one path that is due. Returns whether a path was due."""
         due = self.debounce.pop_due(now)
         if due is None:
             return False
@@ -260,7 +261,7 @@ class Reconciler:
     def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
         """Returns the files among `missing` that only a new default exclusion leaves out, with its reason.
 
-        An exclusion is new if its version is higher than the one that was in force when the file was read.
+        An exclusion is new if its version is higher than the version in force when the file was read.
         """
         found = {}
         for path in missing:

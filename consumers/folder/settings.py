@@ -14,7 +14,7 @@ class FolderSettings:
     """One `[[folder]]` table of the configuration.
 
     `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at the top
-    only, `**` for any folders. The last matching pattern decides; a pattern that begins with `!` reverts an earlier one.
+    only, `**` for any folders. The last matching pattern decides; a pattern that begins with `!` reverts an earlier pattern.
     Matching is case-sensitive. A file is followed if `include` matches it, and neither the file nor a folder above it is
     excluded. The table in `consumers.folder.tree.default_exclusions` also excludes files, unless a pattern of `exclude` matches
     them: `!.*` follows hidden files.
@@ -23,7 +23,7 @@ class FolderSettings:
     because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory with several names is
     followed under one of them. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it
     is complete. Of a file larger than `max_bytes`, only the beginning is read. With `confirm_loss`, a scan that would remove
-    more than half of the documents keeps them until `FolderWatcher.confirm` is called.
+    more than half of the documents waits for `FolderWatcher.confirm`.
     """
 
     path: Path

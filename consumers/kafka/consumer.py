@@ -1,5 +1,5 @@
-"""The Kafka consumer: one member of a consumer group. Its thread only fetches; other threads and processes decode and
-index."""
+"""The Kafka consumer: one member of a consumer group. The consumer's thread only fetches; other threads and processes
+decode and index."""
 
 import contextlib
 import threading
@@ -99,9 +99,9 @@ class TopicConsumer:
     def ends(self) -> "Future[dict[Partition, int]]":
         """Returns a future of the end offsets of this member's partitions. The brokers are queried after this call.
 
-        While all brokers are unreachable, the future stays open. A partition without an answer delays it by at most
-        `ENDS_TIMEOUT_S`; the result then contains the partition's last known end, if there is one. The same limit applies if
-        the group assigns no partition to this member.
+        While all brokers are unreachable, the future stays open. A partition without an answer delays the result by at most
+        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, if any. The same limit applies if the group
+        assigns no partition to this member.
         """
         future: Future[dict[Partition, int]] = Future()
         self._end_requests.append((time.monotonic(), future))
@@ -234,8 +234,8 @@ class TopicConsumer:
     def _report_state(
         self, consumer: KafkaConsumer, offsets: OffsetQueries, unanswered: frozenset[TopicPartition]
     ) -> None:
-        """Sets the state; its detail names the topics and partitions that are not followed. A partition is named after two
-        reports without an answer."""
+        """Sets the state, with the topics and partitions that are not followed. A partition is named after two reports without
+        an answer."""
         missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
         if self._missing.difference(missing):
             # kafka-python 3.0 sometimes does not notice a new topic, so the consumer joins the group again.

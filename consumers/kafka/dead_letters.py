@@ -32,8 +32,7 @@ _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
 _Identity = tuple[str, int, int, bytes]
-"""(topic, partition, offset, digest of the content) of a message. A topic that was created again has other messages at the same
-offsets."""
+"""(topic, partition, offset, digest of the content) of a message. A recreated topic has other messages at the same offsets."""
 
 log = structlog.get_logger(__name__)
 

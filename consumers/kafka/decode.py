@@ -67,7 +67,7 @@ def message_document_uri(topic: str, identity: str) -> str:
 
 
 def message_uri(message: KafkaMessage) -> str:
-    """Returns the URI of an unreadable message. It has a fragment, which a document's URI never has."""
+    """Returns the URI of an unreadable message. The URI has a fragment, which a document's URI never has."""
     return f"kafka://{message.topic}#{message.partition}-{message.offset}"
 
 
@@ -121,7 +121,8 @@ def _keyed_document(
     wrong_key: str | None = None,
     place: str = "",
 ) -> ParsedDocument:
-    """Returns the document of one JSON value. Its id is the value's "id", else the key, else partition and offset."""
+    """Returns the document of one JSON value. The document's id is the value's "id", else the key, else partition and
+    offset."""
     if isinstance(value, dict) and value.get("id") is None:
         if wrong_key is not None:
             return ParsedDocument("", error=f'no "id", and {wrong_key}', code=FailureCode.JSON)

@@ -11,8 +11,8 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionStarted:
-    """The partition is read from `offset` on. `recreated` means that the topic was created again, so previously stored
-    offsets are invalid."""
+    """The partition is read from `offset` on. `recreated`: the topic was created again, so stored offsets are
+    invalid."""
 
     partition: Partition
     offset: int

@@ -51,7 +51,8 @@ class KafkaMessage:
         }
 
     def payload(self) -> str:
-        """Returns the message as text. It is stored with the failed document so that `retry` can decode it again."""
+        """Returns the message as text. The text is stored with the failed document, so that `retry` can decode the
+        message again."""
         return json.dumps(self.to_json())
 
     @classmethod

@@ -37,7 +37,7 @@ _CODE_PAGES = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
 """.split()
-"""Code pages that occur in users' files, in order of frequency."""
+"""Code pages that occur in users' files, the most frequent first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
@@ -57,14 +57,14 @@ _BINARY = "binary, not text in any encoding that is known; exclude it, or conver
 def decode(data: bytes, declared: str = "") -> str:
     """Decodes bytes to text with `\\n` line ends and no control characters. Raises NotADocument if the bytes are not text.
 
-    `declared` is the encoding that a message or page states. It is used only if it decodes all bytes. Bytes that are valid
-    UTF-8 are decoded as UTF-8, unless the declared encoding uses ASCII bytes only.
+    `declared` is the encoding that a message or page states. This encoding is used only if it decodes all bytes. Bytes that are
+    valid UTF-8 are decoded as UTF-8, unless the declared encoding uses ASCII bytes only.
     """
     return clean_text(_decoded(data, _known_encoding(declared)))
 
 
 def refuse_binary(data: bytes) -> None:
-    """Raises NotADocument if the bytes are not text. For formats whose parser does its own decoding."""
+    """Raises NotADocument if the bytes are not text. Called for formats whose parsers decode bytes themselves."""
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
@@ -202,7 +202,8 @@ def _best_code_page(data: bytes) -> str | None:
 
 
 def _signs_within_words(text: str) -> int:
-    """Returns the number of signs beyond ASCII between two letters. A wrong code page causes them: "m³hle" for "mühle"."""
+    """Returns the number of signs beyond ASCII between two letters. A wrong code page causes such signs: "m³hle" for
+    "mühle"."""
     return sum(unicodedata.category(sign)[0] not in "LMP" for sign in _WITHIN_WORD.findall(text))
 
 

@@ -36,7 +36,7 @@ def join_broken_words(text: str, *, typeset: bool = False) -> str:
 
 
 def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, typeset: bool) -> Decision:
-    """Returns a function that joins divided words. It decides by the undivided words in `texts`."""
+    """Returns a function that joins divided words. The function decides by the undivided words in `texts`."""
     forms = {(before, hyphen, after): _forms(before, after) for before, hyphen, after in breaks}
     wanted = {form for pair in forms.values() for form in pair}
     known = {word for text in texts for found in _WORD.findall(text) if (word := _same(found)) in wanted}

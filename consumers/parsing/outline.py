@@ -46,7 +46,7 @@ class Outline:
         sheet: str | None = None,
         links: Iterable[Link] = (),
     ) -> None:
-        """Opens a section. Its `links` belong to every block below it."""
+        """Opens a section. The heading's `links` belong to every block below it."""
         text = " ".join(text.split())
         if not text:
             return
@@ -119,7 +119,7 @@ class Outline:
         return (replace(picture, before=picture.before + count) for picture in self.pictures)
 
     def include(self, document: ParsedText, level: int) -> None:
-        """Adds the blocks and pictures of another document. Its top headings get the level `level`."""
+        """Adds the blocks and pictures of another document. The document's top headings get the level `level`."""
         above: tuple[str, ...] = ()
         pictures = list(reversed(document.pictures))
         for number, block in enumerate(document.blocks):

@@ -30,7 +30,7 @@ from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
-"""First bytes of zip, OLE and gzip files. They cannot be cut, because their directories may be at the end."""
+"""First bytes of zip, OLE and gzip files. Such files cannot be cut, because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 

@@ -11,7 +11,7 @@ LISTED = 10
 """Maximum number of failed documents with the same cause that are listed individually."""
 
 CAUSES = 20
-"""Maximum number of distinct causes in one file. Further causes count as one."""
+"""Maximum number of distinct causes in one file. Any further causes count as one cause."""
 
 EXAMPLES = 3
 """Number of documents that a summary names for each cause."""
@@ -53,8 +53,8 @@ def with_summarised_failures(
     combined.
 
     The combined document has the file's own URI. If the file has a document with that URI, such as an e-mail whose attachments
-    failed, it has the first failed document's URI. If the file has an error under its own URI, the two messages are joined.
-    Errors that differ only in numbers, such as lines and columns, have the same cause.
+    failed, the combined document has the first failed document's URI. If the file has an error under its own URI, the two
+    messages are joined. Errors that differ only in numbers, such as lines and columns, have the same cause.
     """
     causes: dict[tuple[bool, str], _Cause] = {}
     end: ParseSummary | None = None
@@ -90,8 +90,8 @@ def with_summarised_failures(
 
 
 def _summary(causes: list[_Cause], title: str, uri: str) -> ParsedDocument:
-    """Returns one document for all failures with these causes. It is failed if a document among them is failed;
-    otherwise skipped.
+    """Returns one document for all failures with these causes. The document counts as failed if one of the documents
+    failed, otherwise as skipped.
 
     If `uri` is "", it gets the URI of the first failed document.
     """

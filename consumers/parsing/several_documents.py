@@ -57,7 +57,7 @@ def _folder(uri: str) -> str:
 
 
 def _chat_name(name: bytes, uri: str) -> str:
-    """Returns a name for an unnamed chat: that of its file, or of its folder if the program names all files alike."""
+    """Returns a name for an unnamed chat: its file's name, or its folder's if the program names all files alike."""
     stem = stem_of(name)
     return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 
@@ -82,7 +82,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
         if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
             return _json_lines(data, name, uri, settings, limits)
         return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
-    # A file of a Slack export has one day of a channel; only the folder's name is the channel's.
+    # A file of a Slack export contains one day of a channel; only its folder is named after the channel.
     if conversations := read_conversations(value, _folder(uri), _chat_name(name, uri)):
         return documents_by_day(conversations, uri, settings)
     note = keep_note(value)

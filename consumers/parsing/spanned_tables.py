@@ -8,7 +8,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.table_rows import Columns, is_header, row_text
 
 MAX_COLUMNS = 1000
-"""Maximum span of a cell, as in HTML. It also limits the number of cells in a row, and so the memory."""
+"""Maximum span of a cell, as in HTML. Also the maximum number of cells in a row, which bounds the memory."""
 REPEATED_CHARS = 200
 """Maximum length of a cell that is repeated in each row that it spans. A longer text is a paragraph, not the name of
 rows, and stays in the first row."""

@@ -31,7 +31,7 @@ MAX_HELD_BYTES = 512 * 1024 * 1024
 """Maximum total size of incomplete records. If it is exceeded, the oldest incomplete record is dropped."""
 
 A = TypeVar("A")
-"""The caller's token for a part. It is returned once the part's record is complete or dropped."""
+"""The caller's token for a part. The token is returned once the part's record is complete or dropped."""
 
 
 _Key = tuple[str, str, int]

@@ -1,8 +1,8 @@
 """Records as Kafka messages, keyed by URI. A null value removes the document. Large records are split into parts.
 
-The headers contain the source position and the part's number: they are needed before the value is read, and a removal has none.
-All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a unit
-separator and the part's number, so that compaction keeps all parts.
+The headers contain the source position and the part's number: these are needed before the value is read, and a removal has no
+value. All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a
+unit separator and the part's number, so that compaction keeps all parts.
 """
 
 import json

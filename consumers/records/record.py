@@ -79,7 +79,7 @@ class RecordVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
-    """A document that was parsed elsewhere. `document.deleted` means that it is to be removed.
+    """A document that was parsed elsewhere. `document.deleted`: the document is to be removed.
 
     `extractions` has one entry per passage. An entry is None if the document itself contains the passage's triples, or if the
     importing hippod is to extract them.

@@ -89,8 +89,8 @@ def read_fingerprint(
     """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
 
     Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
-    `follow` is set, raises SwappedError if the opened file is not the one in `seen` or has another number of names: only the
-    names in `seen` were checked, and the inode in the fingerprint later permits reading the file.
+    `follow` is set, raises SwappedError if the opened file or its number of names differs from `seen`: only the names in `seen`
+    were checked, and the inode in the fingerprint later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
@@ -119,7 +119,8 @@ def _version(found: os.stat_result) -> tuple[int, int]:
 
 
 def _link_state(found: os.stat_result) -> tuple[int, ...]:
-    """Returns device, inode and number of names; with several names also the ctime, which linking and renaming change."""
+    """Returns (device, inode, number of names, ctime). Linking and renaming change the ctime; it is 0 for a file with one
+    name."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 

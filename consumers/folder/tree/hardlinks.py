@@ -1,4 +1,5 @@
-"""Hard links: the names of a file in the followed folders. A file that also has a name outside them is not followed."""
+"""Hard links: the names of a file in the followed folders. A file that also has a name outside these folders is not
+followed."""
 
 import os
 from collections.abc import Callable, Iterable

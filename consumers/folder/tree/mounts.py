@@ -16,7 +16,7 @@ class MountedDrives:
     def __init__(self) -> None:
         self._devices: dict[bytes, int] = {}
         self.absent: set[bytes] = set()
-        """Unmounted mount points. `take_returned` removes those whose drive is mounted again."""
+        """Unmounted mount points. `take_returned` removes mount points whose drive is mounted again."""
 
     def record(self, path: bytes, device: int, parent_device: int | None = None) -> None:
         """Records that the directory `path` is on `device`, and its parent on `parent_device`."""

@@ -94,8 +94,8 @@ class Walker:
                     yield child, found
 
     def marks_changed(self, directory: bytes) -> bool:
-        """Whether markers exclude `directory` or directories in it, and did not at the last examination, or the
-        reverse."""
+        """Whether markers exclude other directories than at the last examination. Checks `directory` and the
+        directories in it."""
         marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:
             return marked != (directory in self.marked)
@@ -119,8 +119,8 @@ class Walker:
         return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
-        """Forgets the visited directories at and below `top`, which is gone. Returns whether there were any: other links to
-        such directories may now have to be followed."""
+        """Forgets the visited directories at and below `top`, which is gone. Returns whether a directory was forgotten: other
+        links to it may now have to be followed."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"

@@ -37,7 +37,7 @@ class FetchPositions:
         self._emit = emit
         self._next: dict[Partition, int] = {}
         self._from_end: set[Partition] = set()
-        """Partitions of new topics. They are read from their end, as soon as a broker reports it."""
+        """Partitions of new topics. Such partitions are read from their end, as soon as a broker reports it."""
 
     def offset_of(self, partition: Partition) -> int | None:
         """Returns this process's fetch position of the partition, else the store's position."""

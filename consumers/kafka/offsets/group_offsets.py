@@ -24,7 +24,7 @@ class GroupOffsets:
         self._committed: dict[Partition, int] = {}
 
     def forget(self) -> None:
-        """Makes the next commit send all offsets. Called when another member may have had the partitions meanwhile."""
+        """Makes the next commit send all offsets. Call it if another member may have had the partitions meanwhile."""
         self._committed.clear()
 
     def commit(self, consumer: KafkaConsumer, *, wait: bool = False) -> None:

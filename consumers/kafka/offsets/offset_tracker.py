@@ -1,4 +1,5 @@
-"""Tracks which messages of a partition are committed. The offset of the first uncommitted message may be stored."""
+"""Tracks which messages of a partition are committed. The position to store is the offset of the first uncommitted
+message."""
 
 from collections import Counter, deque
 from collections.abc import Collection
@@ -103,7 +104,7 @@ class OffsetTracker:
 
 
 class MessageAcknowledgement:
-    """The acknowledgement of one message. The pipeline carries it with each of the message's documents."""
+    """The acknowledgement of one message. Each of the message's documents carries it through the pipeline."""
 
     __slots__ = ("offset", "parts_left", "size", "tracker")
 

@@ -41,7 +41,7 @@ class Conversation:
     name: str
     messages: Iterable[Message]
     left_out: tuple[str, ...] = ()
-    """Texts about the conversation as a whole. They are in the account of the first day."""
+    """Texts about the conversation as a whole. The account of the first day contains them."""
 
 
 def documents_by_day(

@@ -28,7 +28,7 @@ _LABELS = {
 }  # fmt: skip
 _KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
 """Types that are not shown: common to nearly all telephone numbers and addresses, or names of encodings. Other types
-tell work from home."""
+distinguish work from home."""
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
     """
@@ -36,7 +36,7 @@ _PROGRAM = frozenset(
     LAST-MODIFIED CREATED PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """.split()
 )
-"""Properties that only programs use. So are properties whose names begin with X-."""
+"""Properties that only programs use, in addition to properties whose names begin with X-."""
 _PROGRAM_COMPONENTS = frozenset(("VTIMEZONE", "VALARM"))
 """Components that only programs use. The text of an alarm is "This is an event reminder" or a copy of the event's
 text."""

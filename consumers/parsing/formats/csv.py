@@ -18,7 +18,7 @@ from consumers.splitting import ParsedText
 _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([^\n\"])\"?[ \t]*\n", re.IGNORECASE)
-"""A line above a table with which Excel declares the delimiter. It is not a row."""
+"""A line above a table with which Excel declares the delimiter. This line is not a row."""
 
 
 class _Dialect(NamedTuple):

@@ -17,7 +17,7 @@ or Unreadable."""
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """A declaration without imports: parsing a text file must not load the libraries of other formats."""
+    """A declaration without imports: parsing one format must not load the libraries of others."""
 
     name: str
     """Value of `format` in a document's metadata."""

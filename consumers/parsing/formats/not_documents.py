@@ -1,4 +1,4 @@
-"""Text files written by programs for programs. They are recognised by name and skipped."""
+"""Text files written by programs for programs. Such files are recognised by name and skipped."""
 
 import re
 from dataclasses import dataclass

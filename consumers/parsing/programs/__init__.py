@@ -1,1 +1,2 @@
-"""External programs for formats that no library reads. They run confined, as children of the parsing process."""
+"""External programs for formats that no library reads. The programs run confined, as children of the parsing
+process."""

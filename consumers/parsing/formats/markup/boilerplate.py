@@ -43,8 +43,8 @@ _WEAK_NAME = re.compile(
     r"\b(?:nav\w*|menus?|side(?:bar|nav)|topbar|topnav|footer|header|banner|breadcrumbs?|pager|langs?|languages?|share|social)\b"
     r"|(?<!\S)(?:toc|contents|index|related|links?|tabs?|top|path|quickview|quicklinks)(?!\S)"
 )
-"""Names that content can also have (DocBook's `sidebar` is a text box). They count only if links make up most of the
-text."""
+"""Names that content can also have (DocBook's `sidebar` is a text box). Such a name counts only if links make up most
+of the text."""
 _WEAK_LINK_SHARE = 0.5
 _SECTIONS = frozenset(("article", "section", "main", "aside", "blockquote", "details", "fieldset", "figure", "td"))
 """Elements that can have their own `header` and `footer`, which are not the page's."""
@@ -295,7 +295,7 @@ def _is_steps(count: _Count) -> bool:
 
 
 def _is_chapters(count: _Count) -> bool:
-    """Whether an element named as contents table contains the chapters, as in Sphinx's single-page output."""
+    """Whether an element with a contents table's name contains the chapters, as in Sphinx's single-page output."""
     return count.headings > 0 and count.link_share < _WEAK_LINK_SHARE
 
 

@@ -43,8 +43,8 @@ Pictures = Callable[[str], Callable[[], bytes] | None]
 class HtmlWalk:
     """Adds everything visible in a tree to an outline.
 
-    Elements in `left_out` are reported with their kinds instead. `lines`: whether line numbers in the tree are those of the
-    file. `pictures` finds pictures that are in the file. `frames` is the number of frames around this text. The walk does not
+    Elements in `left_out` are not added but reported. `lines`: whether line numbers in the tree are those of the file.
+    `pictures` finds pictures that are in the file. `frames` is the number of frames around this text. The walk does not
     recurse, so the depth of the tree is not limited.
     """
 
@@ -130,7 +130,7 @@ class HtmlWalk:
             self._words(node.tail)
 
     def _pictures(self, node: Element) -> None:
-        """Queues the pictures in an element that are in the file. They are added after the current block."""
+        """Queues the pictures in an element that are in the file. The pictures are added after the current block."""
         for address, described in pictures_below(node, self.left_out):
             image = self.pictures(address)
             if image is not None:

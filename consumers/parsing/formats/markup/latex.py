@@ -53,7 +53,7 @@ _REPORTED = {
 """Commands whose arguments are not printed. The arguments are reported."""
 _SPACED = ("itemize", "enumerate", "description", "quote", "abstract", "center", "figure", "table")
 _LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
-"""Environments whose arguments are not text. Their names are given without the star."""
+"""Names, without the star, of environments whose arguments are not text."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 

@@ -18,7 +18,7 @@ WIKILINK = "wikilink"
 _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
 _HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")
 _MARKS = "highlight marks"
-"""Key in a parser's `env`. Its value: (text that was last searched for highlights, positions of the marks found)."""
+"""Key in a parser's `env`. The value is (text that was last searched for highlights, positions of the marks found)."""
 
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
 _CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")

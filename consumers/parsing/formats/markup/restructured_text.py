@@ -151,7 +151,8 @@ def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tu
 
 
 class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
-    """An unknown directive, for example of Sphinx. Its argument becomes a line, its content text."""
+    """An unknown directive, for example of Sphinx. The directive's argument becomes a line, its content becomes
+    text."""
 
     has_content = True
     optional_arguments = 1

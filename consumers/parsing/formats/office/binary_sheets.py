@@ -1,8 +1,8 @@
 """Binary Excel files, .xls ([MS-XLS]) and .xlsb ([MS-XLSB]). python-calamine reads the cells; other texts are read from the
 records.
 
-python-calamine allocates a sheet's whole rectangle, so its size is first computed from the records and checked. It is not used
-for .xlsx, because it returns neither errors in cells nor formulas without a stored result.
+python-calamine allocates a sheet's whole rectangle, so its size is first computed from the records and checked. For .xlsx,
+python-calamine is not used: it returns neither errors in cells nor formulas without a stored result.
 """
 
 import io
@@ -56,7 +56,8 @@ SheetNumbers = dict[str, dict[tuple[int, int], float]]
 
 
 class _Extent:
-    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if it has too many cells."""
+    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if the rectangle has too many
+    cells."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

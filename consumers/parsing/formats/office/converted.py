@@ -41,7 +41,8 @@ _IS_ENCRYPTED, _ENCRYPTED_SLIDES = 0x0100, 0xF3D1C4DF
 """The flag `fEncrypted` ([MS-DOC] 2.5.2) and the token of encrypted slides ([MS-PPT] 2.3.2)."""
 _SHAPE_VALUES = frozenset(("Label", "Prompt", "Value"))
 _OF_CONVERSION = ("created", "modified")
-"""Properties in which LibreOffice may write the time of the conversion. They are taken from the original file."""
+"""Properties in which LibreOffice may write the time of the conversion. These properties are taken from the original
+file."""
 
 
 def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:

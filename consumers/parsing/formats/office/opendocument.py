@@ -304,7 +304,7 @@ class _Reader:
             self.outline.omissions.add(OmissionKind.PICTURE)
 
     def _object(self, node: Element) -> None:
-        """Adds an embedded chart, formula or document. It is in a folder of the package or in the element itself."""
+        """Adds an embedded chart, formula or document from a folder of the package or from the element itself."""
         root = next(iter(node), None)
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:

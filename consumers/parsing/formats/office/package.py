@@ -1,7 +1,7 @@
 """The parts of an Office Open XML file (ECMA-376 part 2) and the relations between them.
 
-Strict files (ISO/IEC 29500-1) differ from transitional files in the names of namespaces. They are translated here, so that
-parsers and libraries need to support only transitional files.
+Strict files (ISO/IEC 29500-1) differ from transitional files in the names of namespaces. This module translates the names, so
+that parsers and libraries need to support only transitional files.
 """
 
 import io

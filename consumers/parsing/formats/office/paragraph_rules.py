@@ -28,7 +28,7 @@ class ParagraphRules:
         self._numbering = Numbering(numbering)
 
     def of(self, node: Element) -> tuple[str, int | None, str]:
-        """Returns (style name, level or None if it is no heading, label or "") of a paragraph."""
+        """Returns (style name, heading level or None, label or "") of a paragraph."""
         properties = node.find(f"{W}pPr")
         chain = list(self._style_chain(value_of(properties, "pStyle")))
         name = chain[0][1].name if chain else ""

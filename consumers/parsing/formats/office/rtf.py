@@ -109,7 +109,7 @@ class _State:
     after_unicode: int = 1
     deleted: bool = False
     is_property: bool = False
-    """Whether the group is in `info` or `userprops`. Their text is not part of the document."""
+    """Whether the group is in `info` or `userprops`. The text in such a group is not part of the document."""
 
 
 def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:

@@ -171,8 +171,8 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
 
 
 def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
-    """Yields the text of a header or footer without its codes. If it only gives a page number, date or name, reports it
-    instead."""
+    """Yields the text of a header or footer without its codes. Reports a text that consists of a page number, date or
+    name instead."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
     if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))

@@ -122,7 +122,7 @@ class _WordReader:
                 yield note
 
     def _margins(self) -> None:
-        """Adds headers and footers. Sections and first pages repeat them, so each text is added only once."""
+        """Adds headers and footers. Sections and first pages repeat headers, so each text is added only once."""
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
             root = self.package.tree(part)
@@ -145,8 +145,8 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """While the context is active, collects texts in the yielded list instead of adding blocks. For table cells and
-        headers."""
+        """While the context is active, collects texts in the yielded list instead of adding blocks. Used for table
+        cells and headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:

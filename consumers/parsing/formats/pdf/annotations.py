@@ -14,7 +14,7 @@ from consumers.parsing.outline import comment_text
 from consumers.splitting import Attachment
 
 _MOST = 10_000
-"""Maximum number of annotations visited on a page, and of structure elements."""
+"""Maximum number of annotations and of structure elements visited on a page."""
 _LONGEST = 1 << 20
 _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)

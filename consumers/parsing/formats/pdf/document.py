@@ -35,7 +35,7 @@ _TAIL = 1 << 16
 _CONTENTS = re.compile(
     "(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次", re.IGNORECASE
 )
-"""Headings of contents tables. They are not used as titles."""
+"""Headings of contents tables. Such headings are not used as titles."""
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         # Visiting all objects is slow on pages with drawings, so only pages with little or East Asian text are checked.
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
-        # The result is used only for pages with few lines, and visiting the objects of drawings is slow.
+        # Pictures matter only on pages with few lines, and visiting the objects of drawings is slow.
         shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MOST_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)

@@ -72,8 +72,8 @@ def _body_size(lines: Sequence[Line]) -> float:
 
 
 def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
-    """Returns at most four font sizes of headings, largest first. They are clearly larger than `body` and used for less than a
-    quarter of the text."""
+    """Returns at most four font sizes of headings, largest first. Such a size is clearly larger than `body` and used for less
+    than a quarter of the text."""
     sizes: Counter[float] = Counter()
     for line in lines:
         if line.size > body * _HEADING_RATIO:

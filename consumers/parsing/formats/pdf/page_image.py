@@ -8,7 +8,7 @@ from consumers.parsing.limits import PictureError
 
 _DPI = 300
 _MOST_PIXELS = 40_000_000
-"""Maximum size of the image. A larger page, such as a plan, is drawn with fewer dots per inch."""
+"""Maximum size of the image in pixels. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
 def page_image(data: bytes, index: int) -> bytes:
