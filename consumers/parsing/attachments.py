@@ -18,7 +18,7 @@ from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import Attachment, ParsedText, PlacedLink, TextBlock
 from consumers.types import Link, ParsedDocument
 
-_MOST_ATTACHMENTS = 1000
+_MAX_ATTACHMENTS = 1000
 _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
 """Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the
 containing document's `left_out`. All others become documents, even if they cannot be parsed."""
@@ -45,7 +45,7 @@ def read_attachments(
     Parses the first document of each attachment; further documents are parsed when the iterators are consumed.
     """
     found = []
-    for number, attachment in enumerate(attachments[:_MOST_ATTACHMENTS], 1):
+    for number, attachment in enumerate(attachments[:_MAX_ATTACHMENTS], 1):
         own_uri = part_uri(uri, f"{number}/{key_in_uri(attachment.name)}")
         name = attachment.name.replace("/", "_").encode("utf-8", "replace")
         is_read = attachment.data and depth < limits.attachment_depth
@@ -56,7 +56,7 @@ def read_attachments(
             continue
         metadata = {"description": attachment.description} if attachment.description else {}
         found.append(ReadableAttachment(own_uri, attachment.name, chain((first,), documents), metadata))
-    for attachment in attachments[_MOST_ATTACHMENTS:]:
+    for attachment in attachments[_MAX_ATTACHMENTS:]:
         omissions.add(OmissionKind.TOO_LARGE, f"attachment {_described(attachment)}")
     return found
 

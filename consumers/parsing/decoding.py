@@ -30,9 +30,9 @@ _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
 """Minimum ratio of valid to damaged characters beyond ASCII in UTF-8. In other encodings, about one character in ten is valid
 UTF-8 by chance."""
-LONGEST_CHARACTER = 4
+MAX_CHARACTER_BYTES = 4
 """Maximum number of bytes of one character in any supported encoding."""
-_MOST_STRAY_ZEROS = 0.2
+_MAX_STRAY_ZEROS = 0.2
 _CODE_PAGES = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
@@ -46,9 +46,9 @@ _LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
 """Two code pages count as equally plausible if charset-normalizer's chaos and coherence differ by less."""
-_MOST_CHAOS = 0.4
+_MAX_CHAOS = 0.4
 _EXCERPT = 4096
-_LONGEST_LINE = 1024
+_MAX_LINE_BYTES = 1024
 _NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
 """Bytes that are not part of a multi-byte character in any of the encodings."""
 _BINARY = "binary, not text in any encoding that is known; exclude it, or convert it into a document"
@@ -135,10 +135,10 @@ def _has_stray_zeros(sample: bytes) -> bool:
     In UTF-16, there are more zero bytes, or the other bytes are not text.
     """
     rest = sample.replace(b"\0", b"")
-    if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
+    if len(sample) - len(rest) > _MAX_STRAY_ZEROS * len(sample) or _looks_binary(rest):
         return False
     lenient = rest.decode("utf-8", "replace")
-    return "\ufffd" not in lenient[:-LONGEST_CHARACTER]
+    return "\ufffd" not in lenient[:-MAX_CHARACTER_BYTES]
 
 
 def _legacy(data: bytes) -> str:
@@ -174,7 +174,7 @@ def _best_code_page(data: bytes) -> str | None:
     from charset_normalizer import from_bytes  # the import takes 20 ms, and few files need it
 
     matches = from_bytes(
-        excerpt, steps=1, chunk_size=len(excerpt), threshold=_MOST_CHAOS, cp_isolation=possible, enable_fallback=False
+        excerpt, steps=1, chunk_size=len(excerpt), threshold=_MAX_CHAOS, cp_isolation=possible, enable_fallback=False
     )
     found = [
         (match.chaos, match.coherence, name, str(match)) for match in matches for name in match.could_be_from_charset
@@ -227,10 +227,10 @@ def _excerpt(data: bytes, possible: Sequence[str]) -> bytes:
     lines, left = [], _EXCERPT
     for match in _LINE_BEYOND_ASCII.finditer(data):
         line = match[0]
-        if len(line) > _LONGEST_LINE:
-            end = max(map(line.rfind, _NEVER_WITHIN_A_CHARACTER, repeat(0), repeat(_LONGEST_LINE)))
+        if len(line) > _MAX_LINE_BYTES:
+            end = max(map(line.rfind, _NEVER_WITHIN_A_CHARACTER, repeat(0), repeat(_MAX_LINE_BYTES)))
             if end <= 0:
-                cuts = range(_LONGEST_LINE - 3, _LONGEST_LINE + 1)
+                cuts = range(_MAX_LINE_BYTES - 3, _MAX_LINE_BYTES + 1)
                 end = max(cuts, key=lambda cut: sum(_decodes(line[:cut], name) for name in possible))
             line = line[:end]
         if line not in lines:

@@ -9,7 +9,7 @@ from consumers.parsing.decoding import clean_text
 from consumers.splitting import Attachment, ParsedText, Picture, PlacedLink, TextBlock
 from consumers.types import Link
 
-_LONGEST_HEADING = 300
+_MAX_HEADING_CHARS = 300
 
 
 class Outline:
@@ -50,7 +50,7 @@ class Outline:
         text = " ".join(text.split())
         if not text:
             return
-        if len(text) > _LONGEST_HEADING:  # a paragraph that is marked up as a heading
+        if len(text) > _MAX_HEADING_CHARS:  # a paragraph that is marked up as a heading
             self.text(text, page=page, line=line, sheet=sheet, links=[PlacedLink(0, link) for link in links])
             return
         self._close(level)

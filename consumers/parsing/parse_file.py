@@ -12,7 +12,7 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
 from consumers.parsing.conversations.json_lines import read_lines
-from consumers.parsing.decoding import LONGEST_CHARACTER
+from consumers.parsing.decoding import MAX_CHARACTER_BYTES
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
@@ -150,7 +150,7 @@ def _most_bytes(file: OpenFile, limits: Limits) -> int:
     """Returns the number of bytes to read. Of a file over the limit, only as many as `text_chars` characters can take."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
-    return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)
+    return min(limits.file_bytes, MAX_CHARACTER_BYTES * limits.text_chars)
 
 
 def _cut(data: bytes, format: DocumentFormat) -> bytes:
@@ -159,7 +159,7 @@ def _cut(data: bytes, format: DocumentFormat) -> bytes:
     if format.cut_at is None:
         raise _too_large(len(data))
     if b"\0" in data[:256]:  # UTF-16 or UTF-32: the byte of a line end may be half of another character
-        return data[: len(data) // LONGEST_CHARACTER * LONGEST_CHARACTER]
+        return data[: len(data) // MAX_CHARACTER_BYTES * MAX_CHARACTER_BYTES]
     return data[: data.rfind(format.cut_at) + 1] or data
 
 

@@ -10,7 +10,7 @@ from consumers.parsing.outline import Outline
 
 _LOOKED_AT = 24
 """Number of rows at the beginning of a table that are searched for its header."""
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 _PERIOD = re.compile(
     r"(?:19|20|21)\d\d(?:[/-]\d\d){0,2}|\d\d?[./](?:19|20|21)\d\d|\d\d?[./]\d\d?[./](?:19|20|21)\d\d|(?:19|20)\d\d/(?:19|20)\d\d"
 )
@@ -85,7 +85,7 @@ def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
     Years, months and days are allowed if the rows below have other values in these columns.
     """
     filled = [cell.strip() for cell in row if cell.strip()]
-    if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _LONGEST_NAME for cell in filled):
+    if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _MAX_NAME_CHARS for cell in filled):
         return False
     numbers = [index for index, cell in enumerate(row) if cell.strip() and _is_number(cell)]
     return not numbers or _name_periods(row, numbers, below)
@@ -129,7 +129,7 @@ def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
         gaps
         and _filled(groups) < len(filled)
         and len(set(filled)) < len(filled)
-        and not any(_is_number(cell) or len(cell) > _LONGEST_NAME for cell in filled)
+        and not any(_is_number(cell) or len(cell) > _MAX_NAME_CHARS for cell in filled)
         and any(cell.strip() and _is_number(cell) for cell in below)
     )
 

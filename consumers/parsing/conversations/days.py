@@ -12,7 +12,7 @@ from consumers.part_uri import with_uris
 from consumers.splitting import PlacedLink, SplitSettings, TextBlock, split
 from consumers.types import Link, ParsedDocument
 
-_MOST_PARTICIPANTS = 100
+_MAX_PARTICIPANTS = 100
 UNDATED = "undated"
 
 
@@ -106,7 +106,7 @@ def _document(
     authors = dict.fromkeys(" ".join(clean_text(message.author).split()) for message in messages)
     metadata: dict[str, object] = {
         "format": "conversation",
-        "participants": [author for author in authors if author][:_MOST_PARTICIPANTS],
+        "participants": [author for author in authors if author][:_MAX_PARTICIPANTS],
     }
     if day != UNDATED:
         sent = min(message.sent_at for message in messages if message.sent_at is not None)

@@ -35,7 +35,7 @@ _EXAMINED = 50
 """Number of items at the beginning of a list that are examined for messages."""
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
 _WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d{2})\s*([AP]M)? UTC")
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 
 def read_conversations(value: object, channel: str, stem: str) -> list[Conversation] | None:
@@ -240,9 +240,9 @@ def _unmangled(value: Any, depth: int = 0) -> Any:
             return value.encode("latin-1").decode("utf-8")
         except (UnicodeEncodeError, UnicodeDecodeError):
             return value
-    if depth < _DEEPEST and isinstance(value, list):
+    if depth < _MAX_DEPTH and isinstance(value, list):
         return [_unmangled(item, depth + 1) for item in value]
-    if depth < _DEEPEST and isinstance(value, dict):
+    if depth < _MAX_DEPTH and isinstance(value, dict):
         return {key: _unmangled(item, depth + 1) for key, item in value.items()}
     return value
 

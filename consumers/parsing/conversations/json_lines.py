@@ -11,7 +11,7 @@ from consumers.part_uri import part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
-_MOST_MESSAGES = 1_000_000
+_MAX_MESSAGES = 1_000_000
 
 
 def read_lines(
@@ -45,7 +45,7 @@ def read_lines(
             except ValueError:
                 value = None
             message = line_message(value)
-            if message is not None and len(messages) < _MOST_MESSAGES:
+            if message is not None and len(messages) < _MAX_MESSAGES:
                 messages.append(message)
                 continue
             if isinstance(value, dict) and (conversations := read_conversations(value, stem, stem)):

@@ -25,7 +25,7 @@ _REFERENCES = {"user_id": "<@{}>", "channel_id": "<#{}>"}
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+[^\W\d_]{2,}")
 """Two consecutive words. A text for people has them; an identifier or a type has not."""
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 
 def message_text(item: Mapping[str, Any]) -> str:
@@ -64,7 +64,7 @@ def _pieces(value: object) -> Iterator[str]:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         return ""
     if isinstance(value, list):
         joint = "" if _is_line(value) else "\n"
@@ -98,7 +98,7 @@ def _is_line(value: list[Any]) -> bool:
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif depth < _DEEPEST and isinstance(value, list | dict):
+    elif depth < _MAX_DEPTH and isinstance(value, list | dict):
         for inner in value if isinstance(value, list) else value.values():
             yield from _strings(inner, depth + 1)
 

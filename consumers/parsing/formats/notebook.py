@@ -14,7 +14,7 @@ from consumers.splitting import ParsedText
 
 _READ_PROPERTIES = frozenset(("kernelspec", "language_info", "title", "authors"))
 _TAG = re.compile(r"<[^<>]*>|\x1b\[[\d;]*m")
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -99,7 +99,7 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
     """Yields the strings in a value, including nested lists and objects."""
     if isinstance(value, str):
         yield clean_text(value)
-    elif isinstance(value, list | dict) and depth < _DEEPEST:
+    elif isinstance(value, list | dict) and depth < _MAX_DEPTH:
         for each in value if isinstance(value, list) else value.values():
             yield from _strings(each, depth + 1)
 

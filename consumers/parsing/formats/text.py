@@ -12,7 +12,7 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
-_LONGEST_TITLE = 100
+_MAX_TITLE_CHARS = 100
 _INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
 _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
@@ -84,7 +84,7 @@ def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
 
 def _could_be_title(line: str) -> bool:
     return (
-        len(line) <= _LONGEST_TITLE
+        len(line) <= _MAX_TITLE_CHARS
         and not line.endswith(_NEVER_LAST)
         and not (line.endswith(".") and _ends_sentence(line))
         and line[:1] not in "-*•>|{[<"

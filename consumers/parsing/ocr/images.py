@@ -9,8 +9,8 @@ from consumers.parsing.ocr.ruling_lines import without_ruling_lines
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 """The only Pillow decoders that may run. Other decoders call external programs or are hardly used."""
-_MOST_PIXELS = 60_000_000
-_FEWEST_PIXELS, _SHORTEST_SIDE = 10_000, 24
+_MAX_PIXELS = 60_000_000
+_MIN_PIXELS, _MIN_SIDE = 10_000, 24
 """A picture with fewer pixels or a shorter side is an icon."""
 _SMALL_PIXELS = 2_500_000
 """A picture with fewer pixels, such as a photograph of a screen, is enlarged for OCR."""
@@ -28,7 +28,7 @@ def is_icon(data: bytes) -> bool:
     """Whether the picture is too small for text. Raises PictureError if it cannot be decoded or has too many pixels."""
     image = _opened(data)
     _refuse_large(image)
-    return min(image.size) < _SHORTEST_SIDE or image.width * image.height < _FEWEST_PIXELS
+    return min(image.size) < _MIN_SIDE or image.width * image.height < _MIN_PIXELS
 
 
 def frame_of(data: bytes, number: int) -> bytes:
@@ -71,8 +71,8 @@ def for_recognition(data: bytes) -> bytes:
 
 
 def _refuse_large(image: Image.Image) -> None:
-    if image.width * image.height > _MOST_PIXELS:
-        raise PictureError(f"it has more than {_MOST_PIXELS:,} pixels")
+    if image.width * image.height > _MAX_PIXELS:
+        raise PictureError(f"it has more than {_MAX_PIXELS:,} pixels")
 
 
 def _opened(data: bytes) -> Image.Image:

@@ -12,7 +12,7 @@ from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
 from consumers.parsing.programs.run import ProgramFailed
 from consumers.splitting import ParsedText, Picture, TextBlock
 
-_MOST_PICTURES = 1_000
+_MAX_PICTURES = 1_000
 """Maximum number of pictures of one document that are read. Scanned pages do not count."""
 
 
@@ -90,8 +90,8 @@ class TextRecognition:
         for picture in parsed.pictures:
             self._progress()
             others += not picture.is_page
-            if others > _MOST_PICTURES:
-                omissions.add(OmissionKind.TOO_LARGE, f"pictures after the first {_MOST_PICTURES:,}")
+            if others > _MAX_PICTURES:
+                omissions.add(OmissionKind.TOO_LARGE, f"pictures after the first {_MAX_PICTURES:,}")
                 return
             try:
                 image = picture.image()

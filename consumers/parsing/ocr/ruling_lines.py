@@ -6,17 +6,17 @@ from PIL import Image
 
 _DARK = 160
 """Grey values below this threshold are ink."""
-_SHARE, _SHORTEST = 15, 60
-"""Minimum length of a line: the page's longer side divided by `_SHARE`, but not less than `_SHORTEST` pixels."""
+_SHARE, _MIN_PIXELS = 15, 60
+"""Minimum length of a line: the page's longer side divided by `_SHARE`, but not less than `_MIN_PIXELS` pixels."""
 _SLENDER = 16
 """A line is thinner than the minimum length divided by this number. Strokes of large letters are thicker."""
-_MOST_PIXELS = 24_000_000
+_MAX_PIXELS = 24_000_000
 """Larger pictures are not changed, because the search takes ten bytes of memory per pixel."""
 
 
 def without_ruling_lines(image: Image.Image) -> Image.Image:
     """Returns a greyscale picture without its long horizontal and vertical lines."""
-    if image.width * image.height > _MOST_PIXELS:
+    if image.width * image.height > _MAX_PIXELS:
         return image
     pixels = np.array(image)
     dark = pixels < _DARK
@@ -27,7 +27,7 @@ def without_ruling_lines(image: Image.Image) -> Image.Image:
 
 def _lines(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns a mask of the pixels of long, thin, horizontal lines, and of the grey pixels above and below them."""
-    length = max(max(ink.shape) // _SHARE, _SHORTEST)
+    length = max(max(ink.shape) // _SHARE, _MIN_PIXELS)
     lines = _runs(ink, length)
     lines &= ~_runs(lines.T, length // _SLENDER).T
     lines[1:] |= lines[:-1]

@@ -10,7 +10,7 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.programs.installed import OCR
 from consumers.parsing.programs.run import run_program
 
-LEAST_CONFIDENCE = 50.0
+MIN_CONFIDENCE = 50.0
 """Minimum mean confidence of a paragraph, in percent. With a lower confidence, shapes were mistaken for letters."""
 UNCERTAIN = 70.0
 """Mean confidence of a page, in percent, below which the page is read again with detection of the orientation."""
@@ -31,7 +31,7 @@ class Paragraph:
 
     @property
     def is_certain(self) -> bool:
-        return self.confidence >= LEAST_CONFIDENCE
+        return self.confidence >= MIN_CONFIDENCE
 
 
 def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list[Paragraph]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_MOST_LANGUAGES = 4
+_MAX_LANGUAGES = 4
 """If more languages are installed and none is configured, OCR uses only English: many languages make it slow and inaccurate."""
 _NOT_LANGUAGES = frozenset(("osd", "equ", "snum"))
 _SECONDS = 20.0
@@ -48,7 +48,7 @@ def _find_tesseract(languages: tuple[str, ...]) -> Program | None:
     spoken = sorted(line.strip() for line in installed if line.strip() not in _NOT_LANGUAGES)
     used = [each for each in languages if each in spoken]
     if not languages:
-        used = spoken if len(spoken) <= _MOST_LANGUAGES else [each for each in spoken if each == "eng"]
+        used = spoken if len(spoken) <= _MAX_LANGUAGES else [each for each in spoken if each == "eng"]
     if not used:
         return None
     number = re.search(r"\d+(?:\.\d+)+", version)

@@ -31,10 +31,10 @@ _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
 """The first line of a message in Apple Mail's format: the message's length in bytes."""
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
 """Headers that are added only if their value does not occur in the values of `_HEADERS`."""
-_DEEPEST = 5
+_MAX_LEVEL = 5
 """Deepest level of headings. Messages nested more deeply get a heading of this level."""
-_MOST_PARTS = 1000
-_MOST_NAMES = 100
+_MAX_PARTS = 1000
+_MAX_NAMES = 100
 _SIGNATURES = frozenset(
     (
         "application/pgp-signature", "application/pgp-keys", "application/pgp-encrypted", "application/pkcs7-signature",
@@ -59,7 +59,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity
     if attachments:
-        metadata["attachments"] = [each.name for each in attachments[:_MOST_NAMES]]
+        metadata["attachments"] = [each.name for each in attachments[:_MAX_NAMES]]
     return ParsedText(outline.done(), header(message, "Subject"), metadata, tuple(attachments), tuple(outline.pictures))
 
 
@@ -99,7 +99,7 @@ class _Reader:
         self.omissions = outline.omissions
         self.limits = limits
         self.attachments: list[Attachment] = []
-        self.budget = _MOST_PARTS
+        self.budget = _MAX_PARTS
         self.attached: set[EmailMessage] = set()
         """Messages attached to the message that is read."""
         self.compared = 0
@@ -111,7 +111,7 @@ class _Reader:
         while stack:
             part, depth = stack.pop()
             if self.budget <= 0:
-                self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MOST_PARTS:,} parts of a message", 1 + len(stack))
+                self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MAX_PARTS:,} parts of a message", 1 + len(stack))
                 return
             self.budget -= 1
             payload = part.get_payload()
@@ -122,7 +122,7 @@ class _Reader:
             if kind == "message/rfc822" and isinstance(payload, list):
                 inner = cast("list[EmailMessage]", payload)
                 self.attached.update(inner)
-                stack += [(each, min(depth + 1, _DEEPEST)) for each in reversed(inner)]
+                stack += [(each, min(depth + 1, _MAX_LEVEL)) for each in reversed(inner)]
             elif isinstance(payload, list):
                 members = self._members(kind, cast("list[EmailMessage]", payload))
                 stack += [(member, depth) for member in reversed(members)]
@@ -210,9 +210,9 @@ def _is_inline(part: EmailMessage) -> bool:
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
-    """Yields the parts at and below `part` that contain no parts, in order. Visits at most `_MOST_PARTS` parts."""
+    """Yields the parts at and below `part` that contain no parts, in order. Visits at most `_MAX_PARTS` parts."""
     stack = [part]
-    for _ in range(_MOST_PARTS):
+    for _ in range(_MAX_PARTS):
         if not stack:
             return
         each = stack.pop()

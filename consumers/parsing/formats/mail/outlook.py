@@ -32,8 +32,8 @@ _TYPES = {1: "to", 2: "cc", 3: "bcc"}
 _PROPERTIES = "__properties_version1.0"
 _HEADER_BYTES, _ATTACHED_HEADER_BYTES, _RECIPIENT_HEADER_BYTES = 32, 24, 8
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-_MOST_NAMES = 100
-_DEEPEST = 5
+_MAX_NAMES = 100
+_MAX_DEPTH = 5
 """Maximum depth of attached messages; deeper ones are reported by name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -103,7 +103,7 @@ class _Message:
             headers["message_id"] = identity[:1000]
         self._attachments()
         if self.attachments:
-            headers["attachments"] = [each.name for each in self.attachments[:_MOST_NAMES]]
+            headers["attachments"] = [each.name for each in self.attachments[:_MAX_NAMES]]
         return headers
 
     def _recipients(self) -> dict[str, dict[str, str]]:
@@ -130,7 +130,7 @@ class _Message:
             name = " ".join(name.split())[:300]
             message = (*entry, f"__substg1.0_{_ATTACHED}000D")
             is_message = self.file.exists([*message, _PROPERTIES])
-            if is_message and depth < 2 * _DEEPEST:
+            if is_message and depth < 2 * _MAX_DEPTH:
                 self._attached_message(message, name)
             elif is_message:
                 self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")

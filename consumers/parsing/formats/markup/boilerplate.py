@@ -55,9 +55,9 @@ _UNSEEN = frozenset(("script", "style", "head", "noscript", "svg", "template", "
 _WHOLE = frozenset(("html", "body", "main", "article"))
 _STEPS = frozenset(("prev", "previous", "next", "up", "home", "start", "contents", "toc", "index", "top"))
 """Values of `rel` for links between the pages of a book."""
-_LONGEST_STEPS = 400
+_MAX_STEPS_CHARS = 400
 _CONTENTS_LINK_SHARE = 0.85
-_FEWEST_CONTENTS_LINKS = 3
+_MIN_CONTENTS_LINKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def _is_steps(count: _Count) -> bool:
     return (
         (count.steps > 1 or (count.steps == 1 and count.link_share >= _WEAK_LINK_SHARE))
         and count.steps * 2 >= count.links
-        and count.chars <= _LONGEST_STEPS
+        and count.chars <= _MAX_STEPS_CHARS
         and not count.headings
     )
 
@@ -302,7 +302,7 @@ def _is_chapters(count: _Count) -> bool:
 def _is_page_contents(count: _Count) -> bool:
     """Whether an element consists almost only of links to positions in its own page."""
     return (
-        count.links >= _FEWEST_CONTENTS_LINKS
+        count.links >= _MIN_CONTENTS_LINKS
         and count.fragment_links == count.links
         and count.path == ""
         and not count.headings

@@ -13,7 +13,7 @@ _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTAL
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|[ \t])#([^\n]*)", re.MULTILINE)
 _PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
-_LONGEST = 1 << 16
+_MAX_CHARS = 1 << 16
 _MAX_DEPTH = 8
 
 
@@ -23,9 +23,9 @@ def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, 
     Without front matter, the text is returned unchanged. Prose between two horizontal rules is not front matter. Values are
     strings as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
     """
-    if match := _TOML.match(text[:_LONGEST]):
+    if match := _TOML.match(text[:_MAX_CHARS]):
         values = _toml(match[1])
-    elif match := _YAML.match(text[:_LONGEST]):
+    elif match := _YAML.match(text[:_MAX_CHARS]):
         values = _yaml(match[1])
     else:
         return {}, text, 0

@@ -34,7 +34,7 @@ _BLOCKS = frozenset(
 """.split()
 )
 _TABLE_PARTS = frozenset(("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col", "script", "style"))
-_DEEPEST_FRAME = 3
+_MAX_FRAMES = 3
 Pictures = Callable[[str], Callable[[], bytes] | None]
 """Returns a function that reads the picture at an address, or None if the file does not contain the picture."""
 
@@ -86,7 +86,7 @@ class HtmlWalk:
     def _is_taken_whole(self, node: Element, tag: str) -> bool:
         """Adds or reports a frame, heading, table or unread element with everything below it. Returns False for other
         elements."""
-        if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
+        if tag == "iframe" and node.get("srcdoc") and self.frames < _MAX_FRAMES:
             self._frame(node)
         elif is_unread(node, self.left_out, self.outline.omissions):
             if tag == "svg" and node not in self.left_out:

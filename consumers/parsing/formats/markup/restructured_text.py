@@ -23,11 +23,11 @@ from consumers.splitting import ParsedText
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+-]{0,60})[ \t]?::", re.MULTILINE)
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
-_MOST_NAMES = 300
-_LARGEST = 1 << 20
+_MAX_NAMES = 300
+_MAX_CHARS = 1 << 20
 """Maximum number of characters. A longer text is not written by hand and is parsed as plain text: docutils parses only about
 30,000 characters per second."""
-_LONGEST_LINE = 10_000
+_MAX_LINE_CHARS = 10_000
 """Maximum number of characters in a line. docutils refuses texts with longer lines; such texts are parsed as plain
 text."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
@@ -52,12 +52,12 @@ _PROPERTIES = frozenset(("author", "date", "version", "copyright", "status", "de
 _FOR_SPHINX = frozenset(("orphan", "tocdepth", "nocomments", "nosearch", "no-search"))
 """Fields at the top of a page that are instructions for Sphinx."""
 _NOT_READ = re.compile(r"[ \t]*\.\.[ \t]+(?:raw|include)::|[^\n]*\n[ \t]+:(?:file|url):")
-_LONGEST_REPLACEMENT = 300
+_MAX_REPLACEMENT_CHARS = 300
 
 
 def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    if len(text) > _LARGEST or max(map(len, text.split("\n"))) > _LONGEST_LINE:
+    if len(text) > _MAX_CHARS or max(map(len, text.split("\n"))) > _MAX_LINE_CHARS:
         return parse_text(data, limits, omissions)
     text = within_limits(text, limits, omissions)
     _learn_names(text)
@@ -102,7 +102,7 @@ def _replace_substitutions(document: Any, omissions: Omissions) -> None:
     unused = dict(texts)
     for reference in document.findall(nodes.substitution_reference):
         name = document.substitution_names.get(reference["refname"].lower(), reference["refname"])
-        if len(text := texts.get(name, "")) <= _LONGEST_REPLACEMENT and text:
+        if len(text := texts.get(name, "")) <= _MAX_REPLACEMENT_CHARS and text:
             reference.children = [nodes.Text(text)]
             unused.pop(name, None)
     for text in unused.values():
@@ -125,11 +125,11 @@ def _learn_names(text: str) -> None:
     """Registers the directives and roles that docutils does not know. docutils offers no other way to handle them."""
     known = _settings()
     roles._roles.clear()  # defined by earlier documents
-    for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:
+    for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MAX_NAMES]:
         found, _ = directives.directive(name, _english(), new_document("names", known))
         if found is None:
             directives.register_directive(name, _Unknown)
-    for name in sorted({(match[1] or match[2]).lower() for match in _ROLE.finditer(text)})[:_MOST_NAMES]:
+    for name in sorted({(match[1] or match[2]).lower() for match in _ROLE.finditer(text)})[:_MAX_NAMES]:
         found, _ = roles.role(name, _english(), 0, new_document("names", known).reporter)
         if found is None:
             roles.register_local_role(name, _unknown_role)

@@ -43,7 +43,7 @@ _CATEGORY_SPACES = frozenset(("category", "kategorie", "catégorie", "categoría
 _PLACEMENT = re.compile(
     r"(?:thumb|thumbnail|left|right|center|none|frame|frameless|border|upright|\d*x?\d*px)\Z", re.IGNORECASE
 )
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 @text_parser
@@ -78,7 +78,7 @@ class _Reader:
         if self.is_dokuwiki:
             text = _VERBATIM_OF_DOKUWIKI.sub(_verbatim, text)
         text = _GALLERY.sub(_gallery, _REDIRECT.sub("", text, count=1))
-        for _ in range(_DEEPEST):  # templates contain templates
+        for _ in range(_MAX_DEPTH):  # templates contain templates
             text, count = _TEMPLATE.subn(self._template, _PARAMETER.sub(self._parameter, text))
             if not count:
                 break

@@ -40,8 +40,8 @@ _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
 _UNDECLARED = (etree.ErrorTypes.ERR_UNDECLARED_ENTITY, etree.ErrorTypes.WAR_UNDECLARED_ENTITY)
 _OWN_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_LONGEST_TITLE = 300
-_LONGEST_VALUE = 500
+_MAX_TITLE_CHARS = 300
+_MAX_VALUE_CHARS = 500
 _DRAWINGS = frozenset(("svg", "mxfile"))
 
 
@@ -116,7 +116,7 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
             walk.skip_subtree()
             continue
         outline.text(_attributes(node, outline.omissions), "\n", line=node.sourceline)
-        if name in _TITLES and 0 < len(text := _text(node, outline.omissions)) <= _LONGEST_TITLE:
+        if name in _TITLES and 0 < len(text := _text(node, outline.omissions)) <= _MAX_TITLE_CHARS:
             outline.heading(depth, text, line=node.sourceline)
             walk.skip_subtree()
         elif name in _VERBATIM:
@@ -177,7 +177,7 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
             or name in found
             or name in _TITLES
             or name in _LEFT_OUT
-            or len(child.text or "") > _LONGEST_VALUE
+            or len(child.text or "") > _MAX_VALUE_CHARS
         ):
             return None
         if _PAGE.match(child.text or "") or is_base64(child.text or ""):

@@ -17,7 +17,7 @@ _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _EXTENDED_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_MOST_POINTS = 100_000
+_MAX_POINTS = 100_000
 
 
 def paragraphs(body: Element) -> Iterator[str]:
@@ -159,6 +159,6 @@ def _numbered(*nodes: Element | None) -> dict[str, str]:
         for point in () if node is None else node.iter(f"{C}pt"):
             text = " ".join(_points(point))
             place = point.get("idx") or ""
-            if text and len(found) < _MOST_POINTS:
+            if text and len(found) < _MAX_POINTS:
                 found[place] = f"{text} {found[place]}" if place in found else text
     return found

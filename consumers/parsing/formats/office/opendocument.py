@@ -57,7 +57,7 @@ _CONTENTS = frozenset(
 _FORM_TEXTS = tuple(f"{FORM}{name}" for name in ("label", "current-value", "value", "title"))
 _FIELD_MARK = re.compile(r"<[^<>]*>")
 """Placeholder of a field in a master page, for example "<number>"."""
-_DEEPEST_OBJECT = 3
+_MAX_OBJECT_DEPTH = 3
 _MANIFEST = "META-INF/manifest.xml"
 _OPENOFFICE_1, _DECLARATIONS = b"http://openoffice.org/2000/", 4096
 
@@ -309,7 +309,7 @@ class _Reader:
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:
             root = optional_xml(self.package, f"{name}/content.xml")
-        if root is None or self.depth >= _DEEPEST_OBJECT:
+        if root is None or self.depth >= _MAX_OBJECT_DEPTH:
             self.outline.omissions.add(OmissionKind.EMBEDDED, name)
             return
         if root.tag == f"{MATH}math":

@@ -12,7 +12,7 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.spanned_tables import Cell, span
 
 Element = Any
-_MOST_REPEATED = 1000
+_MAX_REPEATED = 1000
 """Maximum repetition of a column or row. The empty rest of a sheet is stored as one row that repeats a million
 times."""
 _VALUES = ("string-value", "value", "date-value", "time-value", "boolean-value")
@@ -90,4 +90,4 @@ def _anchored(paragraph: Element, cell: Element) -> bool:
 
 
 def _repeated(node: Element, what: str) -> int:
-    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MOST_REPEATED)
+    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MAX_REPEATED)

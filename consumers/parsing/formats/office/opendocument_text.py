@@ -25,7 +25,7 @@ NO_TEXT = frozenset(
     )
 )  # fmt: skip
 _BLOCKS = frozenset((f"{TEXT}p", f"{TEXT}h", f"{TEXT}list", f"{TABLE}table"))
-_MOST_SPACES = 80
+_MAX_SPACES = 80
 
 
 def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
@@ -34,7 +34,7 @@ def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
     for child in node:
         tag = child.tag
         if tag in _BREAKS:
-            parts.append(_BREAKS[tag] * min(whole_number(child.get(f"{TEXT}c"), 1), _MOST_SPACES))
+            parts.append(_BREAKS[tag] * min(whole_number(child.get(f"{TEXT}c"), 1), _MAX_SPACES))
         elif tag == f"{TEXT}note":
             behind += child.iterchildren(f"{TEXT}note-body")
         elif tag == f"{OFFICE}annotation" or tag in _BLOCKS or str(tag).startswith(DRAW):

@@ -8,7 +8,7 @@ from consumers.parsing.formats.office.numbering import Numbering, W, value_of
 from consumers.parsing.formats.office.package import whole_number
 
 Element = Any
-_DEEPEST_STYLE = 20
+_MAX_STYLE_DEPTH = 20
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class ParagraphRules:
         return name, level, label
 
     def _style_chain(self, key: str) -> Iterator[tuple[str, _Style]]:
-        for _ in range(_DEEPEST_STYLE):
+        for _ in range(_MAX_STYLE_DEPTH):
             style = self._styles.get(key)
             if style is None:
                 return

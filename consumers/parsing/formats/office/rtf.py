@@ -57,7 +57,7 @@ _READ_AGAIN = frozenset(("ud", "formfield"))
 _SHAPE_TEXTS = frozenset(("wzDescription", "gtextUNICODE", "wzTooltip"))
 _METADATA = {"author": "author", "operator": "last_author", "subject": "subject", "keywords": "keywords",
              "doccomm": "description", "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
-_DEEPEST = 10_000
+_MAX_DEPTH = 10_000
 
 
 @dataclass(slots=True)
@@ -182,8 +182,8 @@ class _Reader:
         return at - (len(text) - taken) if text else at
 
     def _open(self) -> None:
-        if len(self.groups) >= _DEEPEST:
-            raise TooLarge(f"groups nested deeper than {_DEEPEST:,}; exclude it")
+        if len(self.groups) >= _MAX_DEPTH:
+            raise TooLarge(f"groups nested deeper than {_MAX_DEPTH:,}; exclude it")
         self.groups.append((self.state, len(self.flows)))
         self.state = replace(self.state, name="")
         self.ignore, self.starred = 0, False

@@ -38,8 +38,8 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _OFFICE_VML = "{urn:schemas-microsoft-com:office:office}"
 _CONTENTS_STYLES = ("toc ", "table of figures")
-_MOST_INCLUDED = 100
-_DEEPEST_INCLUDED = 2
+_MAX_INCLUDED = 100
+_MAX_INCLUDED_DEPTH = 2
 _SKIPPED = frozenset(
     f"{W}{name}"
     for name in (
@@ -339,7 +339,7 @@ class _WordReader:
         relation = self.package.relations(self.part).get(relation_id(node))
         data = None if relation is None or relation.external else self.package.data(relation.target)
         self.included += 1
-        if relation is None or data is None or self.depth >= _DEEPEST_INCLUDED or self.included > _MOST_INCLUDED:
+        if relation is None or data is None or self.depth >= _MAX_INCLUDED_DEPTH or self.included > _MAX_INCLUDED:
             self.omissions.add(OmissionKind.EMBEDDED, "" if relation is None else relation.target)
             return
         try:

@@ -13,9 +13,9 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.outline import comment_text
 from consumers.splitting import Attachment
 
-_MOST = 10_000
+_MAX_ITEMS = 10_000
 """Maximum number of annotations and of structure elements visited on a page."""
-_LONGEST = 1 << 20
+_MAX_TEXT_BYTES = 1 << 20
 _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
 _PASSWORD = 1 << 13
@@ -33,7 +33,7 @@ class Attachments:
 
     def add_embedded(self, document: Any) -> None:
         """Adds the files that are embedded in the document (ISO 32000-1, 7.11.4)."""
-        for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
+        for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MAX_ITEMS)):
             self.add(pdfium.FPDFDoc_GetAttachment(document.raw, at))
 
     def add(self, attachment: Any, description: str = "") -> None:
@@ -110,8 +110,8 @@ def alternative_texts(page: Any) -> Iterator[str]:
         return
     try:
         count = pdfium.FPDF_StructTree_CountChildren(tree)
-        stack = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in reversed(range(min(count, _MOST)))]
-        left = _MOST
+        stack = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in reversed(range(min(count, _MAX_ITEMS)))]
+        left = _MAX_ITEMS
         while stack and left:
             left -= 1
             element = stack.pop()
@@ -119,7 +119,7 @@ def alternative_texts(page: Any) -> Iterator[str]:
                 continue
             if text := _text(pdfium.FPDF_StructElement_GetAltText, element):
                 yield text
-            children = min(pdfium.FPDF_StructElement_CountChildren(element), _MOST)
+            children = min(pdfium.FPDF_StructElement_CountChildren(element), _MAX_ITEMS)
             stack += [pdfium.FPDF_StructElement_GetChildAtIndex(element, at) for at in reversed(range(children))]
     finally:
         pdfium.FPDF_StructTree_Close(tree)
@@ -134,13 +134,13 @@ def report_xfa_form(document: Any, omissions: Omissions) -> None:
 def bookmarks(document: Any) -> Iterator[str]:
     """Yields the titles of the document's outline (ISO 32000-1, 12.3.3)."""
     for number, bookmark in enumerate(document.get_toc()):
-        if number == _MOST:
+        if number == _MAX_ITEMS:
             return
         yield " ".join(clean_text(bookmark.get_title() or "").split())
 
 
 def _annotations(page: Any) -> Iterator[Any]:
-    for at in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MOST)):
+    for at in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MAX_ITEMS)):
         annotation = pdfium.FPDFPage_GetAnnot(page.raw, at)
         if annotation:
             try:
@@ -157,7 +157,7 @@ def _text(read: Any, *of: Any) -> str:
     """Returns the text that the PDFium function `read` writes into a UTF-16 buffer; "" if there is none."""
     kind = read.argtypes[len(of)]
     size = read(*of, None, 0)
-    if not 2 < size <= _LONGEST:
+    if not 2 < size <= _MAX_TEXT_BYTES:
         return ""
     buffer = ctypes.create_string_buffer(size)
     if isinstance(given := read(*of, ctypes.cast(buffer, kind), size), int) and given > size:

@@ -15,12 +15,12 @@ import pypdfium2.raw as pdfium
 Place = tuple[int, str]
 """A line: (position of its first character in the page's text, text)."""
 _SENTENCE_END = re.compile(r"[.!?:;][\"'”’»)\]]*\Z")
-_NARROWEST_GUTTER = 1.0
+_MIN_GUTTER = 1.0
 """Minimum width of the space between two columns, in multiples of the font size."""
-_FEWEST_LINES, _FEWEST_WORDS = 3, 3
+_MIN_LINES, _MIN_WORDS = 3, 3
 """Minimum number of lines with text in both columns, and minimum median of words per line in a column. Cells of tables have
 fewer words."""
-_LARGEST_STEP = 2.0
+_MAX_STEP = 2.0
 """Maximum distance between the tops of two successive lines of a column, in multiples of the font size."""
 _WORD = re.compile(r"\w{2,}")
 _ALIGNED = 0.8
@@ -74,9 +74,7 @@ def _row(text_page: Any, first: int, text: str) -> _Row:
     row = _Row(first, text, head.left, max((right for _, right in boxes), default=head.right), head.top, size)
     right = row.left
     for left, following in boxes:
-        if left - right >= max(_NARROWEST_GUTTER * size, 1.0) and (
-            row.gap is None or left - right > row.gap[1] - row.gap[0]
-        ):
+        if left - right >= max(_MIN_GUTTER * size, 1.0) and (row.gap is None or left - right > row.gap[1] - row.gap[0]):
             row.gap = (right, left)
         right = max(right, following)
     if row.gap is not None:
@@ -109,7 +107,7 @@ def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, fl
             left = max(left, row.right)
         else:
             right = min(right, row.left)
-        if not 0 < above.top - row.top < _LARGEST_STEP * row.size or right - left < _NARROWEST_GUTTER * row.size:
+        if not 0 < above.top - row.top < _MAX_STEP * row.size or right - left < _MIN_GUTTER * row.size:
             break
         gutter = (left, right)
         end += 1
@@ -120,12 +118,12 @@ def _is_prose(rows: Sequence[_Row]) -> bool:
     """Whether rows are columns of text, not a table: both columns are aligned, and in each column a sentence continues
     on the next line."""
     split = [row for row in rows if row.gap is not None]
-    if len(split) < _FEWEST_LINES:
+    if len(split) < _MIN_LINES:
         return False
     columns = [row.text[: row.cut].rstrip() for row in split], [row.text[row.cut :] for row in split]
     edges = [row.left for row in split], [row.gap[1] for row in split if row.gap is not None]
     return all(
-        median(len(_WORD.findall(text)) for text in column) >= _FEWEST_WORDS
+        median(len(_WORD.findall(text)) for text in column) >= _MIN_WORDS
         and sum(abs(each - median(edge)) < split[0].size / 2 for each in edge) >= _ALIGNED * len(edge)
         and any(not _SENTENCE_END.search(above) and below[:1].islower() for above, below in pairwise(column))
         for column, edge in zip(columns, edges, strict=True)

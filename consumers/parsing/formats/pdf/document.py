@@ -25,7 +25,7 @@ from consumers.parsing.formats.pdf.annotations import (
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
 from consumers.parsing.formats.pdf.page_image import page_image
-from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
+from consumers.parsing.formats.pdf.running_headers import MAX_STAMPS, without_running_headers
 from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -128,7 +128,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
         # Pictures matter only on pages with few lines, and visiting the objects of drawings is slow.
-        shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MOST_STAMPS else ()
+        shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MAX_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)
             if max(shares) > _SCAN_SHARE:

@@ -13,7 +13,7 @@ from consumers.parsing.outline import Outline
 
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*\Z")
 _HEADING_RATIO = 1.12
-_LONGEST_HEADING_WORDS = 20
+_MAX_HEADING_WORDS = 20
 
 
 def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Sequence[str]]) -> None:
@@ -48,7 +48,7 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
     for line in lines:
         add_notes(line.page)
-        if line.size in ranks and len(line.text.split()) <= _LONGEST_HEADING_WORDS:
+        if line.size in ranks and len(line.text.split()) <= _MAX_HEADING_WORDS:
             end_paragraph()
             if heading and (heading[-1].size != line.size or heading[-1].page != line.page):
                 end_heading()

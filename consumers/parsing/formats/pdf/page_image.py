@@ -7,7 +7,7 @@ import pypdfium2
 from consumers.parsing.limits import PictureError
 
 _DPI = 300
-_MOST_PIXELS = 40_000_000
+_MAX_PIXELS = 40_000_000
 """Maximum size of the image in pixels. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
@@ -19,7 +19,7 @@ def page_image(data: bytes, index: int) -> bytes:
         try:
             page = document[index]
             width, height = page.get_size()
-            scale = min(_DPI / 72, (_MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+            scale = min(_DPI / 72, (_MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
             image = page.render(scale=scale, grayscale=True).to_pil()
             out = BytesIO()
             image.save(out, "PPM")

@@ -22,10 +22,10 @@ _PAGE_LABEL = re.compile(
 """A line that contains only a page number."""
 _ROMAN = re.compile(r"(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
-_LEAST = 3
+_MIN_PAGES = 3
 _PLACE = "\0"
 """Placeholder for the page number in the key of a line."""
-MOST_STAMPS = 2
+MAX_STAMPS = 2
 """Maximum number of running headers on a page: its first and last line."""
 
 
@@ -38,7 +38,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
     seen: dict[str, set[int]] = defaultdict(set)
     for index, key in keys.items():
         seen[key].add(lines[index].page)
-    common = {key for key, on in seen.items() if len(on) >= _LEAST and (_PLACE in key or 2 * len(on) >= pages)}
+    common = {key for key, on in seen.items() if len(on) >= _MIN_PAGES and (_PLACE in key or 2 * len(on) >= pages)}
     dropped: set[int] = set()
     begun: set[str] = set()
     for page, indices in groupby(range(len(lines)), key=lambda index: lines[index].page):
@@ -66,7 +66,7 @@ def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
     seen = Counter(shapes.values())
     for index in edges:
         shape = shapes.get(index)
-        yield index, shape[0] if shape is not None and seen[shape] >= _LEAST else lines[index].text
+        yield index, shape[0] if shape is not None and seen[shape] >= _MIN_PAGES else lines[index].text
 
 
 def _shape(line: Line) -> tuple[str, int] | None:
