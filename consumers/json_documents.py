@@ -251,11 +251,11 @@ def _strings(value: object) -> Iterator[str]:
     """Yields the strings in a nested value, at most the first `_MAX_STRINGS`."""
     waiting, found = [value], 0
     while waiting and found < _MAX_STRINGS:
-        each = waiting.pop()
-        if isinstance(each, str):
+        item = waiting.pop()
+        if isinstance(item, str):
             found += 1
-            yield each
-        elif isinstance(each, dict):
-            waiting += [*each.values(), *each]
-        elif isinstance(each, list):
-            waiting += reversed(each)
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*item.values(), *item]
+        elif isinstance(item, list):
+            waiting += reversed(item)

@@ -25,9 +25,9 @@ def with_uris(uri: str, parts: Iterable[T], name: Callable[[T], str]) -> Iterato
     The URI ends in the part's name, or in its number (from 1) if it has no name. If an earlier part has the same name, the
     number is appended.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     for number, part in enumerate(parts, 1):
         key = key_in_uri(name(part)) or str(number)
-        key = f"{key}-{number}" if key in taken else key
-        taken.add(key)
+        key = f"{key}-{number}" if key in used else key
+        used.add(key)
         yield part_uri(uri, key), part

@@ -239,7 +239,7 @@ class FolderWatcher:
         elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):
-            self._set_state(self._state_name, self._incomplete_because())
+            self._set_state(self._state_name, self._incomplete_reason())
         self._finish_requests()
 
     def _rest(self, now: float) -> None:
@@ -294,7 +294,7 @@ class FolderWatcher:
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
         self._next_scan = now + pause if polling else float("inf")
         self._settle_losses(had_scanned)
-        self._set_state("polling" if polling else "watching", self._incomplete_because())
+        self._set_state("polling" if polling else "watching", self._incomplete_reason())
         waiting = {*reconciler.debounce, *reconciler.pending_removals}
         for request in requests:
             request.paths = set(waiting)
@@ -318,7 +318,7 @@ class FolderWatcher:
             log.warning("exclusion_held", source=self._settings.source, documents=waiting[1], reasons=excluded)
         self._loss_logged = waiting
 
-    def _incomplete_because(self) -> str:
+    def _incomplete_reason(self) -> str:
         """Returns why the folder is followed incompletely or not as configured; "" otherwise."""
         away = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "

@@ -45,8 +45,8 @@ class PendingRemovals:
     def next_due(self) -> float | None:
         while self._heap:
             due, path = self._heap[0]
-            here = self._paths.get(path)
-            if here is not None and here[0] == due:
+            pending = self._paths.get(path)
+            if pending is not None and pending[0] == due:
                 return due
             heapq.heappop(self._heap)
         return None

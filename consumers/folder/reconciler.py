@@ -132,7 +132,7 @@ class Reconciler:
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
             self.loss.found(vanished)
-            self._put_off_removal(vanished, due)
+            self._postpone_removal(vanished, due)
         self.links_need_rescan |= self._walker.forget_below(path)
 
     def recheck(self, path: bytes) -> None:
@@ -220,14 +220,14 @@ class Reconciler:
         self.resolved.append(path)
         entry = self.ledger.get(path)
         found = self._walker.status_of(path)
-        here = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
+        exists = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
         if entry is None:
             pass
-        elif here and self._rules.follows(path) and self._events.is_reachable(path):
+        elif exists and self._rules.follows(path) and self._events.is_reachable(path):
             self.debounce.put(path, now, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
             # A queued path has the same stamp: the file may have moved to it.
-            self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
+            self._postpone_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
             self._hard_links.removed(path, self.root)
@@ -323,14 +323,14 @@ class Reconciler:
                 wait = self._settle_s + REMOVAL_GRACE_S
             self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp, scanned=scanned)
         for path in missing:
-            self._put_off_removal(path, now + wait)
+            self._postpone_removal(path, now + wait)
 
     def _settle_file(self, path: bytes, waiting: WaitingPath, found: FileStatus, now: float) -> None:
         entry = self.ledger.get(path)
         self.pending_removals.discard(path)
         self.loss.found(path)
         self._watch_target(path, found)
-        if self._is_left_to_others(path, waiting, found, entry, now) or (
+        if self._is_refused_by_links(path, waiting, found, entry, now) or (
             entry is not None and not waiting.content and entry.matches(found)
         ):
             return
@@ -357,7 +357,7 @@ class Reconciler:
         else:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _is_left_to_others(
+    def _is_refused_by_links(
         self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
         """Checks the file's hard links; refuses the file or queues it again if necessary. Returns whether it must not
@@ -377,7 +377,7 @@ class Reconciler:
         if found.link and found.kind == "file" and found.stat is not None:
             self._watch_directory(path, (found.stat.st_dev, found.stat.st_ino), True)
 
-    def _put_off_removal(self, path: bytes, due: float) -> None:
+    def _postpone_removal(self, path: bytes, due: float) -> None:
         entry = self.ledger.get(path)
         if entry is not None:
             self.pending_removals.put(path, due, entry.fingerprint.digest if entry.refused is None else None)

@@ -165,8 +165,8 @@ def _identity_in_letter(record: ConsumerRecord) -> _Identity | None:
 def _digest(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     """Returns a digest that is equal for a message and its letter."""
     digest = blake2b(digest_size=16)
-    texts = [each for name, held in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), held)]
-    for held in (key, value, *texts):
-        digest.update(b"-" if held is None else b"%d:" % len(held))
-        digest.update(held or b"")
+    texts = [each for name, content in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), content)]
+    for content in (key, value, *texts):
+        digest.update(b"-" if content is None else b"%d:" % len(content))
+        digest.update(content or b"")
     return digest.digest()

@@ -68,7 +68,7 @@ class KafkaMessage:
             int(value["timestamp"]),
             _bytes(value["key"]),
             _bytes(value["value"]),
-            tuple((name, _bytes(held)) for name, held in value["headers"]),
+            tuple((name, _bytes(content)) for name, content in value["headers"]),
         )
 
 

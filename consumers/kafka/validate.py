@@ -128,7 +128,7 @@ def _refused_by_client(settings: KafkaSettings, sends: bool) -> Iterator[OptionP
 
 
 def _refusal(options: Mapping[str, Any], settings: KafkaSettings, sends: bool) -> str | None:
-    asked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
+    checked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
     version = {
         "api_version": with_tuples(options).get("api_version") or _VERSION_FOR_CHECKS,
         "bootstrap_servers": _UNUSED_ADDRESS,
@@ -137,9 +137,9 @@ def _refusal(options: Mapping[str, Any], settings: KafkaSettings, sends: bool) -
     level = client.level
     client.setLevel(logging.CRITICAL + 1)
     try:
-        KafkaConsumer(**{**consumer_config(asked, KafkaConsumer.DEFAULT_CONFIG), **version}).close()
+        KafkaConsumer(**{**consumer_config(checked, KafkaConsumer.DEFAULT_CONFIG), **version}).close()
         if sends and any(name not in KafkaConsumer.DEFAULT_CONFIG for name in options):
-            KafkaProducer(**{**producer_config(asked, KafkaProducer.DEFAULT_CONFIG), **version}).close(timeout=1)
+            KafkaProducer(**{**producer_config(checked, KafkaProducer.DEFAULT_CONFIG), **version}).close(timeout=1)
     except (KafkaError, ValueError, TypeError, AssertionError, OSError) as error:
         return " ".join(str(error).split()).removeprefix("KafkaConfigurationError: ") or type(error).__name__
     finally:

@@ -181,17 +181,17 @@ def _best_code_page(data: bytes) -> str | None:
     ]
     if not found:  # too few letters to judge
         return "cp1252" if pages is _LATIN and "cp1252" in possible else None
-    least = min(chaos for chaos, *_ in found)
+    lowest_chaos = min(chaos for chaos, *_ in found)
     # Japanese in EUC-JP resembles Korean with rare syllables. Many Hiragana characters indicate Japanese.
     for chaos, _, name, text in found:
-        if name in _JAPANESE and chaos <= least + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
+        if name in _JAPANESE and chaos <= lowest_chaos + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
             return name
     # Among code pages with about equal chaos, prefer the more common one. Coherence (how well the letters' frequencies
     # fit a language) decides only if it differs clearly, because code pages differ in few letters.
     equal = [
         (_signs_within_words(text), coherence, name)
         for chaos, coherence, name, text in found
-        if chaos <= least + (2 * _NEAR if name == "cp1252" else 0)
+        if chaos <= lowest_chaos + (2 * _NEAR if name == "cp1252" else 0)
     ]
     fewest = min(signs for signs, *_ in equal)
     best = max(coherence for signs, coherence, _ in equal if signs == fewest)

@@ -38,8 +38,8 @@ def join_broken_words(text: str, *, typeset: bool = False) -> str:
 def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, typeset: bool) -> Decision:
     """Returns a function that joins divided words. The function decides by the undivided words in `texts`."""
     forms = {(before, hyphen, after): _forms(before, after) for before, hyphen, after in breaks}
-    wanted = {form for pair in forms.values() for form in pair}
-    known = {word for text in texts for found in _WORD.findall(text) if (word := _same(found)) in wanted}
+    relevant = {form for pair in forms.values() for form in pair}
+    known = {word for text in texts for found in _WORD.findall(text) if (word := _normalised(found)) in relevant}
     whole = sum(one in known for one, _ in forms.values())
     breaks_words = typeset or whole > sum(compound in known and one not in known for one, compound in forms.values())
 
@@ -57,8 +57,8 @@ def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, ty
 
 
 def _forms(before: str, after: str) -> tuple[str, str]:
-    return _same(before + after), _same(f"{before}-{after}")
+    return _normalised(before + after), _normalised(f"{before}-{after}")
 
 
-def _same(word: str) -> str:
+def _normalised(word: str) -> str:
     return word.replace("\u2010", "-").lower()

@@ -44,8 +44,8 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
     found |= {name.lower(): text for name, text in _values(package, _PROGRAM_PART) if name in _PROGRAM_KEPT}
     for name, text in _values(package, _CUSTOM_PART):
         found.setdefault(name, text)
-    believed = sensible_title(title)
-    return ({"stated_title": title} if title and not believed else {}) | found, believed
+    meaningful = sensible_title(title)
+    return ({"stated_title": title} if title and not meaningful else {}) | found, meaningful
 
 
 def ole_properties(file: Any) -> tuple[dict[str, str], str]:
@@ -67,8 +67,8 @@ def ole_properties(file: Any) -> tuple[dict[str, str], str]:
         if isinstance(date, datetime) and date.year >= _FIRST_YEAR:
             found[name] = f"{date.isoformat(timespec='seconds')}Z"
     title = value("title")
-    believed = sensible_title(title)
-    return ({"stated_title": title} if title and not believed else {}) | found, believed
+    meaningful = sensible_title(title)
+    return ({"stated_title": title} if title and not meaningful else {}) | found, meaningful
 
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ class Outline:
         self._room = text_chars
         self._limit = text_chars
         self._open: list[tuple[int, str, tuple[Link, ...]]] = []
-        self._bare: TextBlock | None = None
+        self._empty_heading: TextBlock | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -56,7 +56,9 @@ class Outline:
         self._close(level)
         own = tuple(links)
         above = self.heading_links
-        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own))
+        self._empty_heading = TextBlock(
+            text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own)
+        )
         self._open.append((level, text, own))
         if not self.first_heading and not self.blocks:
             self.first_heading = text
@@ -85,7 +87,7 @@ class Outline:
         if self._room < 0:
             self.omissions.add(OmissionKind.TOO_LARGE, f"text after the first {self._limit:,} characters")
             return
-        self._bare = None
+        self._empty_heading = None
         self.blocks.append(
             TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links, time)
         )
@@ -144,7 +146,7 @@ class Outline:
         return ParsedText(blocks, title or self.first_heading, metadata or {}, tuple(attachments), tuple(self.pictures))
 
     def done(self) -> tuple[TextBlock, ...]:
-        self._keep_bare(0)
+        self._add_empty_heading(0)
         return tuple(self.blocks)
 
     def _add_pictures(self, pictures: list[Picture], before: int) -> None:
@@ -155,15 +157,15 @@ class Outline:
 
     def _close(self, level: int) -> None:
         """Closes the open headings of this level and of deeper levels."""
-        self._keep_bare(level)
+        self._add_empty_heading(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
 
-    def _keep_bare(self, level: int) -> None:
+    def _add_empty_heading(self, level: int) -> None:
         """Adds the last heading as a block if it has no text and the next heading is not below it. `level` is that of
         the next heading."""
-        if self._bare is not None and self._open and self._open[-1][0] >= level:
-            bare, self._bare = self._bare, None
+        if self._empty_heading is not None and self._open and self._open[-1][0] >= level:
+            bare, self._empty_heading = self._empty_heading, None
             self.blocks.append(bare)
 
 

@@ -60,22 +60,22 @@ def with_summarised_failures(
     end: ParseSummary | None = None
     whole: ParsedDocument | None = None
     has_own_document = False
-    for each in found:
-        if isinstance(each, ParseSummary):
-            end = each
-        elif each.uri == uri and each.error is not None:
-            whole = each
-        elif each.error is None:
+    for item in found:
+        if isinstance(item, ParseSummary):
+            end = item
+        elif item.uri == uri and item.error is not None:
+            whole = item
+        elif item.error is None:
             for cause in causes.values():
-                cause.remove(each.uri)
-            has_own_document |= each.uri == uri
-            yield each
+                cause.remove(item.uri)
+            has_own_document |= item.uri == uri
+            yield item
         else:
-            key = (each.skipped, _NUMBER.sub("#", each.error))
+            key = (item.skipped, _NUMBER.sub("#", item.error))
             if key not in causes and len(causes) >= CAUSES:
-                key = (each.skipped, "")
-            reason = each.error if key[1] else f"other reasons, such as: {each.error}"
-            causes.setdefault(key, _Cause(reason, each)).add(each)
+                key = (item.skipped, "")
+            reason = item.error if key[1] else f"other reasons, such as: {item.error}"
+            causes.setdefault(key, _Cause(reason, item)).add(item)
     many = [cause for cause in causes.values() if cause.is_summarised]
     for cause in causes.values():
         if not cause.is_summarised:

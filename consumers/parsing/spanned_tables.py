@@ -41,13 +41,13 @@ def read_rows(
     rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions
 ) -> Iterator[tuple[int | None, str]]:
     """Yields (line, text) of each row with cells. Every value follows the name of its column or row."""
-    laid = [row for row in _lay_out(rows, omissions) if row.own]
-    while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
+    grid = [row for row in _lay_out(rows, omissions) if row.own]
+    while len(grid) > 1 and grid[0].own == 1 and grid[0].spans:
         # One cell over all columns is the table's title.
-        row = laid.pop(0)
+        row = grid.pop(0)
         yield row.line, row_text((), row.cells[:1])
-    columns = Columns(_take_header(laid))
-    for row in laid:
+    columns = Columns(_take_header(grid))
+    for row in grid:
         if not columns.names and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
             yield row.line, row_text(row.cells[:1], row.cells[1:])
         elif row.spans and row.own == 1:
@@ -55,7 +55,7 @@ def read_rows(
         else:
             yield row.line, columns.row(row.cells)
     if names := columns.unused():
-        yield laid[-1].line, names
+        yield grid[-1].line, names
 
 
 def _take_header(rows: list[_Row]) -> list[str]:

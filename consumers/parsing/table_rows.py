@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from consumers.parsing.outline import Outline
 
-_LOOKED_AT = 24
+_HEADER_ROWS = 24
 """Number of rows at the beginning of a table that are searched for its header."""
 _MAX_NAME_CHARS = 60
 _PERIOD = re.compile(
@@ -54,7 +54,7 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
     The names of columns without values are yielded as one more row.
     """
     filled = ((place, row) for place, row in rows if any(cell.strip() for cell in row))
-    first = list(islice(filled, _LOOKED_AT))
+    first = list(islice(filled, _HEADER_ROWS))
     titles, names = _find_header([row for _, row in first])
     for place, row in first[:titles]:
         yield place, _title_text(row)

@@ -84,10 +84,10 @@ class PartAssembler(Generic[A]):
         group = self._groups.get(key)
         if group is None:
             for other in self._keys.get(uri, [])[:]:
-                held = self._groups[other].position
-                if _is_before(position, held):
+                stored = self._groups[other].position
+                if _is_before(position, stored):
                     return Assembled(None, (), (token,))
-                if not _are_equal(position, held):
+                if not _are_equal(position, stored):
                     released += self._forget(other).tokens
             group = self._groups[key] = _Group(part.digest, part.count, position, self._clock())
             self._keys.setdefault(uri, []).append(key)

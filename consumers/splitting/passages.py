@@ -36,7 +36,7 @@ class _Section:
 @SPLIT_TIMER
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Splits blocks into passages, in reading order. `title` is the title in the content, or "". Empty blocks are left out."""
-    sections = _share_short_ones(_sections(blocks, title), settings)
+    sections = _merge_short(_sections(blocks, title), settings)
     return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
@@ -75,7 +75,7 @@ def _sections(blocks: Sequence[TextBlock], title: str) -> list[_Section]:
     return sections
 
 
-def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
+def _merge_short(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
     """Merges consecutive short sections. A merged section has the headings that its parts have in common."""
     run: list[_Section] = []
     size = 0
@@ -84,7 +84,7 @@ def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> 
         # Headings that become part of the text are counted too.
         grown = section.tokens + count_tokens(SEPARATOR.join(section.headings))
         if run and (not short or size + grown > settings.max_tokens):
-            yield _together(run)
+            yield _merged(run)
             run, size = [], 0
         if short:
             run.append(section)
@@ -92,10 +92,10 @@ def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> 
         else:
             yield section
     if run:
-        yield _together(run)
+        yield _merged(run)
 
 
-def _together(run: Sequence[_Section]) -> _Section:
+def _merged(run: Sequence[_Section]) -> _Section:
     if len(run) == 1:
         return run[0]
     shared = _common_prefix([section.headings for section in run])

@@ -96,8 +96,8 @@ def _document(
             time = "" if message.sent_at is None else f" ({message.sent_at:%H:%M})"
             answered = uris.get(message.answers, uri) if message.answers else uri
             links = () if answered == uri else (PlacedLink(0, Link(f"#{answered.partition('#')[2]}", text="reply")),)
-            said = f"{author}: {text}{time}" if author else f"{text}{time}"
-            blocks.append(TextBlock(said, headings, "\n", links=links))
+            line = f"{author}: {text}{time}" if author else f"{text}{time}"
+            blocks.append(TextBlock(line, headings, "\n", links=links))
     title, visible = without_invisible_characters(" ".join(clean_text(name).split()), blocks)
     passages = split(visible, title, settings)
     if not passages:

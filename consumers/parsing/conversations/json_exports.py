@@ -128,7 +128,7 @@ def _is_role_message(item: Mapping[str, Any]) -> bool:
 
 def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
     if any("sender_name" in item for item in _items(value.get("messages"))[:_EXAMINED]):
-        value = _unmangled(value)
+        value = _repaired(value)
     holder = value
     for key in ("channel", "guild"):
         if isinstance(value.get(key), dict) and not any(value.get(name) for name in _NAMES):
@@ -233,7 +233,7 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _unmangled(value: Any, depth: int = 0) -> Any:
+def _repaired(value: Any, depth: int = 0) -> Any:
     """Repairs the texts of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
     if isinstance(value, str):
         try:
@@ -241,9 +241,9 @@ def _unmangled(value: Any, depth: int = 0) -> Any:
         except (UnicodeEncodeError, UnicodeDecodeError):
             return value
     if depth < _MAX_DEPTH and isinstance(value, list):
-        return [_unmangled(item, depth + 1) for item in value]
+        return [_repaired(item, depth + 1) for item in value]
     if depth < _MAX_DEPTH and isinstance(value, dict):
-        return {key: _unmangled(item, depth + 1) for key, item in value.items()}
+        return {key: _repaired(item, depth + 1) for key, item in value.items()}
     return value
 
 

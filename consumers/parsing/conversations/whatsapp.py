@@ -42,16 +42,16 @@ def read_whatsapp(text: str, stem: str) -> Conversation:
 
 
 def _messages(lines: list[str], matches: list[re.Match[str] | None], day_first: bool) -> Iterator[Message]:
-    author, sent, held = "", None, list[str]()
+    author, sent, pending = "", None, list[str]()
     for line, match in zip(lines, matches, strict=True):
         if match is None:
-            held.append(line)
+            pending.append(line)
             continue
-        if held:
-            yield _message(author, sent, held)
-        author, sent, held = match[8] or "", _moment(match, day_first), [match[9]]
-    if held:
-        yield _message(author, sent, held)
+        if pending:
+            yield _message(author, sent, pending)
+        author, sent, pending = match[8] or "", _moment(match, day_first), [match[9]]
+    if pending:
+        yield _message(author, sent, pending)
 
 
 def _message(author: str, sent: datetime | None, lines: list[str]) -> Message:

@@ -43,15 +43,15 @@ def confine(folders: Sequence[bytes], writable: bytes | None, memory_bytes: int,
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with contextlib.suppress(OSError):
         os.nice(niceness)
-    for limit, most in (
+    for limit, maximum in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, int(seconds) + 1),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, memory_bytes),
     ):
         hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(limit, (most, most))
+        maximum = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+        resource.setrlimit(limit, (maximum, maximum))
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _restrict_files(libc, [*PROGRAM_FOLDERS, *folders], writable)

@@ -45,15 +45,15 @@ def _find_tesseract(languages: tuple[str, ...]) -> Program | None:
     except (OSError, subprocess.SubprocessError):
         return None
     installed = [line for line in listed.split("\n")[1:] if line.strip()]
-    spoken = sorted(line.strip() for line in installed if line.strip() not in _NOT_LANGUAGES)
-    used = [each for each in languages if each in spoken]
+    available = sorted(line.strip() for line in installed if line.strip() not in _NOT_LANGUAGES)
+    used = [each for each in languages if each in available]
     if not languages:
-        used = spoken if len(spoken) <= _MAX_LANGUAGES else [each for each in spoken if each == "eng"]
+        used = available if len(available) <= _MAX_LANGUAGES else [each for each in available if each == "eng"]
     if not used:
         return None
     number = re.search(r"\d+(?:\.\d+)+", version)
     identity = f"Tesseract {number[0] if number else 'of unknown version'} ({'+'.join(used)})"
-    missing = tuple(each for each in languages if each not in spoken)
+    missing = tuple(each for each in languages if each not in available)
     return Program(path, identity, tuple(used), missing)
 
 

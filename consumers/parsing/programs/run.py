@@ -79,8 +79,8 @@ def run_program(
     if process.returncode == -signal.SIGXCPU:
         raise ProgramFailed(f"{name} took more than {limits.program_seconds:g} s of processor time")
     if process.returncode:
-        said = " ".join(errors.decode("utf-8", "replace").split())[-_STDERR_CHARS:]
-        message = f"{name} ended with status {process.returncode}" + (f": {said}" if said else "")
+        stderr_tail = " ".join(errors.decode("utf-8", "replace").split())[-_STDERR_CHARS:]
+        message = f"{name} ended with status {process.returncode}" + (f": {stderr_tail}" if stderr_tail else "")
         raise ProgramFailed(message, process.returncode)
     return output
 

@@ -131,9 +131,9 @@ class _Reader:
 
     def _head(self, message: EmailMessage) -> None:
         lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
-        said = "\n".join(lines)
+        shown = "\n".join(lines)
         lines += [
-            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
+            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in shown
         ]
         answered = answered_message(header(message, "In-Reply-To"), header(message, "References"))
         self.outline.text("\n".join(lines), links=answered)
@@ -150,7 +150,7 @@ class _Reader:
 
     def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
         """Returns the alternative to parse, or all alternatives if they are too large to compare."""
-        texts = [(part, self._said(part)) for part in parts]
+        texts = [(part, self._text_of(part)) for part in parts]
         if self.compared > self.limits.text_chars:
             return parts
         plain = next((each for each in texts if each[0].get_content_type() == "text/plain" and each[1]), None)
@@ -166,7 +166,7 @@ class _Reader:
                         self._leaf(leaf)
         return [chosen[0]]
 
-    def _said(self, part: EmailMessage) -> str:
+    def _text_of(self, part: EmailMessage) -> str:
         outline = Outline(self.limits.text_chars, Omissions())
         for leaf in _leaves(part):
             if _is_inline(leaf) and self.compared <= self.limits.text_chars:
@@ -215,12 +215,12 @@ def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
     for _ in range(_MAX_PARTS):
         if not stack:
             return
-        each = stack.pop()
-        payload = each.get_payload()
+        current = stack.pop()
+        payload = current.get_payload()
         if isinstance(payload, list):
             stack.extend(reversed(cast("list[EmailMessage]", payload)))
         else:
-            yield each
+            yield current
 
 
 def _name(part: EmailMessage) -> str:

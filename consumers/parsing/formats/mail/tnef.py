@@ -45,7 +45,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     message = _Message()
     try:
         for number, value in _attributes(data):
-            _take(message, number, value)
+            _apply(message, number, value)
     except struct.error as error:
         raise Damaged("damaged: it is cut short; ask for the message again") from error
     outline = Outline(limits.text_chars, omissions)
@@ -72,7 +72,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += length + 2
 
 
-def _take(message: _Message, number: int, value: bytes) -> None:
+def _apply(message: _Message, number: int, value: bytes) -> None:
     if number == _CODE_PAGE and len(value) >= 4:
         message.encoding = encoding_of(struct.unpack_from("<I", value)[0])
     elif number == _SUBJECT:

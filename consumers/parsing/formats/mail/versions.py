@@ -10,14 +10,14 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.outline import Outline
 
 _WORD = re.compile(r"\w{2,}")
-_ENOUGH = 0.8
+_MIN_SHARE = 0.8
 """Share of the HTML version's words that the plain version must have."""
 
 
 def has_most_words(plain: str, rich: str) -> bool:
     """Whether the plain version has nearly all the words of the HTML version."""
     words = set(_WORD.findall(rich.casefold()))
-    return len(words & set(_WORD.findall(plain.casefold()))) >= _ENOUGH * len(words)
+    return len(words & set(_WORD.findall(plain.casefold()))) >= _MIN_SHARE * len(words)
 
 
 def text_of(outline: Outline) -> str:

@@ -31,9 +31,9 @@ def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, 
         return {}, text, 0
     if values is None:
         return {}, text, 0
-    said = str(values)
+    parsed = str(values)
     for comment in _COMMENT.findall(match[1]):
-        if comment.strip() and comment.strip() not in said:
+        if comment.strip() and comment.strip() not in parsed:
             omissions.add(OmissionKind.COMMENT, comment)
     return values, text[match.end() :], text.count("\n", 0, match.end())
 

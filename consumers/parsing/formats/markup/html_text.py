@@ -229,9 +229,9 @@ class HtmlWalk:
         links = self._links_below(table)
         for number, (line, text) in enumerate(rows, 1):
             where = line if self.lines else None
-            here = links if number == len(rows) else [link for link in links if link.text in text]
-            links = [link for link in links if link not in here]
-            placed = place_links(here, text)
+            row_links = links if number == len(rows) else [link for link in links if link.text in text]
+            links = [link for link in links if link not in row_links]
+            placed = place_links(row_links, text)
             self.outline.text(
                 text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page, links=placed
             )

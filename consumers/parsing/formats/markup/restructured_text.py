@@ -60,7 +60,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
     if len(text) > _MAX_CHARS or max(map(len, text.split("\n"))) > _MAX_LINE_CHARS:
         return parse_text(data, limits, omissions)
     text = within_limits(text, limits, omissions)
-    _learn_names(text)
+    _register_unknown_names(text)
     document = new_document("document", _settings().copy())
     Parser().parse(text, document)
     outline = Outline(limits.text_chars, omissions)
@@ -121,7 +121,7 @@ def _settings() -> Any:
     return settings
 
 
-def _learn_names(text: str) -> None:
+def _register_unknown_names(text: str) -> None:
     """Registers the directives and roles that docutils does not know. docutils offers no other way to handle them."""
     known = _settings()
     roles._roles.clear()  # defined by earlier documents
@@ -237,12 +237,12 @@ class _Walk:
                 omissions.add(OmissionKind.METADATA, content)
         elif isinstance(node, nodes.system_message) and not node.astext().startswith("Title "):  # titles are text
             for source in node.findall(nodes.literal_block):
-                self._not_understood(source.astext())
+                self._add_refused(source.astext())
         else:
             return isinstance(node, nodes.substitution_definition | nodes.system_message)
         return True
 
-    def _not_understood(self, source: str) -> None:
+    def _add_refused(self, source: str) -> None:
         """Adds source that docutils refused, as text. Directives that include files or raw content are reported
         instead."""
         if _NOT_READ.match(source):

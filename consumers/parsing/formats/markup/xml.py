@@ -207,6 +207,6 @@ def _text(node: Element, omissions: Omissions) -> str:
             _report(below, omissions)
             walk.skip_subtree()
         else:
-            said = _attributes(below, omissions) if below is not node else ""
-            parts += [f" ({said}) " if said else space, below.text or ""]
+            attributes = _attributes(below, omissions) if below is not node else ""
+            parts += [f" ({attributes}) " if attributes else space, below.text or ""]
     return " ".join(clean_text("".join(parts)).split())

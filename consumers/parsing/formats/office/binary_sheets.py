@@ -312,15 +312,15 @@ def _xlsb_records(data: bytes) -> Iterator[Record]:
         at += size
 
 
-def _variable_number(data: bytes, at: int, most: int) -> tuple[int, int]:
+def _variable_number(data: bytes, at: int, max_bytes: int) -> tuple[int, int]:
     """Decodes the number at `at`, which has 7 bits per byte. Returns the number and the position after it."""
     number = 0
-    for place in range(most):
+    for place in range(max_bytes):
         byte = data[at + place] if at + place < len(data) else 0
         number |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return number, at + place + 1
-    return number, at + most
+    return number, at + max_bytes
 
 
 def _wide_string(data: bytes, at: int) -> tuple[str, int]:

@@ -66,7 +66,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
             omissions.add(OmissionKind.HIDDEN, block.text)
     parsed = replace(parsed, blocks=tuple(each for each in parsed.blocks if not _PROMPT.match(each.text)))
     if ending == "vsdx":
-        parsed = replace(parsed, blocks=(*parsed.blocks, *_texts_beside_shapes(data, limits, parsed, omissions)))
+        parsed = replace(parsed, blocks=(*parsed.blocks, *_comment_blocks(data, limits, parsed, omissions)))
     found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}
     metadata = {**found, **stated, "converted_by": limits.programs[CONVERTER].identity}
     return replace(parsed, title=title or parsed.title, metadata=metadata)
@@ -91,7 +91,7 @@ def _number(file: Any, stream: str, at: int, size: int) -> int:
     return int.from_bytes(file.openstream(stream).read(at + size)[at:], "little") if file.exists(stream) else 0
 
 
-def _texts_beside_shapes(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
+def _comment_blocks(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
     """Yields the comments of a Visio file ([MS-VSDX] 2.2.8). Reports values of shapes that no page shows
     (2.2.5.3.4)."""
     shown = {word for block in parsed.blocks for word in block.text.split()}

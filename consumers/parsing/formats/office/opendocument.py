@@ -225,20 +225,20 @@ class _Reader:
 
     def _paragraph(self, node: Element) -> None:
         parts: list[str] = []
-        behind: list[Element] = []
-        add_words(node, parts, behind)
+        trailing: list[Element] = []
+        add_words(node, parts, trailing)
         text = clean_text("".join(parts)).strip()
         if node.tag == f"{TEXT}h":
             level = whole_number(node.get(f"{TEXT}outline-level"), 1)
             self.outline.heading(level, f"{self._take_label()}{text}", page=self.page)
-        elif text and self._states_place(node, text):
+        elif text and self._is_page_number(node, text):
             self.outline.omissions.add(OmissionKind.RUNNING_HEADER, text)
         elif text:
             self._put(f"{self._take_label()}{text}", "\n" if self.in_list else "\n\n")
-        for each in behind:
+        for each in trailing:
             self._block(each)
 
-    def _states_place(self, node: Element, text: str) -> bool:
+    def _is_page_number(self, node: Element, text: str) -> bool:
         """Whether a line contains little more than the page number; in a header also the date or the name of the sheet
         or file."""
         fields = [field for field in node.iter() if field.tag in (_FIELDS if self.in_margins else _FIELDS[:2])]

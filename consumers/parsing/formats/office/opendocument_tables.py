@@ -29,7 +29,7 @@ class TableRows:
     def of_text(self, table: Element) -> Iterator[list[Cell]]:
         """Yields the rows of a table in a text or on a slide."""
         for row in _table_rows(table):
-            cells = [_laid_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
+            cells = [_text_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
             self._count(len(cells))
             yield cells
 
@@ -68,7 +68,7 @@ class TableRows:
         self._limits.check_cells(self._cells)
 
 
-def _laid_cell(cell: Element) -> Cell:
+def _text_cell(cell: Element) -> Cell:
     wide, high = (span(cell.get(f"{TABLE}number-{what}-spanned")) for what in ("columns", "rows"))
     texts = [words_of(each) for each in cell.iter(f"{TEXT}p", f"{TEXT}h") if not _anchored(each, cell)]
     return Cell(" ".join(filter(None, texts)), wide, high)

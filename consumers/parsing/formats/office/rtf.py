@@ -64,7 +64,7 @@ _MAX_DEPTH = 10_000
 class _Flow:
     """Paragraphs and table rows of the body, a note or a header.
 
-    Notes, comments and values in `behind` follow the paragraph that refers to them.
+    Notes, comments and values in `trailing` follow the paragraph that refers to them.
     """
 
     kind: str = ""
@@ -72,7 +72,7 @@ class _Flow:
     cells: list[str] = field(default_factory=list)
     items: list[tuple[int | None, str | list[str]]] = field(default_factory=list)
     """(heading level, text) of each paragraph; level None for body text. (None, cells) for a table row."""
-    behind: list[str] = field(default_factory=list)
+    trailing: list[str] = field(default_factory=list)
     level: int | None = None
 
     def end_paragraph(self) -> None:
@@ -80,12 +80,12 @@ class _Flow:
         self.parts = []
         if text:
             self.items.append((self.level, text))
-        self.items += [(None, each) for each in self.behind]
-        self.behind = []
+        self.items += [(None, each) for each in self.trailing]
+        self.trailing = []
 
     def end_cell(self) -> None:
-        self.cells.append(" ".join([*clean_text("".join(self.parts)).split(), *self.behind]))
-        self.parts, self.behind = [], []
+        self.cells.append(" ".join([*clean_text("".join(self.parts)).split(), *self.trailing]))
+        self.parts, self.trailing = [], []
 
     def end_row(self) -> None:
         if self.parts:
@@ -177,9 +177,9 @@ class _Reader:
     def _fallback(self, at: int, text: str | None) -> int:
         """Skips the characters that readers without Unicode show in place of `\\u`. Returns the position at which parsing
         continues."""
-        taken = min(self.ignore, len(text)) if text else 1
-        self.ignore -= taken
-        return at - (len(text) - taken) if text else at
+        skipped = min(self.ignore, len(text)) if text else 1
+        self.ignore -= skipped
+        return at - (len(text) - skipped) if text else at
 
     def _open(self) -> None:
         if len(self.groups) >= _MAX_DEPTH:
@@ -196,7 +196,7 @@ class _Reader:
         if name in _VALUES and not self.state.skip:
             self._end_value(name)
         elif name == "formfield" and self.choices:
-            self.flows[-1].behind.append(", ".join(self.choices))
+            self.flows[-1].trailing.append(", ".join(self.choices))
             self.choices = []
         elif name == "ffl" and self.value.strip():
             self.choices.append(self.value.strip())
@@ -208,7 +208,7 @@ class _Reader:
         value, self.value = clean_text(self.value).strip(), ""
         if name == "sv":
             if self.values.get("sn") in _SHAPE_TEXTS and value:
-                self.flows[-1].behind.append(value)
+                self.flows[-1].trailing.append(value)
         elif name == "staticval":
             if value and self.values.get("propname"):
                 self.stated.setdefault(self.values["propname"][:100], value[:1000])
@@ -226,9 +226,9 @@ class _Reader:
         elif flow.kind in _HIDDEN:
             self.omissions.add(OmissionKind.HIDDEN, text)
         elif flow.kind == "annotation":
-            self.flows[-1].behind.append(comment_text(text, self.values.pop("atnauthor", "")))
+            self.flows[-1].trailing.append(comment_text(text, self.values.pop("atnauthor", "")))
         else:
-            self.flows[-1].behind.append(text)
+            self.flows[-1].trailing.append(text)
 
     def _symbol(self, symbol: str) -> None:
         if symbol == "*":

@@ -23,7 +23,7 @@ Element = Any
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
 """Codes in a header or footer (18.3.1.46): fonts, sizes, page numbers, dates, and "&&" for "&"."""
-_STATES_PLACE = re.compile("&[PNDTFAZ]")
+_PAGE_OR_DATE_CODE = re.compile("&[PNDTFAZ]")
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _THREADED = "[Threaded comment]"
 _PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
@@ -53,7 +53,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for name, part in parts.items():
             has_cells = hasattr(values[name], "iter_rows")
             rows = cells.rows(values[name], None if formulas is None else formulas[name]) if has_cells else ()
-            fill_sheet(outline, name, rows, _around(part, package, omissions), is_only=len(parts) == 1)
+            fill_sheet(outline, name, rows, _texts_outside_cells(part, package, omissions), is_only=len(parts) == 1)
             add_sheet_pictures(part, package, outline, name)
         for book in (values, formulas):
             if book is not None:
@@ -93,7 +93,7 @@ class _Cells:
         return text
 
 
-def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
+def _texts_outside_cells(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
     """Yields the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
     yield from drawing_texts(part, package)
@@ -174,7 +174,7 @@ def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
     """Yields the text of a header or footer without its codes. Reports a text that consists of a page number, date or
     name instead."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
-    if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
+    if _PAGE_OR_DATE_CODE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))
     else:
         yield text

@@ -183,8 +183,8 @@ class _WordReader:
 
     def _paragraph(self, node: Element) -> None:
         parts: list[str] = []
-        behind: list[Element | str | tuple[str, str]] = []
-        self._inline(node, parts, behind)
+        trailing: list[Element | str | tuple[str, str]] = []
+        self._inline(node, parts, trailing)
         text = clean_text("".join(parts)).strip()
         style, level, label = self.rules.of(node)
         if style.startswith(_CONTENTS_STYLES):
@@ -195,7 +195,7 @@ class _WordReader:
                 self.target.heading(level, f"{'' if label == BULLET else label}{text}")
             else:
                 self._put(f"{label}{text}", "\n" if label or style.startswith("list") else "\n\n")
-        for each in behind:
+        for each in trailing:
             if isinstance(each, str):
                 self._put(each, "\n")
             elif isinstance(each, tuple):
@@ -203,8 +203,8 @@ class _WordReader:
             else:
                 self._blocks(each)
 
-    def _inline(self, node: Element, parts: list[str], behind: list[Element | str | tuple[str, str]]) -> None:
-        """Appends the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `behind`."""
+    def _inline(self, node: Element, parts: list[str], trailing: list[Element | str | tuple[str, str]]) -> None:
+        """Appends the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `trailing`."""
         for child in node:
             tag = child.tag
             if tag == f"{W}t":
@@ -216,52 +216,52 @@ class _WordReader:
             elif tag == f"{W}sym":
                 self._symbol(child, parts)
             elif tag in _NOTES:
-                behind.append((_NOTES[tag], child.get(f"{W}id") or ""))
+                trailing.append((_NOTES[tag], child.get(f"{W}id") or ""))
             elif tag == f"{_MATH}oMath":
                 parts.append(formula_text(child))
             elif tag in (f"{W}del", f"{W}moveFrom"):
                 self._deleted(child)
             elif tag == f"{W}ruby":
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
                 reading = "".join(each.text or "" for each in child.iterfind(f"{W}rt//{W}t"))
                 parts.append(f"({reading})" if reading else "")
             elif tag == f"{W}ffData":
                 parts.append(_form_field(child))
-                behind += _attributes(child, "helpText", "statusText")
+                trailing += _attributes(child, "helpText", "statusText")
             elif tag == f"{W}sdtPr":
                 self._control(child)
             elif tag == f"{W}hyperlink":
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
                 if tip := (child.get(f"{W}tooltip") or "").strip():
-                    behind.append(clean_text(tip))
+                    trailing.append(clean_text(tip))
             elif tag == f"{W}txbxContent":
-                behind.append(child)
+                trailing.append(child)
             elif tag in (f"{W}drawing", f"{W}pict", f"{W}object"):
-                self._drawing(child, behind)
+                self._drawing(child, trailing)
             elif tag == ALTERNATE:
                 for each in chosen(child, all_words):
-                    self._inline(each, parts, behind)
+                    self._inline(each, parts, trailing)
             elif tag in _BLOCKS:
-                behind.append(node)
+                trailing.append(node)
                 return
             else:
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
 
-    def _drawing(self, node: Element, behind: list[Element | str | tuple[str, str]]) -> None:
-        """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `behind`."""
+    def _drawing(self, node: Element, trailing: list[Element | str | tuple[str, str]]) -> None:
+        """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `trailing`."""
         found = [*alternative_texts(node), *linked_texts(node, self.part, self.package)]
         for each in node.iter(f"{_VML}textpath", f"{_VML}imagedata", f"{_VML}shape", f"{_VML}rect", f"{_VML}image"):
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
                 if (text := (each.get(name) or "").strip()) and text not in found:
                     found.append(clean_text(text))
         add_pictures(node, self.part, self.package, self.target, described=bool(found))
-        behind += found
+        trailing += found
         boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
-        behind += boxes
+        trailing += boxes
         words = set(" ".join(all_words(box) for box in boxes).split())
         for paragraph in node.iter(f"{DRAWING}p"):
             if (text := paragraph_text(paragraph)) and not set(text.split()) <= words:
-                behind.append(text)
+                trailing.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
         """Appends a character that is given by its number in a font. Reports the character as unknown if the font has its own
@@ -309,7 +309,7 @@ class _WordReader:
             for _, cells in rows:
                 self._blocks(cells[0])
             return
-        laid: list[list[Cell]] = []
+        grid: list[list[Cell]] = []
         above: dict[int, Cell] = {}
         for row, cells in rows:
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
@@ -328,11 +328,11 @@ class _WordReader:
                     above[column] = Cell(clean_text(" ".join(found)), width, is_name=is_head)
                     line.append(above[column])
                 column += width
-            laid.append(line)
+            grid.append(line)
         if self.cell is None:
-            fill_table(self.target, laid)
+            fill_table(self.target, grid)
         else:
-            self.cell += row_texts(laid, self.omissions)
+            self.cell += row_texts(grid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
         """Adds a document that this document includes (17.17.2.1): HTML, text, RTF, MIME or Word."""

@@ -153,13 +153,13 @@ def _string(annotation: Any, key: bytes) -> str:
     return _text(pdfium.FPDFAnnot_GetStringValue, annotation, key)
 
 
-def _text(read: Any, *of: Any) -> str:
+def _text(read: Any, *arguments: Any) -> str:
     """Returns the text that the PDFium function `read` writes into a UTF-16 buffer; "" if there is none."""
-    kind = read.argtypes[len(of)]
-    size = read(*of, None, 0)
+    kind = read.argtypes[len(arguments)]
+    size = read(*arguments, None, 0)
     if not 2 < size <= _MAX_TEXT_BYTES:
         return ""
     buffer = ctypes.create_string_buffer(size)
-    if isinstance(given := read(*of, ctypes.cast(buffer, kind), size), int) and given > size:
+    if isinstance(given := read(*arguments, ctypes.cast(buffer, kind), size), int) and given > size:
         return ""
     return clean_text(buffer.raw.decode("utf-16-le", "replace").rstrip("\0")).strip()

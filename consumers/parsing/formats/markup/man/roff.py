@@ -58,16 +58,16 @@ def lines(text: str, omissions: Omissions) -> list[str]:
         return ""
 
     found: list[str] = []
-    held = ""
+    continued = ""
     for line in text.split("\n"):
-        line = held + _COMMENT.sub(comment, line)
-        held = ""
+        line = continued + _COMMENT.sub(comment, line)
+        continued = ""
         if line.endswith("\\") and not line.endswith("\\\\"):
-            held = line[:-1]
+            continued = line[:-1]
         else:
             found.append(line)
-    if held:
-        found.append(held)
+    if continued:
+        found.append(continued)
     return found
 
 
@@ -138,15 +138,15 @@ def _is_character(point: int) -> bool:
     return point < 0x110000 and not 0xD800 <= point < 0xE000
 
 
-def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
+def without_programs(all_lines: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
     """Yields (number, line), without macro definitions and the branches of false conditions.
 
     Conditions are evaluated for a terminal (`n`). Numbers start at 1.
     """
     index = 0
-    held = False
-    while index < len(every):
-        line = every[index]
+    was_true = False
+    while index < len(all_lines):
+        line = all_lines[index]
         index += 1
         found = control(line)
         if found is None:
@@ -156,34 +156,34 @@ def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[i
         first = index
         if name in ("de", "de1", "am", "ig", "dei"):
             end = "." + ((arguments(rest)[1:] or ["."])[0] if name != "ig" else (arguments(rest) or ["."])[0])
-            while index < len(every) and not every[index].startswith(end):
+            while index < len(all_lines) and not all_lines[index].startswith(end):
                 index += 1
-            for left_out in every[first:index]:
+            for left_out in all_lines[first:index]:
                 report(OmissionKind.COMMENT if name == "ig" else OmissionKind.OTHER, left_out, omissions)
             index += 1
         elif name in ("if", "ie", "el", "while"):
             if name == "el":
-                true, body = not held, rest
+                is_true, body = not was_true, rest
             else:
                 test, _, body = rest.partition(" ")
-                true = name != "while" and test in ("n", "!t", "1")
-                held = true
-            index = _past_condition(every, index, body, true)
+                is_true = name != "while" and test in ("n", "!t", "1")
+                was_true = is_true
+            index = _past_condition(all_lines, index, body, is_true)
             kept = body.strip().removeprefix("\\{").strip()
-            if true and kept:
+            if is_true and kept:
                 yield index, kept
-            for left_out in () if true else (kept, *every[first:index]):
+            for left_out in () if is_true else (kept, *all_lines[first:index]):
                 report(OmissionKind.HIDDEN, left_out, omissions)
         elif not name.startswith("\\}"):
             yield index, line
 
 
-def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
+def _past_condition(all_lines: list[str], index: int, body: str, is_true: bool) -> int:
     """Returns the index of the next line to parse. If the condition is false, it is the line after the block."""
-    if true or "\\{" not in body:
+    if is_true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")
-    while depth > 0 and index < len(every):
-        depth += every[index].count("\\{") - every[index].count("\\}")
+    while depth > 0 and index < len(all_lines):
+        depth += all_lines[index].count("\\{") - all_lines[index].count("\\}")
         index += 1
     return index
