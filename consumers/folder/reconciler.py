@@ -293,8 +293,8 @@ class Reconciler:
             self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
-        """Whether more than `SCAN_MANY_FILES` of the files are new or have another stamp. The other files have their known
-        stamp and are only examined again."""
+        """Whether more than `SCAN_MANY_FILES` files are new or have a new stamp. The other files have their known stamp and are
+        only examined again."""
         entries = ((self.ledger.get(path), found) for path, found in differing)
         new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
         return new > SCAN_MANY_FILES

@@ -31,7 +31,7 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link. It begins at character `start` of its block's text."""
+    """A link that begins at character `start` of a block's text."""
 
     start: int
     link: Link
@@ -62,7 +62,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file inside a document: attached to an e-mail, embedded in a PDF. It is parsed as a separate document."""
+    """A file inside a document: attached to an e-mail, embedded in a PDF. The file is parsed as a separate document."""
 
     name: str
     """The file's name, or its MIME type if it has no name. Its ending may determine the format."""

@@ -80,7 +80,7 @@ def _refused(refusal: FileRefusal, found: os.stat_result | None = None, link: bo
 
 
 class SwappedError(Exception):
-    """Between check and opening, the path got another file, or the file got a further name."""
+    """Between check and opening, another file replaced the file, or the file got a further name."""
 
 
 def read_fingerprint(

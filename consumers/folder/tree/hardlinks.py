@@ -36,7 +36,7 @@ class HardLinks:
         self._unscanned.add(_below(root))
 
     def scanned(self, root: bytes) -> None:
-        """Marks the folder as scanned: its names are known, or cannot be known for now."""
+        """Marks the folder as scanned: the names in it are known, or cannot be read at present."""
         self._unscanned.discard(_below(root))
 
     def are_known(self, root: bytes) -> bool:

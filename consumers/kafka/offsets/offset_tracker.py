@@ -104,7 +104,8 @@ class OffsetTracker:
 
 
 class MessageAcknowledgement:
-    """The acknowledgement of one message. Each of the message's documents carries it through the pipeline."""
+    """The acknowledgement of one message. Each of the message's documents carries the acknowledgement through the
+    pipeline."""
 
     __slots__ = ("offset", "parts_left", "size", "tracker")
 

@@ -75,7 +75,7 @@ def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
 def description(node: Element, omissions: Omissions) -> str:
     """Returns the text in an element's attributes, which precedes the element's content.
 
-    Descriptions of one word, which icons have, and tooltips are reported instead.
+    Tooltips and descriptions of one word, which icons have, are not returned but reported.
     """
     tooltips = [value for name in _TOOLTIPS if (value := node.get(name)) and node.tag not in _ABBREVIATIONS]
     if tooltips:
