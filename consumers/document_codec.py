@@ -1,6 +1,6 @@
-"""Converts a `ParsedDocument` to JSON and back: the only place that knows its form between processes.
+"""Converts a `ParsedDocument` to the JSON that processes exchange, and back.
 
-The code does not use pydantic, because importing pydantic would double the start time of the parsing processes.
+pydantic is not used, because importing it would double the start time of the parsing processes.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Why a path that the system does not open, or that is no regular file, is not read: the reason for users, and what to do."""
+"""Refusals of paths that cannot be opened or are not regular files. The reason tells users what to do."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ _SPECIAL_FILES = (
 
 
 class FileRefusal(NamedTuple):
-    """`may_recover` says that a retry may succeed without a change of the configuration."""
+    """`may_recover`: a retry may succeed without a change of the configuration."""
 
     reason: str
     code: FailureCode
@@ -25,7 +25,7 @@ class FileRefusal(NamedTuple):
 
 
 def refusal_of_error(error: OSError, what: str = "file") -> FileRefusal:
-    """Returns the refusal after an error of the system. `what` is "file", "directory" or "folder"."""
+    """Returns the refusal for an error of the operating system. `what` is "file", "directory" or "folder"."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
             reason = f"no permission to read the {what}; give hippod's user read access to it and to the folders above"
@@ -51,6 +51,6 @@ def refusal_of_error(error: OSError, what: str = "file") -> FileRefusal:
 
 
 def refusal_of_special_file(mode: int) -> FileRefusal:
-    """Returns the refusal of a file with this mode, which is not a regular file."""
+    """Returns the refusal of a file that is not a regular file. `mode` is its `st_mode`."""
     kind = next((name for test, name in _SPECIAL_FILES if test(mode)), "something special")
     return FileRefusal(f"{kind}, not a regular file; move it elsewhere or exclude it", FailureCode.NOT_A_FILE)

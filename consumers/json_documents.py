@@ -15,7 +15,7 @@ from consumers.types import ParsedDocument, stated_metadata
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
-"""Characters that an id may contain and a URI may not. The percent sign is one of them, so that different ids have
+"""Characters that are percent-encoded in a URI. The percent sign itself is encoded too, so that different ids have
 different URIs."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
 _MAX_DEPTH = 32
@@ -36,7 +36,7 @@ def read_json_document(value: object, base_uri: str, default_id: str | None, set
     """Returns the document with the URI `base_uri` + id, split into passages, with its triples assigned. `default_id`
     replaces a missing id.
 
-    An invalid value gives a document with `error`, under its own id if that is valid, else under `default_id`.
+    For an invalid value, returns a document with `error`, under its own id if that is valid, else under `default_id`.
     """
     uri = base_uri + (default_id or "unnamed")
     try:
@@ -50,7 +50,8 @@ def read_json_document(value: object, base_uri: str, default_id: str | None, set
 
 
 def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> ParsedDocument:
-    """Returns the document of a JSON object whose URI is already known. A fault becomes the document's `error`."""
+    """Returns the document of a JSON object whose URI is already known. If a value is invalid, the document has an
+    `error`."""
     try:
         deleted = value.get("deleted")
         if deleted is not None and not isinstance(deleted, bool):
@@ -100,7 +101,7 @@ def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, sett
 
 
 def read_json_line(line: bytes | str, number: int, base_uri: str, settings: SplitSettings) -> ParsedDocument:
-    """Returns the document of one line (counted from 1). Without its own id it gets the id `line-<number>`."""
+    """Returns the document of one line (counted from 1). A document without an id gets the id `line-<number>`."""
     default_id = f"line-{number}"
     try:
         value = parse_json(line)
@@ -227,8 +228,7 @@ def _digits(number: int) -> str:
 
 
 def _json_value(value: object, omissions: Omissions, depth: int = 0) -> Any:
-    """Returns the value with finite numbers of at most 64 bits, valid strings and limited depth, so that any JSON parser
-    accepts it."""
+    """Returns the value with valid strings, finite 64-bit numbers and limited depth, so that any JSON parser accepts it."""
     if isinstance(value, str):
         return _valid_unicode(value)
     if value is None or isinstance(value, bool):
@@ -251,11 +251,11 @@ def _strings(value: object) -> Iterator[str]:
     """Yields the strings in a nested value, at most the first `_MAX_STRINGS`."""
     waiting, found = [value], 0
     while waiting and found < _MAX_STRINGS:
-        each = waiting.pop()
-        if isinstance(each, str):
+        item = waiting.pop()
+        if isinstance(item, str):
             found += 1
-            yield each
-        elif isinstance(each, dict):
-            waiting += [*each.values(), *each]
-        elif isinstance(each, list):
-            waiting += reversed(each)
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*item.values(), *item]
+        elif isinstance(item, list):
+            waiting += reversed(item)

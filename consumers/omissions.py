@@ -1,6 +1,6 @@
 """The account of omissions: the content of a file that its passages do not contain.
 
-Every parser gets one `Omissions` and reports everything that it leaves out. A document keeps the result as `left_out`.
+Each parser reports everything that it leaves out to an `Omissions` object. The result is the document's `left_out`.
 """
 
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Self
 
 TEXT_CHARS = 400
-"""Maximum length of the examples in one entry of an account, in characters."""
+"""Maximum total length of the examples in one entry of an account, in characters."""
 
 
 class OmissionKind(StrEnum):
-    """A kind of omitted content, with its singular and plural as they appear after the number."""
+    """A kind of omitted content, with the singular and plural that follow a number."""
 
     singular: str
     plural: str
@@ -68,7 +68,7 @@ class Omission:
 class _Entry:
     count: int = 0
     chars: int = 0
-    """Total number of reported characters; the examples may quote only some of them."""
+    """Number of characters of all omitted texts; the examples may quote only some of them."""
     total: int | None = None
     examples: dict[str, None] = field(default_factory=dict)
     room: int = TEXT_CHARS
@@ -110,7 +110,7 @@ class Omissions:
             self.add(kind, text)
 
     def done(self) -> tuple[Omission, ...]:
-        """Returns the account, in the order in which its kinds were first reported."""
+        """Returns one entry per kind, in the order in which the kinds were first reported."""
         return tuple(Omission(kind, entry.count, _sentence(kind, entry)) for kind, entry in self._entries.items())
 
 

@@ -1,4 +1,4 @@
-"""The output of the consumers: events of sources, and documents split into passages."""
+"""The output of the consumers: events of sources, and parsed documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from consumers.omissions import Omission
 Triple = tuple[str, str, str]
 
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Metadata keys that only hippod writes: the origin of a message or record, and the stored account of omissions."""
+"""Metadata keys reserved for hippod: origin of a message or record, and stored account of omissions."""
 
 READER_VERSION = 9
-"""Incremented whenever reading the same file gives a different result: another parser, format or way to split. Files read
-by an earlier version are then read again; unchanged passages cause no further cost."""
+"""Incremented whenever a change of parsing or splitting changes the documents of a file. Files read by an earlier version are
+then read again; unchanged passages cause no further cost."""
 
 EXCLUSIONS_VERSION = 2
-"""Incremented with every row added to `consumers.folder.tree.default_exclusions`. A newer row removes documents of files
-that were read under an earlier version only after an operator confirms it."""
+"""Incremented with every row added to `consumers.folder.tree.default_exclusions`. A new row removes documents of files that
+were read under an earlier version only after an operator's confirmation."""
 
 EMPTY = "empty"
-"""Marks a file's position: the memory needs no document of this file, because the file gave none or its documents were
+"""Mark in a file's position: the file has no document in the memory, because it yielded none or its documents were
 removed on request. A file without documents and without this mark is read again at the next start."""
 
 Stamp = tuple[int, int, int]
@@ -29,19 +29,19 @@ Stamp = tuple[int, int, int]
 
 
 def content_digest(hexadecimal: str, size: int, max_bytes: int | None) -> str:
-    """Returns the content digest of a file of `size` bytes, of which at most `max_bytes` are read.
+    """Returns the content digest of a file. `size` is the file's size in bytes; at most `max_bytes` of the file are read.
 
-    `hexadecimal` is the BLAKE2b-128 digest of the bytes that were read. If the file is larger than `max_bytes`, the limit
-    is appended, because another limit gives other documents.
+    `hexadecimal` is the BLAKE2b-128 digest of the bytes that were read. If the file is larger than `max_bytes`, the limit is
+    appended, because the documents depend on the limit.
     """
     return hexadecimal if max_bytes is None or size <= max_bytes else f"{hexadecimal}:{max_bytes}"
 
 
 def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the metadata that a document states itself. A key reserved for hippod gets a "_" appended: `kafka_`,
-    `record_`, `left_out_`.
+    """Returns the metadata in a document's content. A key reserved for hippod gets a "_" appended: `kafka_`, `record_`,
+    `left_out_`.
 
-    Every reader of documents passes their metadata through this function before hippod adds its own keys.
+    Must be called for every document before hippod adds its own keys.
     """
     out = {key: value for key, value in stated.items() if key not in INTERNAL_KEYS}
     for key in sorted(INTERNAL_KEYS & stated.keys()):
@@ -69,11 +69,11 @@ class Fingerprint:
 
     @property
     def stamp(self) -> Stamp:
-        """Size, mtime (ns) and inode, which need no reading of the content."""
+        """Size, mtime (ns) and inode, which are known without reading the content."""
         return self.size, self.mtime_ns, self.inode
 
     def reads_as_far(self, max_bytes: int) -> bool:
-        """Whether the same part of the file would be read under this limit."""
+        """Whether the same part of the file is read with this limit."""
         return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class Fingerprint:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
-        """Reads a stored position. Drops the digest if another `READER_VERSION` wrote it, because the file would be read
-        differently now."""
+        """Reads a stored position. Drops the digest if the file was read by another `READER_VERSION`, because its documents may
+        now differ."""
         digest = value.get("digest") if value.get("reader") == READER_VERSION else None
         exclusions = int(value.get("exclusions", 1))
         return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest, exclusions)
@@ -105,7 +105,7 @@ class FileChanged:
     source: str
     fingerprint: Fingerprint
     scanned: bool = field(default=False, compare=False)
-    """Whether a scan with many differences found the file. Such a file may wait, unlike a file that was saved just now."""
+    """Whether a scan with many differences found the file. Such a file may wait; a newly saved file may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ class Link:
 class Passage:
     """A piece of a document's text, and the unit of retrieval.
 
-    `title` is the document's title, followed by the section's heading if there is one. It is embedded together with the
-    text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`, `heading`,
-    `line`, `sheet`, `row` (counted from 1), `time`.
+    `title` is the document's title, followed by the section's heading if there is one. The title is embedded together
+    with the text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`,
+    `heading`, `line`, `sheet`, `row` (counted from 1), `time`.
     """
 
     title: str
@@ -175,12 +175,12 @@ class Passage:
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
     links: tuple[Link, ...] = ()
-    """The links in the text and in the headings above it."""
+    """The links in the text and in its headings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A parsed document. `error` is set instead of passages if parsing failed. `skipped` means that this was intended."""
+    """A parsed document. If parsing failed or the content is not to be indexed (`skipped`), `error` replaces the passages."""
 
     uri: str
     title: str = ""
@@ -192,6 +192,6 @@ class ParsedDocument:
     deleted: bool = False
     """Whether a JSON document contains `"deleted": true`."""
     code: FailureCode | None = None
-    """The reason of `error`, as a fixed code."""
+    """Fixed code of the reason in `error`."""
     left_out: tuple[Omission, ...] = ()
     """The account of omissions: content of the file that no passage contains."""

@@ -1,5 +1,4 @@
-"""Debouncing: a changed file is read only after it has not changed for a while. A path has one entry, however many events
-name it."""
+"""Debouncing: a changed file is read only after it has not changed for a while. All events for a path share one entry."""
 
 import heapq
 from collections import Counter
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from consumers.types import Stamp
 
 MAX_UNSETTLED_S = 15.0
-"""Longest time that a file which is written without pause (a log, for example) waits until it is read."""
+"""Maximum delay of a file that is written without pause, for example a log."""
 
 
 @dataclass(slots=True)
@@ -18,12 +17,12 @@ class WaitingPath:
     due: float
     """Monotonic seconds. 0 for a file that was closed or moved into place: such a file is complete and goes first."""
     stamp: Stamp | None
-    """The file's stamp at the last look. If the file still has this stamp at the next look, it has settled."""
+    """The file's stamp when it was last examined. The file has settled if the stamp is unchanged at the next
+    examination."""
     content: bool
-    """True if an event says that the content was written: then equal size and mtime do not prove that the file is
-    unchanged."""
+    """True if an event reported a write. Equal size and mtime then do not prove that the file is unchanged."""
     scanned: bool = False
-    """True if only a scan with many differences named the path, and no event did."""
+    """True if a scan with many differences queued the path and no event named it."""
 
 
 class DebounceQueue:
@@ -68,7 +67,7 @@ class DebounceQueue:
         self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content, waiting.scanned))
 
     def has_stamp(self, stamp: Stamp) -> bool:
-        """Whether a waiting path was last seen with this stamp."""
+        """Whether a waiting path had this stamp when it was last examined."""
         return self._stamps[stamp] > 0
 
     def next_due(self) -> float | None:

@@ -39,10 +39,10 @@ class FileEventEmitter:
         self._walker = walker
 
     def settled(self, path: bytes, fingerprint: Fingerprint) -> None:
-        """Reports a complete file: as changed, as moved, or, if its content is known, only its new stamp.
+        """Reports a complete file as changed or moved. If its content is known, reports only its new stamp.
 
-        If only mtime or inode differ, the new stamp is reported once the content is committed. A stamp stored before the
-        content would make the file count as read after a restart. Until then the file is reported as changed.
+        If only mtime or inode differ, the new stamp is reported once the content is committed; before that, the file is
+        reported as changed. If the stamp were stored before the content, the file would count as read after a restart.
         """
         entry = self.ledger.get(path)
         uri = file_uri(path)
@@ -68,7 +68,7 @@ class FileEventEmitter:
         if entry is not None and entry.refused == found.reason:
             return
         stat = stat or found.stat
-        # Without a digest: a file that was never read must be examined again after a restart, whatever its size and mtime.
+        # The fingerprint has no digest: a file that was never read must be examined again after a restart, even if unchanged.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
         self._emit(
             FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint, self.scanned)
@@ -97,7 +97,7 @@ class FileEventEmitter:
         return True
 
     def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
-        """Returns the vanished path that had this content; prefers one with the same inode. None if there is none."""
+        """Returns a vanished path that had this content, preferably with the same inode, or None."""
         best: bytes | None = None
         for path in self.pending_removals.with_digest(fingerprint.digest or ""):
             entry = self.ledger.get(path)

@@ -20,10 +20,11 @@ from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
 
 FOLDER_RETRY_DELAY_S = 1.0
-"""Seconds between two looks for a missing folder, and the pause after an unexpected error."""
+"""Interval of checks for a missing folder, and pause after an unexpected error."""
 
 MAX_QUEUED_EVENTS = 200_000
-"""Maximum of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned instead."""
+"""Maximum number of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned
+instead."""
 
 EVENTS_DELAY_S = 0.3
 """Time to wait for the inotify events of files that a scan did not find."""
@@ -32,8 +33,7 @@ IDLE_CHECK_S = 5.0
 """Interval at which an idle source checks that watchdog's reader thread is alive."""
 
 MIN_POLL_PAUSE_RATIO = 10
-"""The pause after a poll is at least this many times the poll's duration, so that polling a large folder does not use up a
-processor."""
+"""Minimum ratio of the pause after a poll to the poll's duration: polling a large folder must not use up a processor."""
 
 log = structlog.get_logger(__name__)
 
@@ -51,8 +51,8 @@ class FolderWatcher:
     """Follows one folder. Calls `emit` and the callbacks on its own thread.
 
     `emit` may block; changes are then queued, one per path. An event is delivered once `emit` has returned. `touched(uri,
-    fingerprint)` reports a file with the committed content under another mtime or inode; the daemon stores the stamp and
-    reads nothing. `on_state` is called when the state changes, not for each file. The callbacks must not raise.
+    fingerprint)` reports a new stamp of a file whose content is committed; the daemon stores it without reading the file.
+    `on_state` is called when the state changes, not for each file. The callbacks must not raise.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class FolderWatcher:
         documents: Callable[[str], int] = lambda _uri: 1,
         hard_links: HardLinks | None = None,
     ) -> None:
-        """`known` maps URIs to the fingerprints committed for this source. `documents(uri)` returns the number of documents
-        in a file. Folders that share `hard_links` read a file with names in several of them only once.
+        """`known` maps URIs to the fingerprints committed for this source. `documents(uri)` returns the number of documents in
+        a file. If a file has names in several folders with the same `hard_links`, only one of the folders reads it.
 
         Raises ValueError for an invalid glob.
         """
@@ -121,7 +121,8 @@ class FolderWatcher:
 
     @property
     def awaits_first_scan(self) -> bool:
-        """Whether the folder was not compared with the memory since the start. False if the folder cannot be scanned now."""
+        """Whether the first comparison of the folder with the memory is still due. False if the folder cannot be scanned
+        now."""
         return self._last_scan_at is None and self._state_name in ("starting", "scanning")
 
     def start(self) -> None:
@@ -147,7 +148,7 @@ class FolderWatcher:
         """Confirms the pending removals: documents that a scan did not find, and documents that a new default exclusion
         leaves out.
 
-        Returns the number of these documents; 0 if none is pending.
+        Returns the number of these documents.
         """
         waiting = self.state.unconfirmed
         if waiting:
@@ -156,14 +157,14 @@ class FolderWatcher:
         return waiting
 
     def recheck(self, uri: str) -> None:
-        """Has one file read again as if it were new, or removed if it is gone."""
+        """Queues one file to be read again as if it were new, or removed if it is gone."""
         self._put_hint(FileHint(path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
         """Tells the source which content of the file the daemon has committed.
 
-        None means that the daemon dropped the file, or could not read it because its drive was unmounted; the file is then
-        reported again.
+        If `fingerprint` is None, the daemon dropped the file, or could not read it because its drive was unmounted; the file is
+        then reported again.
         """
         self._put_hint(FileHint(path_of(uri), committed=True, fingerprint=fingerprint))
 
@@ -238,7 +239,7 @@ class FolderWatcher:
         elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):
-            self._set_state(self._state_name, self._incomplete_because())
+            self._set_state(self._state_name, self._incomplete_reason())
         self._finish_requests()
 
     def _rest(self, now: float) -> None:
@@ -293,7 +294,7 @@ class FolderWatcher:
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
         self._next_scan = now + pause if polling else float("inf")
         self._settle_losses(had_scanned)
-        self._set_state("polling" if polling else "watching", self._incomplete_because())
+        self._set_state("polling" if polling else "watching", self._incomplete_reason())
         waiting = {*reconciler.debounce, *reconciler.pending_removals}
         for request in requests:
             request.paths = set(waiting)
@@ -319,8 +320,8 @@ class FolderWatcher:
             )
         self._loss_logged = waiting
 
-    def _incomplete_because(self) -> str:
-        """Returns why the folder is not followed completely or not as configured; "" if it is."""
+    def _incomplete_reason(self) -> str:
+        """Returns why the folder is followed incompletely or not as configured; "" otherwise."""
         away = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
             "there if the files are really gone"

@@ -65,7 +65,7 @@ def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reco
 
 def _apply_to_directory(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
     if mask & VANISHED:
-        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; a deleted one has none left
+        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; those of a deleted directory are gone
             watches.drop_below(path)
         else:
             watches.drop(path)

@@ -1,8 +1,8 @@
 """Inotify watches, one per directory, based on watchdog's reader.
 
 watchdog's own observer is not used: it hides a full queue and a reached watch limit from its handlers, follows circular
-symbolic links endlessly, and delays every event by up to half a second after an unmatched rename. Its `InotifyFD` has none
-of these faults. `InotifyFD` owns the descriptor and its thread and parses the kernel's events.
+symbolic links endlessly, and delays every event by up to half a second after an unmatched rename. watchdog's `InotifyFD` has no
+such fault. It owns the descriptor and its thread and parses the kernel's events.
 """
 
 import errno
@@ -82,8 +82,8 @@ class Watches:
         return covered is not None and covered[1] == inode
 
     def add(self, path: bytes, inode: tuple[int, int], *, link: bool = False) -> None:
-        """Watches a directory or the target of a link. Raises WatchLimitError; ignores any other error, which the next look
-        at the path meets."""
+        """Watches a directory or the target of a link. Raises WatchLimitError. Ignores other errors: the next examination of
+        the path reports them."""
         if self.covers(path, inode):
             return
         self.drop(path)

@@ -26,7 +26,7 @@ class Entry:
 
     @property
     def is_taken_in(self) -> bool:
-        """Whether the daemon has read the content or is about to."""
+        """Whether the daemon has read the content or will read it."""
         return self.refused is None and not self.must_repeat
 
     @property
@@ -108,7 +108,7 @@ class Ledger:
         """Yields the paths of all entries at and below `path`. The ledger must not change during the iteration."""
         stack = [path]
         while stack:
-            here = stack.pop()
-            if here in self._entries:
-                yield here
-            stack.extend(self._children.get(here, ()))
+            current = stack.pop()
+            if current in self._entries:
+                yield current
+            stack.extend(self._children.get(current, ()))

@@ -9,12 +9,13 @@ from consumers.folder.tree.file_status import FileStatus
 from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, READ_ELSEWHERE, HardLinks
 
 LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
-"""How long a hard link waits until other folders find its other names, and the interval of looks meanwhile."""
+"""Maximum wait of a hard link for other folders to find its other names, and the interval of checks meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkVerdict:
-    """The file is refused for `reason`; otherwise it must wait (`waits`), or may be read. `names` are all its names."""
+    """The result of a check: the file is refused (`reason`), must wait (`waits`), or may be read. `names` are all names
+    of the file."""
 
     reason: str = ""
     waits: bool = False
@@ -37,8 +38,8 @@ class LinkCheck:
         """Refuses a file that has a name outside the followed folders, and a file that another folder reads.
 
         A symbolic link that leads out of the followed folders is refused for the same reason. The file waits if its names are
-        not known yet. A file that was read before stays if it gets a name outside: a backup that hard-links a whole drive must
-        not empty the memory. `consumers.openat` checks the names again when the file is opened.
+        not known yet. A file that was already read is kept if it gets a name outside: a backup that hard-links a whole drive
+        must not empty the memory. `consumers.openat` checks the names again when the file is opened.
         """
         assert found.stat is not None
         if self._follow or found.stat.st_nlink <= 1:
@@ -57,7 +58,7 @@ class LinkCheck:
         return LinkVerdict(names=names)
 
     def is_shared(self, found: FileStatus) -> bool:
-        """Whether the file may have names in other followed folders. Then a different folder may have to read it now."""
+        """Whether the file may have names in other followed folders. If so, another folder may have to read it."""
         return self._links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
 
     def _may_learn_names(self, waited_s: float) -> bool:

@@ -1,9 +1,9 @@
-"""Keeps documents that a scan would remove until an operator confirms the removal.
+"""If a scan would remove documents by mistake, keeps them until an operator confirms the removal.
 
-Two causes are guarded. First, a scan does not find more than half of a folder's documents: a drive may be unmounted, or a
-path or pattern may be wrong. Second, a default exclusion that is newer than the document leaves it out, after an upgrade of
-hippod. Removals reported by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart,
-finds the same files missing.
+There are two cases. First, more than half of a folder's documents are missing: a drive may be unmounted, or a path or pattern
+may be wrong. Second, after an upgrade of hippod, a new default exclusion matches documents that are in the memory. Removals
+reported by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart, finds the same files
+missing.
 """
 
 from collections import Counter
@@ -31,12 +31,11 @@ class LossGuard:
         self._confirmed = False
         self._held: set[bytes] = set()
         self._excluded: dict[bytes, tuple[str, int]] = {}
-        """By path of each file that waits because of an exclusion: the exclusion's reason and the number of documents in
-        the file."""
+        """Files that wait because of an exclusion, by path: (reason of the exclusion, number of documents in the file)."""
         self._excluded_documents: Counter[str] = Counter()
         self.lost = self.known = 0
-        """Number of missed documents that wait, and number of all documents in the folder, at the last scan that missed
-        more than half."""
+        """Number of missed documents and number of all documents in the folder, at the last scan that missed more than
+        half."""
 
     @property
     def missed(self) -> int:
@@ -45,8 +44,8 @@ class LossGuard:
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Number of documents that wait for confirmation because of a new default exclusion, by its reason. Any thread may
-        read it."""
+        """Number of documents that wait for confirmation because of a new default exclusion, by the exclusion's reason. Any
+        thread may read it."""
         return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
@@ -79,9 +78,8 @@ class LossGuard:
     ) -> list[bytes]:
         """Returns the paths among `missing` that may be removed.
 
-        `elsewhere` holds the stamps of new files: a missing file with the same stamp may have moved there. `excluded` maps
-        paths among `missing` that a new default exclusion leaves out to its reason. `whole` says that the scan covered the
-        whole folder.
+        `elsewhere` holds the stamps of new files: a missing file with the same stamp may have moved there. `excluded` maps the
+        paths that a new default exclusion leaves out to the exclusion's reason. `whole`: the scan covered the whole folder.
         """
         if whole:
             self._held.clear()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 
 class PendingRemovals:
-    """Paths with the digest of their file and the time (monotonic seconds) at which they count as removed."""
+    """Vanished paths, each with its file's digest and the time (monotonic seconds) at which it counts as removed."""
 
     def __init__(self) -> None:
         self._paths: dict[bytes, tuple[float, str | None]] = {}
@@ -49,8 +49,8 @@ class PendingRemovals:
     def next_due(self) -> float | None:
         while self._heap:
             due, path = self._heap[0]
-            here = self._paths.get(path)
-            if here is not None and here[0] == due:
+            pending = self._paths.get(path)
+            if pending is not None and pending[0] == due:
                 return due
             heapq.heappop(self._heap)
         return None

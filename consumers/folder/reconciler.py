@@ -1,10 +1,10 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread
-owns it.
+"""Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread owns
+it.
 
-An inotify event, a poll or a scan only names the paths to examine. The report to the daemon follows from comparing the file
-with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
+An inotify event, a poll or a scan only names the paths to examine. The report to the daemon depends only on a comparison of the
+file with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
 """
 
 import os
@@ -27,18 +27,21 @@ from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
-"""Seconds before a vanished file is removed. It may come back (an editor's save) or appear under another path meanwhile."""
+"""Seconds before a vanished file is removed. The file may come back (an editor's save) or appear under another path
+meanwhile."""
 
 REMOVAL_EXTENSION_S = 1.0
-"""Extension of that time, repeated while an unread file with the same stamp is queued."""
+"""Extension of `REMOVAL_GRACE_S`, repeated while an unread file with the same stamp is queued."""
 
 SCAN_MANY_FILES = 16
-"""A scan with more differences is a first index or follows a long pause: its files may wait behind files that are saved
-now. A scan with fewer differences, such as a poll, found files that were saved just now."""
+"""Number of differences above which a scan counts as a first index or as a scan after a long pause. The daemon then
+reads newly saved files before the scan's files. A scan with fewer differences, such as a poll, finds newly saved
+files."""
 
 
 class Reconciler:
-    """The state of one followed tree. No file makes it raise. `emit` may block; `watch_directory` may raise."""
+    """The state of one followed tree. A faulty file never causes an exception. `emit` may block; `watch_directory` may
+    raise."""
 
     def __init__(
         self,
@@ -128,11 +131,11 @@ class Reconciler:
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
             self.loss.found(vanished)
-            self._put_off_removal(vanished, due)
+            self._postpone_removal(vanished, due)
         self.links_need_rescan |= self._walker.forget_below(path)
 
     def recheck(self, path: bytes) -> None:
-        """Has the file read again as if it were new."""
+        """Queues the file to be read again as if it were new."""
         entry = self.ledger.get(path)
         if entry is not None:
             self.ledger.put(path, Entry(entry.fingerprint, refused="", committed=entry.committed))
@@ -141,8 +144,8 @@ class Reconciler:
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """Records that the daemon has committed the file.
 
-        None means that it did not: a committed file is then dropped from the ledger, and a file that was only reported is
-        reported again.
+        If `fingerprint` is None, the daemon did not commit the file: a file that was committed before is dropped from the
+        ledger; a file that was only reported is reported again.
         """
         entry = self.ledger.get(path)
         if entry is None:
@@ -176,7 +179,7 @@ class Reconciler:
                 self.path_vanished(path)
 
     def settle_one(self, now: float) -> bool:
-        """Processes one path that is due. Returns whether there was one."""
+        """Processes one path that is due. Returns whether a path was due."""
         due = self.debounce.pop_due(now)
         if due is None:
             return False
@@ -214,14 +217,14 @@ class Reconciler:
             return
         entry = self.ledger.get(path)
         found = self._walker.status_of(path)
-        here = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
+        exists = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
         if entry is None:
             pass
-        elif here and self._rules.follows(path) and self._events.is_reachable(path):
+        elif exists and self._rules.follows(path) and self._events.is_reachable(path):
             self.debounce.put(path, now, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
-            # A queued file has the same stamp: this file may have moved there.
-            self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
+            # A queued path has the same stamp: the file may have moved to it.
+            self._postpone_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
             self._hard_links.removed(path, self.root)
@@ -254,7 +257,7 @@ class Reconciler:
     def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
         """Returns the files among `missing` that only a new default exclusion leaves out, with its reason.
 
-        An exclusion is new if its version is higher than the one that was in force when the file was read.
+        An exclusion is new if its version is higher than the version in force when the file was read.
         """
         found = {}
         for path in missing:
@@ -268,8 +271,8 @@ class Reconciler:
         return found
 
     def _check_marker(self, path: bytes, wait_s: float) -> None:
-        """Queues the directory of `path` if `path` is a marker: it appeared or vanished, so the directory's exclusions may
-        have changed."""
+        """Queues the directory of `path` if `path` is a marker. The marker appeared or vanished, so the directory's exclusions
+        may have changed."""
         if self._rules.is_marker(path):
             now = time.monotonic()
             directory = os.path.dirname(path)
@@ -277,7 +280,7 @@ class Reconciler:
             self.debounce.put(directory, now, now + wait_s)
 
     def _compare_if_markers_changed(self, directory: bytes) -> None:
-        """Compares `directory` if its markers exclude other directories than at the last look."""
+        """Compares `directory` if the set of directories that its markers exclude has changed."""
         above = os.path.dirname(directory)
         if directory != self.root and (not self._rules.enters(above) or self._rules.of_entry(directory, folder=True)):
             return
@@ -286,8 +289,8 @@ class Reconciler:
             self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
-        """Whether more than `SCAN_MANY_FILES` of the files are new or have another stamp. The other files have their known
-        stamp and are only examined again."""
+        """Whether more than `SCAN_MANY_FILES` files are new or have a new stamp. The other files have their known stamp and are
+        only examined again."""
         entries = ((self.ledger.get(path), found) for path, found in differing)
         new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
         return new > SCAN_MANY_FILES
@@ -316,14 +319,14 @@ class Reconciler:
                 wait = self._settle_s + REMOVAL_GRACE_S
             self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp, scanned=scanned)
         for path in missing:
-            self._put_off_removal(path, now + wait)
+            self._postpone_removal(path, now + wait)
 
     def _settle_file(self, path: bytes, waiting: WaitingPath, found: FileStatus, now: float) -> None:
         entry = self.ledger.get(path)
         self.pending_removals.discard(path)
         self.loss.found(path)
         self._watch_target(path, found)
-        if self._is_left_to_others(path, waiting, found, entry, now) or (
+        if self._is_refused_by_links(path, waiting, found, entry, now) or (
             entry is not None and not waiting.content and entry.matches(found)
         ):
             return
@@ -350,10 +353,11 @@ class Reconciler:
         else:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _is_left_to_others(
+    def _is_refused_by_links(
         self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
-        """Refuses a file, or queues it again, if its hard links say so. Returns whether it must not be read now."""
+        """Checks the file's hard links; refuses the file or queues it again if necessary. Returns whether it must not
+        be read now."""
         verdict = self._link_check.check(path, found, entry, now - waiting.since)
         if verdict.waits:
             self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
@@ -369,7 +373,7 @@ class Reconciler:
         if found.link and found.kind == "file" and found.stat is not None:
             self._watch_directory(path, (found.stat.st_dev, found.stat.st_ino), True)
 
-    def _put_off_removal(self, path: bytes, due: float) -> None:
+    def _postpone_removal(self, path: bytes, due: float) -> None:
         entry = self.ledger.get(path)
         if entry is not None:
             self.pending_removals.put(path, due, entry.fingerprint.digest if entry.refused is None else None)

@@ -13,17 +13,17 @@ from typing import Literal
 class FolderSettings:
     """One `[[folder]]` table of the configuration.
 
-    `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at the
-    top only, `**` for any folders. The last matching pattern decides; a pattern that begins with `!` reverts an earlier
-    one. Matching is case-sensitive. A file is followed if `include` matches it, and neither the file nor a folder above it
-    is excluded. The table in `consumers.folder.tree.default_exclusions` also excludes files, unless a pattern of `exclude`
-    matches them: `!.*` follows hidden files.
+    `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at the top
+    only, `**` for any folders. The last matching pattern decides; a pattern that begins with `!` reverts an earlier pattern.
+    Matching is case-sensitive. A file is followed if `include` matches it, and neither the file nor a folder above it is
+    excluded. The table in `consumers.folder.tree.default_exclusions` also excludes files, unless a pattern of `exclude` matches
+    them: `!.*` follows hidden files.
 
     `polling` compares the tree every `poll_interval_s` seconds, or less often if a walk takes long; network drives need it
-    because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory is followed under
-    one name. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it is complete.
-    Of a file larger than `max_bytes` only the beginning is read. With `confirm_loss`, documents are kept until
-    `FolderWatcher.confirm` if a scan would remove more than half of them.
+    because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory with several names is
+    followed under one of them. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it
+    is complete. Of a file larger than `max_bytes`, only the beginning is read. With `confirm_loss`, a scan that would remove
+    more than half of the documents waits for `FolderWatcher.confirm`.
     """
 
     path: Path
@@ -69,6 +69,6 @@ class FolderState:
     """Number of documents that are kept until an operator confirms their removal: a scan did not find them, or a new
     default exclusion leaves them out."""
     newly_excluded: Mapping[str, int] = field(default_factory=dict)
-    """The part of `unconfirmed` that a new default exclusion leaves out, by its reason."""
+    """Number of documents in `unconfirmed` that a new default exclusion leaves out, by the exclusion's reason."""
     excluded: Mapping[str, int] = field(default_factory=dict)
-    """Number of excluded files and directories, by reason. An excluded directory counts as one."""
+    """Number of excluded files and directories, by reason. An excluded directory counts once, whatever it contains."""

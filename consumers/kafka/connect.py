@@ -19,8 +19,7 @@ _REMEMBERED_S = 10.0
 
 
 def reachable(settings: KafkaSettings) -> bool:
-    """Whether one of the brokers accepts a connection. True if a proxy is configured, because then only the client can find
-    out."""
+    """Whether one of the brokers accepts a connection. True if a proxy is configured, because only the client can check it."""
     if settings.options.get("proxy_url") or settings.options.get("socks5_proxy"):
         return True
     return any(_accepts_connection(*_host_and_port(broker)) for broker in settings.brokers)
@@ -29,8 +28,8 @@ def reachable(settings: KafkaSettings) -> bool:
 class ConnectionLog(logging.Handler):
     """Log handler that keeps the last connection failure and the last refused login of one consumer.
 
-    While the client searches for its brokers, it raises no errors, so its log is the only source. A log line does not name
-    its client, but each client connects and logs on its own thread.
+    The client raises no error while it searches for its brokers; it only logs. A log line does not name its client, but each
+    client logs on its own thread.
     """
 
     def __init__(self) -> None:
@@ -59,11 +58,11 @@ class ConnectionLog(logging.Handler):
             self._refusal = (str(errors[-1]), time.monotonic())
 
     def failure(self) -> str:
-        """Returns the client's message of a connection failure within the last ten seconds; "" if there was none."""
+        """Returns the client's message about a connection failure in the last ten seconds, or ""."""
         return _if_recent(self._failure)
 
     def refusal(self) -> str:
-        """Returns the message of a login refusal within the last ten seconds; "" if there was none."""
+        """Returns the message about a refused login in the last ten seconds, or ""."""
         return _if_recent(self._refusal)
 
 
@@ -78,7 +77,7 @@ _connections.addHandler(logging.NullHandler())  # without a handler, Python woul
 
 
 def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> KafkaConsumer:
-    """Opens a consumer; `connection_log` listens to it. If its construction fails, ends the thread that kafka-python leaves
+    """Opens a consumer; `connection_log` listens to it. If the construction fails, ends the thread that kafka-python leaves
     running."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
     if connection_log is not None:

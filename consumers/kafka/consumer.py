@@ -1,5 +1,5 @@
-"""The Kafka consumer: one member of a consumer group. Its thread only fetches; other threads and processes decode and
-index."""
+"""The Kafka consumer: one member of a consumer group. The consumer's thread only fetches; other threads and processes
+decode and index."""
 
 import contextlib
 import threading
@@ -25,12 +25,12 @@ from consumers.kafka.topics import await_partitions
 
 POLL_MS = 200
 REPORT_INTERVAL_S = 1.0
-"""Interval at which the consumer commits the group's offsets and asks for the end offsets of its partitions."""
+"""Interval at which the consumer commits the group's offsets and queries the end offsets of its partitions."""
 ENDS_TIMEOUT_S = 5.0
-"""How long `ends` waits for a partition whose end is unknown, counted from its assignment to this member. After that, the
-last known end is used."""
+"""Maximum time that `ends` waits for a partition's end, counted from the assignment of the partition. After that, the last
+known end is used."""
 PARTITIONS_TIMEOUT_S = 2.0
-"""How long the consumer waits for the partitions of topics that may not exist, before it joins the group."""
+"""Maximum wait for the topics' partitions before the consumer joins the group: a topic may not exist."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, second and every further consecutive failure."""
 WORKS_AFTER_S = 30.0
@@ -44,8 +44,8 @@ log = structlog.get_logger(__name__)
 class TopicConsumer:
     """Fetches messages on its own thread and reports them through `emit`. Other threads call `start`, `stop` and `ends`.
 
-    The thread calls `emit`, `stored` and `should_pause`. `stored(partition)` returns the position in the store. While
-    `should_pause()` is true, nothing is fetched. `known_topics` are the topics with a position in the store.
+    The thread calls `emit`, `stored` and `should_pause`. `stored(partition)` returns the partition's position in the store.
+    While `should_pause()` returns true, nothing is fetched. `known_topics` are the topics with a position in the store.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class TopicConsumer:
             self._thread.join(timeout_s)
 
     def ends(self) -> "Future[dict[Partition, int]]":
-        """Returns a future of the end offsets of this member's partitions, which the brokers are asked for after this call.
+        """Returns a future of the end offsets of this member's partitions. The brokers are queried after this call.
 
-        While all brokers are unreachable, the future waits. A partition without an answer delays it by at most
-        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, or none. The same limit applies if the group
+        While all brokers are unreachable, the future stays open. A partition without an answer delays the result by at most
+        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, if any. The same limit applies if the group
         assigns no partition to this member.
         """
         future: Future[dict[Partition, int]] = Future()
@@ -188,7 +188,7 @@ class TopicConsumer:
     def _report(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
         self._next_report = time.monotonic() + REPORT_INTERVAL_S
         self._report_requested.clear()
-        asked = time.monotonic()  # a later request may concern a message that is newer than the ends found now
+        asked = time.monotonic()  # requests after this time may concern messages that are newer than the ends found now
         self._group_offsets.commit(consumer)
         assigned = consumer.assignment()
         if not listener.rebalances:
@@ -204,8 +204,8 @@ class TopicConsumer:
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
-            # Without partitions and brokers the client's `poll` returns at once, in a busy loop. The error makes `_run`
-            # open it again.
+            # Without partitions and brokers, the client's `poll` returns at once: a busy loop. The error makes `_run`
+            # open a new client.
             raise KafkaConnectionError(f"no answer from {', '.join(self._settings.brokers)}")
         if assigned and not found and (led or not reachable(self._settings)):
             self._next_report = time.monotonic() + REPORT_INTERVAL_S
@@ -215,7 +215,7 @@ class TopicConsumer:
         self._ends = {
             partition: end
             for partition, end in (self._ends | known).items()
-            if TopicPartition(*partition) in assigned  # without an answer, the last known end is kept
+            if TopicPartition(*partition) in assigned  # the last known end of a partition without an answer is kept
         }
         fetched = {}
         for tp in assigned - listener.unplaced:
@@ -227,7 +227,8 @@ class TopicConsumer:
         # The group assigns no partition to a member whose client does not know the topics' partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
         while self._end_requests and self._end_requests[0][0] < asked:
-            # Joining the group may have taken longer than the timeout, so the later of both times counts.
+            # Joining the group may take longer than the timeout, which runs from the request or the assignment,
+            # whichever is later.
             if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
@@ -237,8 +238,8 @@ class TopicConsumer:
     def _report_state(
         self, consumer: KafkaConsumer, offsets: OffsetQueries, unanswered: frozenset[TopicPartition]
     ) -> None:
-        """Sets a state that names the topics and partitions that are not followed. A partition is named after two reports
-        without an answer."""
+        """Sets the state, with the topics and partitions that are not followed. A partition is named after two reports without
+        an answer."""
         missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
         if self._missing.difference(missing):
             # kafka-python 3.0 sometimes does not notice a new topic, so the consumer joins the group again.

@@ -31,7 +31,8 @@ def partition_names(tps: Collection[TopicPartition]) -> str:
 
 
 def state_after(error: Exception, refused: str) -> tuple[str, str]:
-    """Returns the state after an error, and its detail. `refused` is the brokers' answer to a recent login, or ""."""
+    """Returns the state after an error, and its detail. `refused` is the brokers' message about a recently refused
+    login, or ""."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
     if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refused:

@@ -1,4 +1,4 @@
-"""Sends messages that cannot be decoded to the dead-letter topic: each once, even if the process dies in between."""
+"""Sends messages that cannot be decoded to the dead-letter topic: each message once, even if the process dies."""
 
 import contextlib
 from collections.abc import Sequence
@@ -27,13 +27,12 @@ TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
 """Headers that a dead letter has in addition to the headers of its message."""
 
 REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
-"""Errors after which sending the message again is useless."""
+"""Errors that would recur if the message were sent again."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
 _Identity = tuple[str, int, int, bytes]
-"""Topic, partition and offset of a message, and a digest of its content: a topic that was created again has other messages
-at the same offsets."""
+"""(topic, partition, offset, digest of the content) of a message. A recreated topic has other messages at the same offsets."""
 
 log = structlog.get_logger(__name__)
 
@@ -41,9 +40,9 @@ log = structlog.get_logger(__name__)
 class DeadLetters:
     """Sends dead letters. Blocking, for one thread.
 
-    All replicas acknowledge a letter before the store commits the message's offset. The process may die between the two. So
-    before the first letter is sent, and after any error, the topic is read to find the letters that it already contains.
-    The headers of a letter identify its message; its key, value and other headers are copies of the message's.
+    All replicas acknowledge a letter before the store commits the message's offset. The process may die in between. So before
+    the first letter is sent, and after any error, the topic is read to find the letters that it already contains. The headers
+    of a letter identify its message; its key, value and other headers are copies of the message's.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
@@ -53,10 +52,10 @@ class DeadLetters:
         self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
-        """Sends the letters. Returns for each `None` once it is delivered, or the reason why the topic refuses it
+        """Sends the letters. Returns, for each letter, `None` if it was delivered, else why the topic refuses it
         permanently.
 
-        Raises KafkaError if a later try may succeed.
+        Raises KafkaError if a retry may succeed.
         """
         try:
             if self._delivered is None:
@@ -166,8 +165,8 @@ def _identity_in_letter(record: ConsumerRecord) -> _Identity | None:
 def _digest(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     """Returns a digest that is equal for a message and its letter."""
     digest = blake2b(digest_size=16)
-    texts = [each for name, held in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), held)]
-    for held in (key, value, *texts):
-        digest.update(b"-" if held is None else b"%d:" % len(held))
-        digest.update(held or b"")
+    texts = [each for name, content in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), content)]
+    for content in (key, value, *texts):
+        digest.update(b"-" if content is None else b"%d:" % len(content))
+        digest.update(content or b"")
     return digest.digest()

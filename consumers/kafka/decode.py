@@ -15,7 +15,7 @@ from consumers.types import ParsedDocument
 
 _MAX_ID_CHARS = 1024
 _MAX_REASONS = 3
-"""Maximum number of faults that a message's error names: a list may contain thousands of wrong documents."""
+"""Maximum number of faults that a message's error names: a list may contain thousands of invalid documents."""
 
 
 NAMELESS_REMOVAL = "neither value nor key: it does not name the document to remove"
@@ -24,8 +24,8 @@ NAMELESS_REMOVAL = "neither value nor key: it does not name the document to remo
 def read_message(message: KafkaMessage, message_format: MessageFormat, settings: SplitSettings) -> list[ParsedDocument]:
     """Decodes a message into at least one document. Each document has the message's origin as `kafka` in its metadata.
 
-    The valid documents come first. A message with a fault adds one document with `error` at the end, under the message's
-    own URI; so a document that an invalid item names is kept until a valid message replaces it.
+    The valid documents come first. If there are faults, one document with `error` follows, under the message's own URI. So a
+    document that an invalid item names keeps its content until a valid message replaces it.
     """
     origin = _origin(message)
     documents: list[ParsedDocument] = []
@@ -62,12 +62,12 @@ def is_newer(metadata: Mapping[str, Any], message: KafkaMessage) -> bool:
 
 
 def message_document_uri(topic: str, identity: str) -> str:
-    """Returns the URI of the document `identity` of a topic, spelt as for all JSON documents, with `#` and `?` encoded."""
+    """Returns the URI of the document `identity`, formed as for all JSON documents, with `#` and `?` encoded."""
     return _escape_path_end(read_json_document({"id": identity}, _base(topic), None, SplitSettings()).uri, topic)
 
 
 def message_uri(message: KafkaMessage) -> str:
-    """Returns the URI of an unreadable message. It has a fragment, which a document's URI never has."""
+    """Returns the URI of an unreadable message. The URI has a fragment, which a document's URI never has."""
     return f"kafka://{message.topic}#{message.partition}-{message.offset}"
 
 
@@ -121,7 +121,8 @@ def _keyed_document(
     wrong_key: str | None = None,
     place: str = "",
 ) -> ParsedDocument:
-    """Returns the document of one JSON value. Its id is the value's "id", else the key, else partition and offset."""
+    """Returns the document of one JSON value. The document's id is the value's "id", else the key, else partition and
+    offset."""
     if isinstance(value, dict) and value.get("id") is None:
         if wrong_key is not None:
             return ParsedDocument("", error=f'no "id", and {wrong_key}', code=FailureCode.JSON)
@@ -152,7 +153,8 @@ def _text_document(message: KafkaMessage, key: str | None, settings: SplitSettin
 
 
 def _key(message: KafkaMessage) -> tuple[str | None, str | None]:
-    """Returns the key as an id, or `None` if there is no valid one, and the key's fault, if any."""
+    """Returns (id, fault). The id is `None` if the key is missing or invalid; the fault says why an invalid key is no
+    id."""
     if not message.key:
         return None, None
     try:

@@ -11,8 +11,8 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class PartitionStarted:
-    """The partition is read from `offset` on. `recreated` means that the topic was created again, so previously stored
-    offsets are invalid."""
+    """The partition is read from `offset` on. `recreated`: the topic was created again, so stored offsets are
+    invalid."""
 
     partition: Partition
     offset: int
@@ -28,7 +28,7 @@ class MessagesFetched:
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """For each partition of this consumer: the next offset to fetch, and the end offset."""
+    """The next offset to fetch and the end offset of each partition of this consumer."""
 
     fetched: Mapping[Partition, int]
     ends: Mapping[Partition, int]

@@ -1,4 +1,4 @@
-"""A Kafka message and its JSON encoding, which is used between processes and in the store."""
+"""A Kafka message and its JSON encoding, which is sent between processes and kept in the store."""
 
 import json
 from collections.abc import Mapping
@@ -51,7 +51,8 @@ class KafkaMessage:
         }
 
     def payload(self) -> str:
-        """Returns the message as text. It is stored with the failed document so that `retry` can decode it again."""
+        """Returns the message as text. The text is stored with the failed document, so that `retry` can decode the
+        message again."""
         return json.dumps(self.to_json())
 
     @classmethod
@@ -67,7 +68,7 @@ class KafkaMessage:
             int(value["timestamp"]),
             _bytes(value["key"]),
             _bytes(value["value"]),
-            tuple((name, _bytes(held)) for name, held in value["headers"]),
+            tuple((name, _bytes(content)) for name, content in value["headers"]),
         )
 
 

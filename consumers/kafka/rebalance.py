@@ -30,7 +30,7 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for tp in assigned:
             offset = self._positions.assigned((tp.topic, tp.partition))
-            # With any position set, the client does not ask for the group's offset and seek to it.
+            # Once a position is set, the client does not fetch the group's offset and seek to it.
             self._consumer.seek(tp, 0 if offset is None else offset)
             if offset is None:
                 self._consumer.pause(tp)
@@ -45,7 +45,7 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
             self._positions.revoked((tp.topic, tp.partition))
 
     def take_new(self) -> list[TopicPartition]:
-        """Returns the partitions assigned since the last call and the partitions that still have no offset."""
+        """Returns the partitions that were assigned since the last call or still have no offset."""
         with self._lock:
             new, self._new = self._new, []
         return list(dict.fromkeys([*new, *sorted(self.unplaced)]))

@@ -27,15 +27,15 @@ class RecordPublisher:
         self._producer: KafkaProducer | None = None
 
     def publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
-        """Sends each record's messages. Returns for each record None once all replicas have acknowledged it, or the reason
-        why the topic refuses it permanently.
+        """Sends the messages of each record. Returns, for each record, None if all replicas have acknowledged it, else why the
+        topic refuses it permanently.
 
-        Raises KafkaError if a later try may succeed; all records must then be sent again.
+        Raises KafkaError if a retry may succeed; all records must then be sent again.
         """
         try:
             return self._publish(records)
         except BaseException:
-            self.close()  # messages in its buffer must not overtake messages that are sent again
+            self.close()  # messages in the producer's buffer must not arrive after newer ones
             raise
 
     def _publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
@@ -53,8 +53,8 @@ class RecordPublisher:
     ) -> list[FutureRecordMetadata] | str:
         futures = []
         for message in messages:
-            # The partition that kafka-python would choose with the URI as key. Parts have other keys but must go to their
-            # record's partition.
+            # Chooses the partition as kafka-python does for the URI as key. Parts have other keys but belong in their record's
+            # partition.
             partition = partitions[(murmur2(message.uri.encode()) & 0x7FFFFFFF) % len(partitions)]
             headers = list(message.headers)
             try:

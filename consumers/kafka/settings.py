@@ -51,7 +51,7 @@ RESERVED_OPTIONS: Mapping[str, str] = {
         "it takes a Python object, which a file cannot contain",
     ),
 }  # fmt: skip
-"""Options that hippod sets itself or that a file cannot contain, each with the reason."""
+"""Options that users must not set, with the reason: hippod sets the option, or a file cannot contain the value."""
 
 _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,
@@ -60,8 +60,8 @@ _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "allow_auto_create_topics": False,
     "metrics_enabled": False,
 }
-"""hippod's defaults that differ from kafka-python's. With them the client notices a returning broker or a new topic within
-seconds, and a misspelt name creates no topic."""
+"""Defaults that differ from kafka-python's. With them, the client notices a returning broker or a new topic within seconds, and
+a misspelt name creates no topic."""
 
 _GROUP_ONLY = frozenset(("group_instance_id", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"))
 _PRODUCER_DEFAULTS: Mapping[str, Any] = {
@@ -73,7 +73,7 @@ _PRODUCER_DEFAULTS: Mapping[str, Any] = {
     "acks": "all",
     "metrics_enabled": False,
 }
-"""`max_request_size` is high so that only the broker limits the size."""
+"""`max_request_size` is high, so that only the broker limits a message's size."""
 
 
 def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,11 +25,10 @@ def missing_topics(settings: KafkaSettings, topics: Sequence[str]) -> list[str]:
 
 
 def await_partitions(consumer: KafkaConsumer, topics: Sequence[str], stop: Event, timeout_s: float) -> None:
-    """Waits until `consumer`, which is subscribed to `topics`, knows their partitions; ends early on `stop` or after
-    `timeout_s`.
+    """Waits until `consumer` knows the partitions of its subscribed `topics`, `stop` is set, or `timeout_s` has passed.
 
     kafka-python 3.0 forgets the subscribed topics if `subscribe` is called while its first metadata request is pending. The
-    member would then join its group without knowing the topics, assign no partitions, and make the whole group rejoin.
+    member would then join its group without knowing the topics, assign no partition, and force the whole group to rejoin.
     """
     deadline = time.monotonic() + timeout_s
     while any(not consumer._cluster.partitions_for_topic(topic) for topic in topics) and time.monotonic() < deadline:

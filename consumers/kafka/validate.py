@@ -14,19 +14,19 @@ from consumers.kafka.settings import RESERVED_OPTIONS, KafkaSettings, consumer_c
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _VERSION_FOR_CHECKS = (2, 3)
-"""An explicit version: with it, kafka-python's constructors do not ask a broker for its version."""
+"""An explicit API version, so that kafka-python's constructors do not query a broker for its version."""
 
 _UNUSED_ADDRESS = "127.0.0.1:1"
 """Broker address used while the options are checked. Nothing listens there."""
 
 OptionProblem = tuple[str, str]
-"""Name of a wrong option, and the predicate of a sentence that describes the fault."""
+"""(name of an invalid option, predicate of a sentence that describes the fault)."""
 
 
 def option_problems(settings: KafkaSettings, sends: bool) -> list[OptionProblem]:
-    """Returns every option that kafka-python or hippod would refuse, with kafka-python's message if it has one.
+    """Returns the options that hippod or kafka-python would refuse, each with the fault.
 
-    `sends`: messages are also sent with these settings, so options of a producer are allowed.
+    `sends`: the settings are also used to send messages, so options of a producer are allowed.
     """
     client_options = dict(KafkaConsumer.DEFAULT_CONFIG)
     if sends:
@@ -114,7 +114,7 @@ def _tls_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
 
 
 def _refused_by_client(settings: KafkaSettings, sends: bool) -> Iterator[OptionProblem]:
-    """Lets kafka-python check all options. Finds the wrong one by leaving out one option at a time."""
+    """Lets kafka-python check all options. Finds the invalid one by leaving out one option at a time."""
     reason = _refusal(settings.options, settings, sends)
     if reason is None:
         return
@@ -128,7 +128,7 @@ def _refused_by_client(settings: KafkaSettings, sends: bool) -> Iterator[OptionP
 
 
 def _refusal(options: Mapping[str, Any], settings: KafkaSettings, sends: bool) -> str | None:
-    asked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
+    checked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
     version = {
         "api_version": with_tuples(options).get("api_version") or _VERSION_FOR_CHECKS,
         "bootstrap_servers": _UNUSED_ADDRESS,
@@ -137,9 +137,9 @@ def _refusal(options: Mapping[str, Any], settings: KafkaSettings, sends: bool) -
     level = client.level
     client.setLevel(logging.CRITICAL + 1)
     try:
-        KafkaConsumer(**{**consumer_config(asked, KafkaConsumer.DEFAULT_CONFIG), **version}).close()
+        KafkaConsumer(**{**consumer_config(checked, KafkaConsumer.DEFAULT_CONFIG), **version}).close()
         if sends and any(name not in KafkaConsumer.DEFAULT_CONFIG for name in options):
-            KafkaProducer(**{**producer_config(asked, KafkaProducer.DEFAULT_CONFIG), **version}).close(timeout=1)
+            KafkaProducer(**{**producer_config(checked, KafkaProducer.DEFAULT_CONFIG), **version}).close(timeout=1)
     except (KafkaError, ValueError, TypeError, AssertionError, OSError) as error:
         return " ".join(str(error).split()).removeprefix("KafkaConfigurationError: ") or type(error).__name__
     finally:

@@ -1,7 +1,8 @@
-"""Attachments: files inside a document, which become documents of their own.
+"""Attachments: files inside a document. They become separate documents.
 
 An attachment has the URI `FILE#<n>/<name>` (`FILE#<document>/<n>/<name>` if the containing document is itself a part of a
-file). `n` is its number in the containing document, counted from 1. The first passage of the containing document links to it.
+file). `n` is the attachment's number in the containing document, from 1. The first passage of the containing document links to
+the attachment.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,18 +18,18 @@ from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import Attachment, ParsedText, PlacedLink, TextBlock
 from consumers.types import Link, ParsedDocument
 
-_MOST_ATTACHMENTS = 1000
+_MAX_ATTACHMENTS = 1000
 _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
-"""Codes of files that are no documents, such as pictures without text. Such an attachment is an entry in the containing
-document's `left_out`; every other one is a document, even if it cannot be parsed."""
+"""Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the
+containing document's `left_out`. All others become documents, even if they cannot be parsed."""
 
 ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
-"""Yields the documents of a part of a file; the arguments are its content, its name, which decides the format, and its URI."""
+"""Yields the documents of a part of a file. Arguments: the part's content, its name (which decides the format), its URI."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadableAttachment:
-    """An attachment that is a document, or several. `metadata` describes the attachment."""
+    """An attachment that consists of one or more documents. `metadata` describes the attachment."""
 
     uri: str
     name: str
@@ -39,12 +40,12 @@ class ReadableAttachment:
 def read_attachments(
     attachments: Sequence[Attachment], uri: str, depth: int, limits: Limits, omissions: Omissions, parse: ParsePart
 ) -> list[ReadableAttachment]:
-    """Returns the attachments of the document `uri` that are documents; report the others to `omissions`.
+    """Returns the attachments of `uri` that are documents. Reports other attachments to `omissions`.
 
-    Parses the first document of each attachment; the others are parsed while the iterators are consumed.
+    Parses the first document of each attachment; further documents are parsed when the iterators are consumed.
     """
     found = []
-    for number, attachment in enumerate(attachments[:_MOST_ATTACHMENTS], 1):
+    for number, attachment in enumerate(attachments[:_MAX_ATTACHMENTS], 1):
         own_uri = part_uri(uri, f"{number}/{key_in_uri(attachment.name)}")
         name = attachment.name.replace("/", "_").encode("utf-8", "replace")
         is_read = attachment.data and depth < limits.attachment_depth
@@ -55,7 +56,7 @@ def read_attachments(
             continue
         metadata = {"description": attachment.description} if attachment.description else {}
         found.append(ReadableAttachment(own_uri, attachment.name, chain((first,), documents), metadata))
-    for attachment in attachments[_MOST_ATTACHMENTS:]:
+    for attachment in attachments[_MAX_ATTACHMENTS:]:
         omissions.add(OmissionKind.TOO_LARGE, f"attachment {_described(attachment)}")
     return found
 
@@ -63,7 +64,7 @@ def read_attachments(
 def with_attachment_links(
     blocks: tuple[TextBlock, ...], attachments: Sequence[ReadableAttachment]
 ) -> tuple[TextBlock, ...]:
-    """Returns the blocks of a document, the first with links to its attachments."""
+    """Returns the blocks of a document; the first block gets links to the attachments."""
     if not blocks:
         return blocks
     links = (PlacedLink(0, Link(f"#{each.uri.partition('#')[2]}", text=each.name)) for each in attachments)
@@ -73,7 +74,7 @@ def with_attachment_links(
 def attachment_context(parsed: ParsedText, title: str) -> dict[str, Any]:
     """Returns the metadata that a document gives to its attachments: its title, sender and date.
 
-    `title` replaces a missing title. An attachment's own metadata have precedence.
+    `title` replaces a missing title. An attachment's own metadata take precedence.
     """
     context: dict[str, Any] = {"attached_to": parsed.title or title}
     context |= {key: parsed.metadata[key] for key in ("from", "date") if key in parsed.metadata}

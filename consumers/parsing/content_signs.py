@@ -1,4 +1,4 @@
-"""Detects a file's format from the first bytes of its text if the file's name has no ending or a wrong one.
+"""Detects a file's format from the first bytes of its text if the file's name has no ending or a wrong ending.
 
 Some programs save web pages as .doc or .xls, or without an ending; mail programs store messages without an ending.
 """
@@ -45,7 +45,7 @@ _MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9_.-]{1,60}:|>From )
 
 
 def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
-    """Returns the format if the first bytes determine it, or None if another format is possible."""
+    """Returns the format that the first bytes determine; None if they do not determine it."""
     start = _plain(data[:_WITHIN])
     if _FLAT_OPENDOCUMENT.match(start):
         return OPENDOCUMENT

@@ -11,7 +11,7 @@ from consumers.parsing.limits import WrongKind
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the first half of this one
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the first half of this mark
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -28,16 +28,16 @@ _RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
-"""Minimum number of valid characters beyond ASCII per damaged one for a text to count as UTF-8. In other encodings, about one
-in ten is valid by chance."""
-LONGEST_CHARACTER = 4
-"""The most bytes of one character in any supported encoding."""
-_MOST_STRAY_ZEROS = 0.2
+"""Minimum ratio of valid to damaged characters beyond ASCII in UTF-8. In other encodings, about one character in ten is valid
+UTF-8 by chance."""
+MAX_CHARACTER_BYTES = 4
+"""Maximum number of bytes of one character in any supported encoding."""
+_MAX_STRAY_ZEROS = 0.2
 _CODE_PAGES = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
 """.split()
-"""Code pages that occur in users' files, the more common ones first."""
+"""Code pages that occur in users' files, the most frequent first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
@@ -45,26 +45,26 @@ _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("is
 _LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman".split()
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
-"""Differences of charset-normalizer's chaos and coherence below which two code pages count as equally plausible."""
-_MOST_CHAOS = 0.4
+"""Two code pages count as equally plausible if charset-normalizer's chaos and coherence differ by less."""
+_MAX_CHAOS = 0.4
 _EXCERPT = 4096
-_LONGEST_LINE = 1024
+_MAX_LINE_BYTES = 1024
 _NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
-"""Bytes that are never part of a multi-byte character in any of the encodings."""
+"""Bytes that are not part of a multi-byte character in any of the encodings."""
 _BINARY = "binary, not text in any encoding that is known; exclude it, or convert it into a document"
 
 
 def decode(data: bytes, declared: str = "") -> str:
     """Decodes bytes to text with `\\n` line ends and no control characters. Raises NotADocument if the bytes are not text.
 
-    `declared` is the encoding that a message or page states. The bytes take precedence: the declared encoding is used only if
-    it decodes all of them, and for valid UTF-8 only if the declared encoding uses ASCII bytes only.
+    `declared` is the encoding that a message or page states. This encoding is used only if it decodes all bytes. Bytes that are
+    valid UTF-8 are decoded as UTF-8, unless the declared encoding uses ASCII bytes only.
     """
     return clean_text(_decoded(data, _known_encoding(declared)))
 
 
 def refuse_binary(data: bytes) -> None:
-    """Raises NotADocument if the bytes are not text; for formats whose parser decodes bytes itself."""
+    """Raises NotADocument if the bytes are not text. Called for formats whose parsers decode bytes themselves."""
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
@@ -95,8 +95,8 @@ def _decoded(data: bytes, declared: str) -> str:
 
 
 def _known_encoding(declared: str) -> str:
-    """Returns Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers; ASCII,
-    which programs declare by default, says nothing about the other bytes."""
+    """Returns Python's name of a text encoding; "" if it is unknown. ISO 8859-1 means Windows-1252, as in browsers. ASCII gives
+    "", because programs declare it by default."""
     try:
         name = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -109,7 +109,8 @@ def _known_encoding(declared: str) -> str:
 def _utf16_order(sample: bytes) -> str | None:
     """Returns the byte order of UTF-16 without a mark, or None if the sample is not UTF-16.
 
-    UTF-16 contains zero bytes, and in one of the two byte orders many spaces and common punctuation marks.
+    Text in UTF-16 contains zero bytes. Decoded in the right byte order, it has many spaces and common punctuation
+    marks.
     """
     if 0 not in sample or len(sample) < 4 or _has_stray_zeros(sample):
         return None
@@ -129,15 +130,15 @@ def _looks_binary(sample: bytes) -> bool:
 
 
 def _has_stray_zeros(sample: bytes) -> bool:
-    """Whether the sample is UTF-8 with some stray zero bytes, which some exports contain.
+    """Whether the sample is UTF-8 with a few stray zero bytes, which some exports contain.
 
-    UTF-16 has more zero bytes, or other bytes that are not text.
+    In UTF-16, there are more zero bytes, or the other bytes are not text.
     """
     rest = sample.replace(b"\0", b"")
-    if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
+    if len(sample) - len(rest) > _MAX_STRAY_ZEROS * len(sample) or _looks_binary(rest):
         return False
     lenient = rest.decode("utf-8", "replace")
-    return "\ufffd" not in lenient[:-LONGEST_CHARACTER]
+    return "\ufffd" not in lenient[:-MAX_CHARACTER_BYTES]
 
 
 def _legacy(data: bytes) -> str:
@@ -160,7 +161,8 @@ def _legacy(data: bytes) -> str:
 
 
 def _best_code_page(data: bytes) -> str | None:
-    """Returns the most plausible of `_CODE_PAGES` that decode all of `data`, or None if none results in text."""
+    """Returns the most plausible code page in `_CODE_PAGES` that decodes all of `data`; None if no code page yields
+    text."""
     distinct = bytes(set(data))
     pages = _LATIN if _is_latin(data) else _CODE_PAGES
     possible = [name for name in pages if _decodes(data if name in _MULTI_BYTE else distinct, name)]
@@ -169,27 +171,27 @@ def _best_code_page(data: bytes) -> str | None:
         excerpt = excerpt.replace(b"\xad", b"")  # a soft hyphen, which charset-normalizer counts as noise
     if not possible or not excerpt:
         return None
-    from charset_normalizer import from_bytes  # 20 ms of import that few files need
+    from charset_normalizer import from_bytes  # the import takes 20 ms, and few files need it
 
     matches = from_bytes(
-        excerpt, steps=1, chunk_size=len(excerpt), threshold=_MOST_CHAOS, cp_isolation=possible, enable_fallback=False
+        excerpt, steps=1, chunk_size=len(excerpt), threshold=_MAX_CHAOS, cp_isolation=possible, enable_fallback=False
     )
     found = [
         (match.chaos, match.coherence, name, str(match)) for match in matches for name in match.could_be_from_charset
     ]
     if not found:  # too few letters to judge
         return "cp1252" if pages is _LATIN and "cp1252" in possible else None
-    least = min(chaos for chaos, *_ in found)
+    lowest_chaos = min(chaos for chaos, *_ in found)
     # Japanese in EUC-JP resembles Korean with rare syllables. Many Hiragana characters indicate Japanese.
     for chaos, _, name, text in found:
-        if name in _JAPANESE and chaos <= least + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
+        if name in _JAPANESE and chaos <= lowest_chaos + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
             return name
-    # Among code pages with about equal chaos, prefer the more common one. Coherence (do the letters' frequencies fit a
-    # language?) decides only if it differs clearly, because code pages differ in few letters.
+    # Among code pages with about equal chaos, prefer the more common one. Coherence (how well the letters' frequencies
+    # fit a language) decides only if it differs clearly, because code pages differ in few letters.
     equal = [
         (_signs_within_words(text), coherence, name)
         for chaos, coherence, name, text in found
-        if chaos <= least + (2 * _NEAR if name == "cp1252" else 0)
+        if chaos <= lowest_chaos + (2 * _NEAR if name == "cp1252" else 0)
     ]
     fewest = min(signs for signs, *_ in equal)
     best = max(coherence for signs, coherence, _ in equal if signs == fewest)
@@ -200,12 +202,14 @@ def _best_code_page(data: bytes) -> str | None:
 
 
 def _signs_within_words(text: str) -> int:
-    """Returns how many characters beyond ASCII between two letters are no letters, as in "m³hle", read in a wrong code page."""
+    """Returns the number of signs beyond ASCII between two letters. A wrong code page causes such signs: "m³hle" for
+    "mühle"."""
     return sum(unicodedata.category(sign)[0] not in "LMP" for sign in _WITHIN_WORD.findall(text))
 
 
 def _is_latin(data: bytes) -> bool:
-    """Whether bytes beyond ASCII occur singly or in pairs, as accented letters do. In other scripts they form longer runs."""
+    """Whether bytes beyond ASCII occur singly or in pairs, as accented letters do. In non-Latin scripts they form longer
+    runs."""
     runs = list(map(len, _RUN_BEYOND_ASCII.findall(data)))
     return 3 * sum(run for run in runs if run > 2) < sum(runs)
 
@@ -223,10 +227,10 @@ def _excerpt(data: bytes, possible: Sequence[str]) -> bytes:
     lines, left = [], _EXCERPT
     for match in _LINE_BEYOND_ASCII.finditer(data):
         line = match[0]
-        if len(line) > _LONGEST_LINE:
-            end = max(map(line.rfind, _NEVER_WITHIN_A_CHARACTER, repeat(0), repeat(_LONGEST_LINE)))
+        if len(line) > _MAX_LINE_BYTES:
+            end = max(map(line.rfind, _NEVER_WITHIN_A_CHARACTER, repeat(0), repeat(_MAX_LINE_BYTES)))
             if end <= 0:
-                cuts = range(_LONGEST_LINE - 3, _LONGEST_LINE + 1)
+                cuts = range(_MAX_LINE_BYTES - 3, _MAX_LINE_BYTES + 1)
                 end = max(cuts, key=lambda cut: sum(_decodes(line[:cut], name) for name in possible))
             line = line[:end]
         if line not in lines:

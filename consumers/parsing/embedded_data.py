@@ -30,7 +30,7 @@ def embedded_picture(address: str) -> Callable[[], bytes] | None:
 
 
 def decoded_base64(text: str) -> bytes:
-    """Returns the bytes of a picture. Raises PictureError."""
+    """Returns the bytes of a picture. Raises PictureError if the text is not base64."""
     try:
         return base64.b64decode(unquote_to_bytes(text))
     except binascii.Error as error:
@@ -47,7 +47,8 @@ def is_base64(text: str) -> bool:
 
 
 def without_embedded_data(text: str, omissions: Omissions) -> str:
-    """Replaces each embedded picture by `data:,` and each line of base64 by an empty line; report both as omissions."""
+    """Replaces each embedded picture by `data:,` and each line of base64 by an empty line; reports both as
+    omissions."""
 
     def report(match: re.Match[str]) -> str:
         omissions.add(OmissionKind.PICTURE, match[1] or "embedded data")

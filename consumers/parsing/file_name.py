@@ -1,4 +1,4 @@
-"""What a file's name determines: a hint of the format, and a title if the content has none."""
+"""Derives a hint of the format and a fallback title from a file's name."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from consumers.parsing.formats.registry import GZIP
 
 
 def format_hint(name: bytes) -> tuple[str, NotRead | None]:
-    """Returns what a name says about the format: its ending, and the kind of file to skip, if the name is typical of one."""
+    """Returns (ending, kind of file to skip). The kind is None unless the name is typical of such a kind."""
     ending = ending_of(name)
     return ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending)
 
@@ -33,7 +33,7 @@ def unpacked_name(name: bytes) -> bytes:
 def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
     """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
-    If a title equals the old name's stem, the result is False: only parsing shows whether the content has the title too.
+    False if a title equals the old name's stem: the title may come from the name.
     """
     if _base(old) == _base(new):
         return True

@@ -89,8 +89,8 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
 
 
 def _ole_parts(data: bytes) -> set[str]:
-    """Returns the names of the streams and storages at the top of an OLE file in lower case, since case does not distinguish
-    them ([MS-CFB] 2.6.4). Raises Unreadable if its directory is damaged."""
+    """Returns the names of the streams and storages at the top of an OLE file, in lower case: these names are
+    case-insensitive ([MS-CFB] 2.6.4). Raises Unreadable if its directory is damaged."""
     import olefile
 
     try:

@@ -10,19 +10,20 @@ _GZIP_WINDOW = 31
 
 
 def unpack_gzip(data: bytes, limits: Limits) -> bytes:
-    """Returns the unpacked content of all members. Raises NotADocument when it exceeds the limits, Unreadable for damage."""
-    most = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
+    """Returns the unpacked content of all members. Raises NotADocument if it exceeds the limits, Unreadable if it is
+    damaged."""
+    max_bytes = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
     unpacked = bytearray()
     rest = data
     while rest[:2] == b"\x1f\x8b":
         member = zlib.decompressobj(_GZIP_WINDOW)
         try:
-            unpacked += member.decompress(rest, most + 1 - len(unpacked))
+            unpacked += member.decompress(rest, max_bytes + 1 - len(unpacked))
         except zlib.error as error:
             raise Damaged(f"damaged: it cannot be unpacked ({error}); copy it again") from error
-        if len(unpacked) > most:
+        if len(unpacked) > max_bytes:
             raise TooLarge(
-                f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
+                f"unpacks to more than {max_bytes:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
                 "or unpack it into the folder"
             )
         if not member.eof:

@@ -1,9 +1,8 @@
-"""Joins words that a line end divides; a compound keeps its hyphen.
+"""Joins words that are divided at a line end. A compound keeps its hyphen.
 
-The document decides: "exam-/ple" is joined if "example" occurs elsewhere in it, and "well-/known" keeps its hyphen if
-"well-known" occurs. If neither form occurs, the word is joined if the text divides words (if it has more divided words than
-compounds at line ends), and keeps its hyphen otherwise. A soft hyphen or U+2010, which typesetting programs put at line ends,
-is removed unless the compound occurs.
+The rest of the document decides: "exam-/ple" is joined if "example" occurs there; "well-/known" keeps its hyphen if
+"well-known" occurs. If neither form occurs, the word is joined if line ends divide more words than compounds. Typesetting
+programs divide with a soft hyphen or U+2010, which is removed unless the compound occurs.
 """
 
 import re
@@ -16,13 +15,13 @@ _BREAK = re.compile(
 )
 _WORD = re.compile(rf"{_LETTERS}+(?:[-\u2010]{_LETTERS}+)*")
 Decision = Callable[[str, str, str], str]
-"""Returns the word for the text before the line end, the hyphen, and the text after the line end."""
+"""Returns the joined word. Arguments: text before the line end, hyphen, text after the line end."""
 
 
 def join_broken_words(text: str, *, typeset: bool = False) -> str:
-    """Returns the text with each divided word whole on the line where it begins. The number of lines does not change.
+    """Moves the second part of each divided word to the line of the first part. The number of lines does not change.
 
-    `typeset`: a typesetting program divided the words, so a hyphen is removed if the document has neither form of the word.
+    `typeset`: a typesetting program divided the words, so the hyphen is removed if neither form of the word occurs.
     """
     breaks = [(match["before"], match["hyphen"], match["after"]) for match in _BREAK.finditer(text)]
     if not breaks:
@@ -37,10 +36,10 @@ def join_broken_words(text: str, *, typeset: bool = False) -> str:
 
 
 def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, typeset: bool) -> Decision:
-    """Returns a function that joins divided words, based on the words that occur undivided in `texts`."""
+    """Returns a function that joins divided words. The function decides by the undivided words in `texts`."""
     forms = {(before, hyphen, after): _forms(before, after) for before, hyphen, after in breaks}
-    wanted = {form for pair in forms.values() for form in pair}
-    known = {word for text in texts for found in _WORD.findall(text) if (word := _same(found)) in wanted}
+    relevant = {form for pair in forms.values() for form in pair}
+    known = {word for text in texts for found in _WORD.findall(text) if (word := _normalised(found)) in relevant}
     whole = sum(one in known for one, _ in forms.values())
     breaks_words = typeset or whole > sum(compound in known and one not in known for one, compound in forms.values())
 
@@ -58,8 +57,8 @@ def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, ty
 
 
 def _forms(before: str, after: str) -> tuple[str, str]:
-    return _same(before + after), _same(f"{before}-{after}")
+    return _normalised(before + after), _normalised(f"{before}-{after}")
 
 
-def _same(word: str) -> str:
+def _normalised(word: str) -> str:
     return word.replace("\u2010", "-").lower()

@@ -1,4 +1,5 @@
-"""Removes characters that only control line breaks. In a stored text they would split words for every search."""
+"""Removes characters that only control line breaks. In a stored text, they would split words, and searches would miss
+the words."""
 
 import re
 from collections.abc import Iterable

@@ -12,24 +12,25 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits that apply whatever a file's headers claim. Sizes are in bytes, lengths in characters."""
+    """Limits of the content itself, not of the sizes that a file's headers claim. Sizes are in bytes, lengths in
+    characters."""
 
     file_bytes: int = 256 * MIB
-    """Maximum size of a file that is parsed as a whole. `.jsonl` is parsed line by line, without this limit."""
+    """Maximum size of a file that is parsed as a whole. Does not apply to `.jsonl`, which is parsed line by line."""
     json_line_bytes: int = 32 * MIB
     text_chars: int = 16 * MIB
     """Maximum length of one document's text; 16 Mi characters are about 8,000 pages."""
     line_chars: int = MIB
     """Maximum length of one line of plain text; a longer line is data, not prose."""
     unpacked_bytes: int = 256 * MIB
-    """Maximum unpacked size of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), all parts together."""
+    """Maximum total unpacked size of all parts of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip)."""
     unpacked_ratio: int = 200
-    """Maximum ratio of unpacked to packed size, checked from 16 MiB unpacked on, because small harmless files exceed it."""
+    """Maximum ratio of unpacked to packed size. Checked from 16 MiB unpacked on, because small harmless files exceed it."""
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
     attachment_depth: int = 3
-    """Maximum depth of attachments: files in an e-mail (1), files in an e-mail that is attached to it (2), and so on."""
+    """Maximum depth of attachments: 1 for files in an e-mail, 2 for files in an attached e-mail, and so on."""
     pages: int = 20_000
     """Maximum number of pages of a PDF, parts of an EPUB and slides of a PPTX."""
     program_seconds: float = 45.0
@@ -37,17 +38,17 @@ class Limits:
     program_memory_bytes: int = 1024 * MIB
     """Maximum address space of an external program, within the parsing process's own limit."""
     ocr: Literal["off", "later", "now"] = "off"
-    """Whether pictures are read by OCR. "later" only counts them, so that the file's other text need not wait."""
+    """Whether OCR reads pictures. "later" only counts them, so that the file's other text need not wait."""
     programs: Mapping[str, Program] = field(default_factory=dict)
     """The installed external programs (`consumers.parsing.programs.installed`)."""
 
     def check_pages(self, count: int, name: str = "pages") -> None:
-        """Raises TooLarge if a document has more pages, slides or parts than are read."""
+        """Raises TooLarge if a document has more than `pages` pages, slides or parts."""
         if count > self.pages:
             raise TooLarge(f"{count:,} {name}, more than the {self.pages:,} read at most; split it up")
 
     def check_cells(self, count: int) -> None:
-        """Raises TooLarge if a document has more cells than are read."""
+        """Raises TooLarge if a document has more than `cells` cells."""
         if count > self.cells:
             raise TooLarge(f"more than {self.cells:,} cells; exclude it, or split it up")
 
@@ -95,4 +96,4 @@ class TooLarge(NotADocument):
 
 
 class PictureError(Exception):
-    """OCR cannot decode the picture. The message continues a sentence."""
+    """The picture cannot be decoded for OCR. The message is a clause without a capital letter."""

@@ -1,4 +1,4 @@
-"""The core properties of an Office file, and the check whether a stated title is meaningful."""
+"""The properties of an Office file, and the check whether its title is meaningful."""
 
 import re
 import zipfile
@@ -18,7 +18,7 @@ _PROGRAM_KEPT = frozenset(("Manager", "Company", "HyperlinkBase"))
 _OLE_KEPT = ("subject", "author", "keywords", "comments", "manager", "company")
 _OLE_DATES = {"created": "create_time", "modified": "last_saved_time"}
 _FIRST_YEAR = 1980
-"""Earlier dates are those of empty fields."""
+"""Dates before this year come from empty fields."""
 # Titles that programs write by default.
 _NO_TITLE = re.compile(
     r"untitled.*|(microsoft |word |powerpoint |excel )+.*|(\w+ (de |do )?)?powerpoint([ -]\w+)?|presentation\d*|document\d*|"
@@ -35,7 +35,8 @@ def sensible_title(stated: str) -> str:
 
 
 def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
-    """Returns the properties (author, dates and custom ones), and the title or "" if it is not meaningful."""
+    """Returns (properties, title). The properties include author, dates and custom properties. The title is "" if it is
+    not meaningful."""
     core = {name: text for name, text in _values(package, _CORE_PART) if name not in _UNUSED}
     title = core.pop("title", "")
     found = {name: core.pop(name) for name in _KEPT if name in core}
@@ -43,12 +44,12 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
     found |= {name.lower(): text for name, text in _values(package, _PROGRAM_PART) if name in _PROGRAM_KEPT}
     for name, text in _values(package, _CUSTOM_PART):
         found.setdefault(name, text)
-    believed = sensible_title(title)
-    return ({"stated_title": title} if title and not believed else {}) | found, believed
+    meaningful = sensible_title(title)
+    return ({"stated_title": title} if title and not meaningful else {}) | found, meaningful
 
 
 def ole_properties(file: Any) -> tuple[dict[str, str], str]:
-    """Returns the properties and the title in the summary of an OLE file ([MS-OLEPS]), as `document_properties` does."""
+    """Returns (properties, title) from the summary of an OLE file ([MS-OLEPS]), as `document_properties` does."""
     stated = file.get_metadata()
     encoding = f"cp{stated.codepage}" if isinstance(stated.codepage, int) and stated.codepage > 0 else "utf-8"
 
@@ -66,12 +67,13 @@ def ole_properties(file: Any) -> tuple[dict[str, str], str]:
         if isinstance(date, datetime) and date.year >= _FIRST_YEAR:
             found[name] = f"{date.isoformat(timespec='seconds')}Z"
     title = value("title")
-    believed = sensible_title(title)
-    return ({"stated_title": title} if title and not believed else {}) | found, believed
+    meaningful = sensible_title(title)
+    return ({"stated_title": title} if title and not meaningful else {}) | found, meaningful
 
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
-    """Yields the properties of a part. A damaged part yields none, because the text does not depend on it."""
+    """Yields (name, value) of each property in a part. A damaged part yields nothing, because the text does not depend
+    on it."""
     root = optional_xml(package, part)
     for node in () if root is None else root:
         text = clean_text(" ".join("".join(node.itertext()).split()))[:1000]

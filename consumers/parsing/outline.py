@@ -9,14 +9,15 @@ from consumers.parsing.decoding import clean_text
 from consumers.splitting import Attachment, ParsedText, Picture, PlacedLink, TextBlock
 from consumers.types import Link
 
-_LONGEST_HEADING = 300
+_MAX_HEADING_CHARS = 300
 
 
 class Outline:
-    """The blocks so far and the currently open headings. A heading with nothing below it becomes a block."""
+    """The blocks so far and the open headings. A heading without text below it becomes a block."""
 
     def __init__(self, text_chars: int, omissions: Omissions) -> None:
-        """`text_chars` is the longest text of a document; `omissions` receives what is left out."""
+        """`text_chars` is the maximum length of a document's text. `omissions` receives the content that is left
+        out."""
         self.omissions = omissions
         self.blocks: list[TextBlock] = []
         self.pictures: list[Picture] = []
@@ -25,7 +26,7 @@ class Outline:
         self._room = text_chars
         self._limit = text_chars
         self._open: list[tuple[int, str, tuple[Link, ...]]] = []
-        self._bare: TextBlock | None = None
+        self._empty_heading: TextBlock | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -45,17 +46,19 @@ class Outline:
         sheet: str | None = None,
         links: Iterable[Link] = (),
     ) -> None:
-        """Opens a section. Its `links` belong to every block below it."""
+        """Opens a section. The heading's `links` belong to every block below it."""
         text = " ".join(text.split())
         if not text:
             return
-        if len(text) > _LONGEST_HEADING:  # a paragraph that is marked up as a heading
+        if len(text) > _MAX_HEADING_CHARS:  # a paragraph that is marked up as a heading
             self.text(text, page=page, line=line, sheet=sheet, links=[PlacedLink(0, link) for link in links])
             return
         self._close(level)
         own = tuple(links)
         above = self.heading_links
-        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own))
+        self._empty_heading = TextBlock(
+            text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own)
+        )
         self._open.append((level, text, own))
         if not self.first_heading and not self.blocks:
             self.first_heading = text
@@ -84,13 +87,14 @@ class Outline:
         if self._room < 0:
             self.omissions.add(OmissionKind.TOO_LARGE, f"text after the first {self._limit:,} characters")
             return
-        self._bare = None
+        self._empty_heading = None
         self.blocks.append(
             TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links, time)
         )
 
     def running_text(self, text: str, *, page: int | None = None) -> None:
-        """Adds a header, footer or date that pages repeat, only the first time; report it the next times."""
+        """Adds a header, footer or date that pages repeat. Only the first occurrence is added; later occurrences are
+        reported."""
         if text in self.running_texts:
             self.omissions.add(OmissionKind.RUNNING_HEADER, text)
         else:
@@ -106,17 +110,18 @@ class Outline:
         page: int | None = None,
         sheet: str | None = None,
     ) -> None:
-        """Adds a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
+        """Adds a picture. If OCR does not read it, it is reported, unless it is `described` in the text."""
         unread = None if described else OmissionKind.PICTURE
         before = len(self.blocks)
         self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))
 
     def pictures_after(self, count: int) -> Iterator[Picture]:
-        """Yields the pictures for a document in which `count` other blocks come before those of this outline."""
+        """Yields the pictures, with positions for a document in which `count` other blocks precede the blocks of this
+        outline."""
         return (replace(picture, before=picture.before + count) for picture in self.pictures)
 
     def include(self, document: ParsedText, level: int) -> None:
-        """Adds the blocks and pictures of another document; its top headings get the level `level`."""
+        """Adds the blocks and pictures of another document. The document's top headings get the level `level`."""
         above: tuple[str, ...] = ()
         pictures = list(reversed(document.pictures))
         for number, block in enumerate(document.blocks):
@@ -136,33 +141,35 @@ class Outline:
     def document(
         self, title: str = "", metadata: Mapping[str, Any] | None = None, attachments: Sequence[Attachment] = ()
     ) -> ParsedText:
-        """Returns the document with all blocks and pictures. Without a title it gets its first heading."""
+        """Returns the document with all blocks and pictures. Without `title`, the first heading is its title."""
         blocks = self.done()
         return ParsedText(blocks, title or self.first_heading, metadata or {}, tuple(attachments), tuple(self.pictures))
 
     def done(self) -> tuple[TextBlock, ...]:
-        self._keep_bare(0)
+        self._add_empty_heading(0)
         return tuple(self.blocks)
 
     def _add_pictures(self, pictures: list[Picture], before: int) -> None:
-        """Moves the pictures in front of the block `before` of another document from the end of `pictures` to this outline."""
+        """Moves pictures of another document from the end of `pictures` to this outline: those that precede its block
+        `before`."""
         while pictures and pictures[-1].before <= before:
             self.pictures.append(replace(pictures.pop(), before=len(self.blocks), headings=self.headings))
 
     def _close(self, level: int) -> None:
         """Closes the open headings of this level and of deeper levels."""
-        self._keep_bare(level)
+        self._add_empty_heading(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
 
-    def _keep_bare(self, level: int) -> None:
-        """Adds the last heading as a block if it has no text below it and a heading of its level or above follows."""
-        if self._bare is not None and self._open and self._open[-1][0] >= level:
-            bare, self._bare = self._bare, None
+    def _add_empty_heading(self, level: int) -> None:
+        """Adds the last heading as a block if it has no text and the next heading is not below it. `level` is that of
+        the next heading."""
+        if self._empty_heading is not None and self._open and self._open[-1][0] >= level:
+            bare, self._empty_heading = self._empty_heading, None
             self.blocks.append(bare)
 
 
 def comment_text(text: str, author: str = "", cell: str = "") -> str:
-    """Returns the text of a reader's comment, on a cell of a sheet or elsewhere; "" if it is blank."""
+    """Returns the text of a reader's comment; "" if it is blank. `cell` names the commented cell of a sheet."""
     text, author = clean_text(text).strip(), clean_text(author).strip()
     return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {text}" if text else ""

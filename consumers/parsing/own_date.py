@@ -1,4 +1,4 @@
-"""The date that a document's metadata states."""
+"""Finds the date of a document in its metadata."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 KEYS = ("published_at", "published", "pubdate", "publish_date", "date", "created", "creation-date", "modified")
-"""Metadata keys in lower case, in order of preference: when it was published or sent, created, last changed."""
+"""Metadata keys in lower case, in order of preference: date of publication or sending, of creation, of the last
+change."""
 
 EARLIEST_YEAR, LATEST_YEAR = 1000, 2999
-"""Programs write years outside this range, such as 101, if they do not know the date."""
+"""Dates outside these years are ignored: programs write years such as 101 for an unknown date."""
 
 _PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?'?)?")
 """PDF 32000-1, 7.9.4: `D:YYYYMMDDHHmmSSOHH'mm'`."""
@@ -19,7 +20,7 @@ _SPACED_ZONE = re.compile(r"(?<=\d) +(?=[+-]\d\d:?\d\d$)")
 
 
 def published_at(metadata: Mapping[str, Any]) -> str | None:
-    """Returns the first valid date as ISO 8601 with a time zone (UTC if the date names none), or None."""
+    """Returns the first valid date as ISO 8601 with a time zone (UTC if the date has none), or None."""
     by_key = {key.lower(): value for key, value in metadata.items()}
     for key in KEYS:
         value = by_key.get(key)
@@ -29,7 +30,7 @@ def published_at(metadata: Mapping[str, Any]) -> str | None:
 
 
 def read_date(text: str) -> datetime | None:
-    """Parses a date of ISO 8601 (also a year or month alone), of a PDF, or of an e-mail (RFC 5322). None if it is invalid."""
+    """Parses a date in the format of ISO 8601 (or only a year or month), PDF or e-mail (RFC 5322). None if it is invalid."""
     text = text.strip()[:100]
     for read in (_iso, _pdf, parsedate_to_datetime):
         try:

@@ -1,7 +1,7 @@
 """Turns a file into documents: opens it safely, detects its format, parses and splits it. Runs in a worker process.
 
-`parse_file` does not raise for a file: one that cannot be parsed yields a document with `error`, and one that should not be
-indexed yields a document with `error` and `skipped`. The worker pool reports files that exceed its limits of time or memory.
+`parse_file` does not raise: for a file that cannot be parsed, it yields a document with `error`; for a file that should not be
+indexed, a document with `error` and `skipped`. The worker pool reports files that exceed its limits of time or memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
 from consumers.parsing.conversations.json_lines import read_lines
-from consumers.parsing.decoding import LONGEST_CHARACTER
+from consumers.parsing.decoding import MAX_CHARACTER_BYTES
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
@@ -30,7 +30,7 @@ from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
-"""First bytes of zip, OLE and gzip files, which cannot be cut because their directories may be at the end."""
+"""First bytes of zip, OLE and gzip files. Such files cannot be cut, because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 
@@ -47,11 +47,11 @@ def parse_file(
     max_bytes: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """Yields the documents of a file, then a summary of what was read (no summary if the file could not be opened).
+    """Yields the documents of a file, then a summary; no summary if the file could not be opened.
 
-    `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode` make
-    sure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than `max_bytes`
-    is parsed, if its format can be cut. `progress` is called before each picture that OCR reads.
+    `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode`
+    ensure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than
+    `max_bytes` is parsed, if its format can be cut. `progress` is called before each picture that OCR reads.
     """
     name = path if name is None else name
     open_file = partial(
@@ -98,8 +98,8 @@ def parse_data(
 ) -> Iterator[ParsedDocument]:
     """Yields the documents of a file's content. `name` decides the format if the content does not.
 
-    `recognition` reads pictures; a document that it reads later, because it has no other text, is not yielded. `is_cut`: `data`
-    is only the beginning of the content. `depth` is the number of documents that the file is attached to, one inside the other.
+    `recognition` reads pictures. A document is not yielded if all its text is in pictures that a later run reads. `is_cut`:
+    `data` is only the beginning of the content. `depth` is the depth of the file as an attachment, 0 if it is not attached.
     """
     reading = recognition or TextRecognition(limits, lambda: None)
     parse_part = partial(parse_data, settings=settings, limits=limits, recognition=reading)
@@ -147,18 +147,19 @@ def parse_data(
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
-    """Returns how many bytes of the file to read. A file over the limit is read as far as a text of `text_chars` may extend."""
+    """Returns the number of bytes to read. Of a file over the limit, only as many as `text_chars` characters can take."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
-    return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)
+    return min(limits.file_bytes, MAX_CHARACTER_BYTES * limits.text_chars)
 
 
 def _cut(data: bytes, format: DocumentFormat) -> bytes:
-    """Returns the content up to the last position where its format can be cut. Raises NotADocument if it cannot be cut."""
+    """Returns the content up to the last position where its format can be cut. Raises NotADocument if the format cannot be
+    cut."""
     if format.cut_at is None:
         raise _too_large(len(data))
     if b"\0" in data[:256]:  # UTF-16 or UTF-32: the byte of a line end may be half of another character
-        return data[: len(data) // LONGEST_CHARACTER * LONGEST_CHARACTER]
+        return data[: len(data) // MAX_CHARACTER_BYTES * MAX_CHARACTER_BYTES]
     return data[: data.rfind(format.cut_at) + 1] or data
 
 
@@ -243,6 +244,6 @@ def _parse_lines(
 
 
 def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:
-    """Yields the lines, each with whether it is complete; not the last one of a cut file, of which a part is missing."""
+    """Yields (line, whether it is complete). Omits the last line of a cut file, because its end is missing."""
     while (line := file.read_line(limits.json_line_bytes)) is not None and not (file.is_cut and file.ended_in_line):
         yield line

@@ -16,11 +16,11 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ParseSummary:
-    """What was read of a file: the digest of the parsed bytes (`consumers.types.content_digest`) and the file's state when
+    """Summary of a parsed file: digest of the parsed bytes (`consumers.types.content_digest`), and the file's state when
     opened.
 
-    `changed` is true if size or mtime changed while the file was read. The content may then mix two versions, and the file has
-    to be parsed again. `awaits_ocr` is true if the file has pictures that a later run reads (`Limits.ocr`).
+    `changed`: size or mtime changed while the file was read. The content may then mix two versions, and the file must be parsed
+    again. `awaits_ocr`: the file has pictures that a later run reads (`Limits.ocr`).
     """
 
     digest: str
@@ -63,7 +63,7 @@ class OpenFile:
         self._digest = blake2b(digest_size=16)
         self._rest = b""
         self.read_bytes = 0
-        """How many bytes were read so far."""
+        """Number of bytes read so far."""
         self._at_end = False
         self._max_bytes = max_bytes
         self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
@@ -87,7 +87,7 @@ class OpenFile:
         return b"".join(parts)[:limit]
 
     def read_line(self, limit: int) -> tuple[bytes, bool] | None:
-        """Returns the next line without its end, and whether it is at most `limit` bytes long; None at the end of the file.
+        """Returns (next line without its end, whether it has at most `limit` bytes); None at the end of the file.
 
         Of a longer line, only the first `limit` bytes are returned.
         """
@@ -119,7 +119,8 @@ class OpenFile:
         size = before.st_size
         digest = content_digest(self._digest.hexdigest(), size, self._max_bytes)
         if self._max_bytes is not None and size > self._max_bytes:
-            # The file, such as a log, may grow beyond `max_bytes`. The next scan notices other changes by the mtime.
+            # A file such as a log may grow beyond `max_bytes` without counting as changed. The next scan detects other
+            # changes by the mtime.
             changed = after.st_size < size
         else:
             changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self.read_bytes != size

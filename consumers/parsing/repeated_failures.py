@@ -1,4 +1,4 @@
-"""Combines many failed documents of one file that have the same cause into one problem with a count."""
+"""Combines failed documents of one file that have the same cause into one failed document with a count."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ from consumers.parsing.regular_file import ParseSummary
 from consumers.types import ParsedDocument
 
 LISTED = 10
-"""The most failed documents with one cause that are listed individually."""
+"""Maximum number of failed documents with the same cause that are listed individually."""
 
 CAUSES = 20
-"""The most distinct causes in one file. Further failures count as one more cause."""
+"""Maximum number of distinct causes in one file. Any further causes count as one cause."""
 
 EXAMPLES = 3
-"""How many documents a summary names for each cause."""
+"""Number of documents that a summary names for each cause."""
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -25,7 +25,7 @@ class _Cause:
     example: ParsedDocument
     count: int = 0
     first: dict[str, ParsedDocument] = field(default_factory=dict)
-    """The first failed documents with this cause by URI, at most `LISTED`."""
+    """The first failed documents with this cause, by URI; at most `LISTED`."""
 
     @property
     def is_summarised(self) -> bool:
@@ -41,7 +41,7 @@ class _Cause:
             self.first[failed.uri] = failed
 
     def remove(self, uri: str) -> None:
-        """Removes a document that was parsed after all: of two documents with one URI, the later one counts."""
+        """Removes a document that was parsed later: of two documents with the same URI, the later one counts."""
         if self.first.pop(uri, None) is not None:
             self.count -= 1
 
@@ -49,32 +49,33 @@ class _Cause:
 def with_summarised_failures(
     found: Iterable[ParsedDocument | ParseSummary], uri: str, title: str
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """Yields the documents of the file `uri`; failed ones come last, combined if more than `LISTED` have one cause.
+    """Yields the documents of the file `uri`. Failed documents come last; if more than `LISTED` have the same cause, they are
+    combined.
 
-    One document with the file's own URI replaces the combined ones. If the file has a document with that URI, such as an e-mail
-    whose attachments failed, the one document has the first failed document's URI. If the file has an error under its own URI,
-    the two messages are joined. Two errors have the same cause if they differ in numbers only, such as lines and columns.
+    The combined document has the file's own URI. If the file has a document with that URI, such as an e-mail whose attachments
+    failed, the combined document has the first failed document's URI. If the file has an error under its own URI, the two
+    messages are joined. Errors that differ only in numbers, such as lines and columns, have the same cause.
     """
     causes: dict[tuple[bool, str], _Cause] = {}
     end: ParseSummary | None = None
     whole: ParsedDocument | None = None
     has_own_document = False
-    for each in found:
-        if isinstance(each, ParseSummary):
-            end = each
-        elif each.uri == uri and each.error is not None:
-            whole = each
-        elif each.error is None:
+    for item in found:
+        if isinstance(item, ParseSummary):
+            end = item
+        elif item.uri == uri and item.error is not None:
+            whole = item
+        elif item.error is None:
             for cause in causes.values():
-                cause.remove(each.uri)
-            has_own_document |= each.uri == uri
-            yield each
+                cause.remove(item.uri)
+            has_own_document |= item.uri == uri
+            yield item
         else:
-            key = (each.skipped, _NUMBER.sub("#", each.error))
+            key = (item.skipped, _NUMBER.sub("#", item.error))
             if key not in causes and len(causes) >= CAUSES:
-                key = (each.skipped, "")
-            reason = each.error if key[1] else f"other reasons, such as: {each.error}"
-            causes.setdefault(key, _Cause(reason, each)).add(each)
+                key = (item.skipped, "")
+            reason = item.error if key[1] else f"other reasons, such as: {item.error}"
+            causes.setdefault(key, _Cause(reason, item)).add(item)
     many = [cause for cause in causes.values() if cause.is_summarised]
     for cause in causes.values():
         if not cause.is_summarised:
@@ -89,9 +90,10 @@ def with_summarised_failures(
 
 
 def _summary(causes: list[_Cause], title: str, uri: str) -> ParsedDocument:
-    """Returns one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped.
+    """Returns one document for all failures with these causes. The document counts as failed if one of the documents
+    failed, otherwise as skipped.
 
-    Without `uri` it gets the URI of the first failed document.
+    If `uri` is "", it gets the URI of the first failed document.
     """
     causes = sorted(causes, key=lambda cause: (cause.example.skipped, -cause.count))
     first = causes[0].example

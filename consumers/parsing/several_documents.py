@@ -24,7 +24,7 @@ from consumers.types import ParsedDocument
 
 _SAMPLE = 4096
 _CHAT_FILES = frozenset(("_chat", "chat", "data", "messages", "message_1", "result"))
-"""Names of the files of WhatsApp, signal-export, Google Chat, Messenger and Telegram."""
+"""Names that WhatsApp, signal-export, Google Chat, Messenger and Telegram give to every exported chat."""
 
 
 def read_collection(
@@ -36,7 +36,7 @@ def read_collection(
     limits: Limits,
     parse_part: ParsePart,
 ) -> Iterator[ParsedDocument] | None:
-    """Returns an iterator over the documents of a file that contains several, or None if the file is one document."""
+    """Returns the documents of a file that may contain several; None if the file is one document."""
     if format is JSON_LINES:
         return _json_lines(data, name, uri, settings, limits)
     if format is JSON:
@@ -57,7 +57,7 @@ def _folder(uri: str) -> str:
 
 
 def _chat_name(name: bytes, uri: str) -> str:
-    """Returns the name of a chat without a name: its file's, or its folder's if a program gives all files one name."""
+    """Returns a name for an unnamed chat: its file's name, or its folder's if the program names all files alike."""
     stem = stem_of(name)
     return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 
@@ -82,7 +82,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
         if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
             return _json_lines(data, name, uri, settings, limits)
         return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
-    # A Slack export of one channel and day names the channel only in the folder's name.
+    # A file of a Slack export contains one day of a channel; only its folder is named after the channel.
     if conversations := read_conversations(value, _folder(uri), _chat_name(name, uri)):
         return documents_by_day(conversations, uri, settings)
     note = keep_note(value)
@@ -90,7 +90,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
 
 
 def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
-    """Yields a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
+    """Yields a document for each note, and for each file in a note. A note's URI is `<uri>#<title>`."""
     from consumers.parsing.formats.evernote import split_notes
 
     for note_uri, (_, note) in with_uris(uri, split_notes(data), lambda each: each[0]):
@@ -114,7 +114,7 @@ def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[Parsed
 def _mailbox(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yields a document for each message and attachment, with the URI `<uri>#<message id>`.
 
-    A message without an id gets its number in the mailbox instead.
+    For a message without an id, its number in the mailbox replaces the id.
     """
     for message_uri, message in with_uris(uri, split_mailbox(data), message_key):
         if is_deleted(message):

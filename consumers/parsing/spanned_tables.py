@@ -1,4 +1,5 @@
-"""Finds headers, and rows of a name and a value, in tables whose cells span rows and columns (HTML, office files)."""
+"""Turns tables whose cells span rows and columns (HTML, office files) into rows of text. Finds headers and row
+names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,20 +8,21 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.table_rows import Columns, is_header, row_text
 
 MAX_COLUMNS = 1000
-"""Maximum span of one cell in HTML; here it also limits the cells of a row, which bounds the memory."""
+"""Maximum span of a cell, as in HTML. Also the maximum number of cells in a row, which bounds the memory."""
 REPEATED_CHARS = 200
-"""The text of a longer cell that spans rows occurs only in the first row: a paragraph is not the name of a row."""
+"""Maximum length of a cell that is repeated in each row that it spans. A longer text is a paragraph, not the name of
+rows, and stays in the first row."""
 
 
 @dataclass(slots=True)
 class Cell:
-    """A cell with the number of columns (`wide`) and rows (`high`) that it spans."""
+    """A cell. It spans `wide` columns and `high` rows."""
 
     text: str
     wide: int = 1
     high: int = 1
     is_name: bool = False
-    """Whether it names its column or row."""
+    """Whether the text names the cell's column or row."""
 
 
 @dataclass(slots=True)
@@ -28,24 +30,24 @@ class _Row:
     line: int | None
     cells: list[str]
     headers: int
-    """How many of its own cells are names."""
+    """Number of cells of this row that are names."""
     own: int
     is_header: bool
-    """Whether all cells are names, except empty ones in the corner."""
+    """Whether all cells with text are names."""
     spans: bool
 
 
 def read_rows(
     rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions
 ) -> Iterator[tuple[int | None, str]]:
-    """Yields the line and text of each row with cells; every value has its column's or row's name."""
-    laid = [row for row in _lay_out(rows, omissions) if row.own]
-    while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
+    """Yields (line, text) of each row with cells. Every value follows the name of its column or row."""
+    grid = [row for row in _lay_out(rows, omissions) if row.own]
+    while len(grid) > 1 and grid[0].own == 1 and grid[0].spans:
         # One cell over all columns is the table's title.
-        row = laid.pop(0)
+        row = grid.pop(0)
         yield row.line, row_text((), row.cells[:1])
-    columns = Columns(_take_header(laid))
-    for row in laid:
+    columns = Columns(_take_header(grid))
+    for row in grid:
         if not columns.names and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
             yield row.line, row_text(row.cells[:1], row.cells[1:])
         elif row.spans and row.own == 1:
@@ -53,11 +55,11 @@ def read_rows(
         else:
             yield row.line, columns.row(row.cells)
     if names := columns.unused():
-        yield laid[-1].line, names
+        yield grid[-1].line, names
 
 
 def _take_header(rows: list[_Row]) -> list[str]:
-    """Removes the header rows and returns the column names; a name that spans columns is joined with each name below it."""
+    """Removes the header rows and returns the column names. A name that spans columns is joined with each name below it."""
     if len(rows) < 2 or not (
         rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
     ):
@@ -112,6 +114,6 @@ def _lay_out(rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omiss
 
 
 def span(stated: str | None) -> int:
-    """Returns how many columns or rows a cell spans that states this."""
+    """Parses a rowspan or colspan value. Returns the number of rows or columns; 1 for invalid values."""
     value = (stated or "").strip()
     return min(int(value), MAX_COLUMNS) if value.isascii() and value.isdigit() and len(value) < 6 and int(value) else 1

@@ -1,4 +1,4 @@
-"""Turns table rows into text that is clear on its own: every value follows the name of its column."""
+"""Turns table rows into self-contained text: every value follows the name of its column."""
 
 import re
 from collections import Counter
@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from consumers.parsing.outline import Outline
 
-_LOOKED_AT = 24
-"""How many rows at the beginning of a table are searched for its header."""
-_LONGEST_NAME = 60
+_HEADER_ROWS = 24
+"""Number of rows at the beginning of a table that are searched for its header."""
+_MAX_NAME_CHARS = 60
 _PERIOD = re.compile(
     r"(?:19|20|21)\d\d(?:[/-]\d\d){0,2}|\d\d?[./](?:19|20|21)\d\d|\d\d?[./]\d\d?[./](?:19|20|21)\d\d|(?:19|20)\d\d/(?:19|20)\d\d"
 )
@@ -31,7 +31,7 @@ def row_text(header: Row, row: Row) -> str:
 
 
 class Columns:
-    """The names of a table's columns, and which of them have had no value so far."""
+    """The names of a table's columns. Records which columns have had no value so far."""
 
     def __init__(self, names: Row = ()) -> None:
         self.names = names
@@ -43,18 +43,18 @@ class Columns:
         return row_text(self.names, cells)
 
     def unused(self) -> str:
-        """Returns the names of columns without values. No row's text mentions them."""
+        """Returns the names of columns without values, which occur in no row's text."""
         names = (" ".join(self.names[index].split()) for index in sorted(self._unused))
         return "; ".join(filter(None, names))
 
 
 def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
-    """Yields the place and text of each row: first the lines above the table, then every row with its column names.
+    """Yields (place, text) of each row: first the title rows above the header, then each row with its column names.
 
     The names of columns without values are yielded as one more row.
     """
     filled = ((place, row) for place, row in rows if any(cell.strip() for cell in row))
-    first = list(islice(filled, _LOOKED_AT))
+    first = list(islice(filled, _HEADER_ROWS))
     titles, names = _find_header([row for _, row in first])
     for place, row in first[:titles]:
         yield place, _title_text(row)
@@ -68,7 +68,7 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
 def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, line: int | None = None) -> None:
     """Adds the rows of a table, and the names of columns without values.
 
-    `header` contains the column names. If it is None, the first row is the header if it looks like one.
+    `header` contains the column names. If `header` is None, the first row is used as header if it looks like one.
     """
     if header is None:
         header = rows[0] if len(rows) > 1 and is_header(rows[0]) else ()
@@ -80,19 +80,19 @@ def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, 
 
 
 def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
-    """Whether a row is the header of the rows below: at least two short, distinct cells without numbers.
+    """Whether a row is the header of the rows below: at least two cells, all short, distinct and not numbers.
 
-    Years, months and days are also column names if the rows below have other values in these columns.
+    Years, months and days are allowed if the rows below have other values in these columns.
     """
     filled = [cell.strip() for cell in row if cell.strip()]
-    if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _LONGEST_NAME for cell in filled):
+    if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _MAX_NAME_CHARS for cell in filled):
         return False
     numbers = [index for index, cell in enumerate(row) if cell.strip() and _is_number(cell)]
     return not numbers or _name_periods(row, numbers, below)
 
 
 def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
-    """Returns how many rows come before the header, and how many rows (0 to 2) the header has."""
+    """Returns (number of rows before the header, number of header rows from 0 to 2)."""
     widths = Counter(_filled(row) for row in rows[-(2 * len(rows) // 3) :])
     width = max(widths, key=lambda each: (widths[each], each), default=0)
     titles = 0
@@ -109,7 +109,7 @@ def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def _is_title(row: Row, width: int) -> bool:
-    """Whether a row is much narrower than the table: a title, or a name and its value."""
+    """Whether a row has far fewer cells than the table: it is a title, or a name with its value."""
     filled = _filled(row)
     named = filled == 2 and next(cell for cell in row if cell.strip()).strip().endswith(":")
     return 2 * filled <= width or (named and filled < width)
@@ -121,20 +121,21 @@ def _title_text(row: Row) -> str:
 
 
 def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
-    """Whether one row groups columns whose names repeat in the next row: "Wheat, , Barley," above "Area, Tons, Area, Tons"."""
+    """Whether `groups` names groups of columns and `names` repeats the columns of each group: "Wheat, , Barley," above "Area,
+    Tons, Area, Tons"."""
     filled = [cell.strip() for cell in names if cell.strip()]
     gaps = any(left.strip() and not right.strip() for left, right in pairwise(groups))
     return (
         gaps
         and _filled(groups) < len(filled)
         and len(set(filled)) < len(filled)
-        and not any(_is_number(cell) or len(cell) > _LONGEST_NAME for cell in filled)
+        and not any(_is_number(cell) or len(cell) > _MAX_NAME_CHARS for cell in filled)
         and any(cell.strip() and _is_number(cell) for cell in below)
     )
 
 
 def _joined(rows: Sequence[Row]) -> list[str]:
-    """Returns one name for each column; the group's name comes before each of its columns' names."""
+    """Returns one name for each column. If there are groups, each name begins with the name of its group."""
     if len(rows) < 2:
         return [*rows[0]] if rows else []
     groups, names = rows
@@ -156,7 +157,7 @@ def _name_periods(row: Row, numbers: Sequence[int], below: Sequence[Row]) -> boo
 
 
 def _in_order(name: str) -> list[str]:
-    """Returns the numbers of a period, the year first."""
+    """Returns the parts of a date in the order year, month, day."""
     parts = re.split(r"[./-]", name)
     return parts if len(parts[0]) == 4 else parts[::-1]
 

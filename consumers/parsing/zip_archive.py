@@ -1,4 +1,4 @@
-"""The parts of packed files (DOCX, PPTX, XLSX, OpenDocument, EPUB), checked before a library opens the file."""
+"""Opens packed files (DOCX, PPTX, XLSX, OpenDocument, EPUB) and checks their parts before a library reads them."""
 
 import io
 import zipfile
@@ -13,9 +13,9 @@ _SMALL = 16 << 20
 
 
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
-    """Opens the archive. Raises Unreadable for damage, NotADocument if it exceeds the limits or needs a password.
+    """Opens the archive. Raises Unreadable if it is damaged, NotADocument if it exceeds the limits or needs a password.
 
-    The declared sizes suffice for the check, because `zipfile` never reads more of a member than it declares.
+    Checking the declared sizes suffices, because `zipfile` never reads more of a member.
     """
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
@@ -53,7 +53,7 @@ def read_again(file: IO[bytes], name: str) -> bytes:
 
 
 def check_members(package: zipfile.ZipFile) -> None:
-    """Unpacks every part once, so that the error names a damaged part before a library fails on it."""
+    """Unpacks every part once, so that the error names a damaged part. The libraries' own errors do not name it."""
     for member in package.infolist():
         try:
             with package.open(member) as part:
@@ -66,7 +66,8 @@ def check_members(package: zipfile.ZipFile) -> None:
 
 
 def parse_xml(data: bytes, name: str) -> Any:
-    """Returns the root element of the part `name`, without comments. Entities are not resolved. Raises Unreadable."""
+    """Returns the root element of the part `name`, without comments and with unresolved entities. Raises Unreadable for
+    invalid XML."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         return etree.fromstring(data, parser)
@@ -75,7 +76,7 @@ def parse_xml(data: bytes, name: str) -> Any:
 
 
 def optional_xml(package: zipfile.ZipFile, name: str) -> Any | None:
-    """Returns the root element of a part on which the text does not depend, or None if it is missing or not XML."""
+    """Returns the root element of an optional part; None if the part is missing or not XML."""
     data = read_member(package, name) if name in package.namelist() else b""
     try:
         return parse_xml(data, name) if data else None

@@ -1,11 +1,11 @@
 """Assembles records that arrive in parts. A record counts only once it is complete.
 
-A writer acknowledges the source of a record only after it has sent all parts. If parts are missing, the writer sends the
-whole record again. So incomplete records may be dropped after a while, and leftover parts of an earlier version in a
-compacted topic must be dropped.
+A writer acknowledges the source message of a record only after it has sent all parts. If parts are missing, the writer sends
+the whole record again. So incomplete records may be dropped after a while. Parts of an earlier version that a compacted topic
+still contains must be dropped.
 
-Two workers may send the same document concurrently. Their records have the same position but different digests, and their
-parts are interleaved; each record is assembled separately.
+Two workers may send the same document concurrently. Their records have the same position but different digests, and their parts
+are interleaved; each record is assembled separately.
 
 The first part has the document's own key, so compaction drops it once a newer message of the document exists. If the newer
 message is a removal, compaction later drops the removal too, and only the other parts remain.
@@ -23,16 +23,15 @@ from consumers.records.record import SourcePosition
 WAIT_S = 600.0
 """Seconds after which an incomplete record is dropped. A writer sends all parts within a minute."""
 ORPHAN_WAIT_S = 10.0
-"""Minimum time in seconds for which parts without their first part hold back the committed position.
-
-Writers send the first part first. But the duplicate of a stopped worker may follow, and compaction then leaves the first
-part last. So the rest of the topic must have been read too.
+"""Minimum time in seconds for which parts without their first part hold back the committed position. Writers send the first
+part first, but if a stopped worker's duplicate follows, compaction keeps only the later first part. So the rest of the topic
+must also have been read.
 """
 MAX_HELD_BYTES = 512 * 1024 * 1024
-"""Maximum size of all incomplete records. Beyond it, the oldest one is dropped."""
+"""Maximum total size of incomplete records. If it is exceeded, the oldest incomplete record is dropped."""
 
 A = TypeVar("A")
-"""A caller's token for each part. It is returned once the record is complete or dropped."""
+"""The caller's token for a part. The token is returned once the part's record is complete or dropped."""
 
 
 _Key = tuple[str, str, int]
@@ -52,11 +51,11 @@ class _Group(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Assembled(Generic[A]):
-    """Result of adding a part. `value` is the complete record, or None. `tokens` are the tokens of all its parts, once
-    these have arrived.
+    """Result of adding a part. `value` is the complete record, or None. `tokens` are the tokens of all its parts; empty until
+    all parts have arrived.
 
-    `broken` means that all parts have arrived but have another digest than the record; `value` is then None. `released` are
-    the tokens of parts that no longer count.
+    `broken`: all parts have arrived, but their digest is not that of the record; `value` is then None. `released` are the
+    tokens of parts that were dropped.
     """
 
     value: bytes | None
@@ -66,7 +65,7 @@ class Assembled(Generic[A]):
 
 
 class PartAssembler(Generic[A]):
-    """Incomplete records. For each URI it keeps only records with the same position. For one thread."""
+    """The incomplete records. All incomplete records with the same URI have the same position. For one thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._groups: dict[_Key, _Group[A]] = {}
@@ -78,17 +77,17 @@ class PartAssembler(Generic[A]):
         return len(self._groups)
 
     def add(self, uri: str, part: Part, position: SourcePosition | None, chunk: bytes, token: A) -> Assembled[A]:
-        """Adds a part. A part with an older position than the stored parts is ignored; one with a newer position drops
-        them."""
+        """Adds a part. If its position is older than that of the URI's stored parts, it is ignored; if newer, they are
+        dropped."""
         released: list[A] = []
         key = (uri, part.digest, part.count)
         group = self._groups.get(key)
         if group is None:
             for other in self._keys.get(uri, [])[:]:
-                held = self._groups[other].position
-                if _is_before(position, held):
+                stored = self._groups[other].position
+                if _is_before(position, stored):
                     return Assembled(None, (), (token,))
-                if not _are_equal(position, held):
+                if not _are_equal(position, stored):
                     released += self._forget(other).tokens
             group = self._groups[key] = _Group(part.digest, part.count, position, self._clock())
             self._keys.setdefault(uri, []).append(key)
@@ -105,10 +104,10 @@ class PartAssembler(Generic[A]):
         return Assembled(None if broken else value, tuple(group.tokens), tuple(released), broken)
 
     def supersede(self, uri: str, position: SourcePosition | None) -> tuple[A, ...]:
-        """Drops the parts that a complete record or a removal at `position` replaces, and returns their tokens.
+        """Drops the parts that are replaced by a complete record or a removal at `position`. Returns their tokens.
 
-        Parts with a newer position are kept. Parts with the same position are kept without their tokens: they may still
-        form the record that arrives last.
+        Parts with a newer position are kept. Parts with the same position are kept, but their tokens are returned:
+        their record may still become complete.
         """
         released: list[A] = []
         for key in self._keys.get(uri, [])[:]:
@@ -124,8 +123,8 @@ class PartAssembler(Generic[A]):
     def expired(self, all_read: Callable[[A], bool]) -> tuple[A, ...]:
         """Returns the tokens of parts that have waited long enough.
 
-        Parts without their first part are kept without their tokens, in case the first part still arrives.
-        `all_read(token)` says whether the rest of the topic of the token's part has been read.
+        Parts without their first part are kept, in case the first part still arrives. `all_read(token)` returns whether
+        the rest of the topic that contains the token's part has been read.
         """
         now = self._clock()
         released: list[A] = []
@@ -158,7 +157,8 @@ def _is_before(position: SourcePosition | None, other: SourcePosition | None) ->
 
 
 def _are_equal(position: SourcePosition | None, other: SourcePosition | None) -> bool:
-    """Whether neither position is before the other. Two missing positions are equal; a missing one differs from any other."""
+    """Whether neither position is before the other. Two missing positions are equal; a missing position differs from any given
+    position."""
     if position is None or other is None:
         return position is other
     return not position.is_before(other) and not other.is_before(position)

@@ -1,8 +1,8 @@
-"""Records as Kafka messages: keyed by URI, removal by a null value, large records split into parts.
+"""Records as Kafka messages, keyed by URI. A null value removes the document. Large records are split into parts.
 
-The headers carry the source position and the part's number, which are needed before a value is read or if there is none.
-All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a unit
-separator and the part's number, so that compaction keeps all parts.
+The headers contain the source position and the part's number: these are needed before the value is read, and a removal has no
+value. All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a
+unit separator and the part's number, so that compaction keeps all parts.
 """
 
 import json
@@ -16,9 +16,9 @@ from consumers.records.writer import to_message
 POSITION_HEADER = "hippod-position"
 PART_HEADER = "hippod-part"
 PART_SEPARATOR = "\x1f"
-"""Never part of a URI, where control characters are percent-encoded."""
+"""Does not occur in a URI, because control characters are percent-encoded there."""
 ENVELOPE_BYTES = 2048
-"""Bytes of a message reserved for headers and the broker's own fields."""
+"""Bytes of a message that are reserved for headers and the broker's own fields."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -43,7 +43,7 @@ class Part:
 
 
 def to_messages(record: Record, max_bytes: int) -> list[RecordMessage]:
-    """Returns one message for a record, or several parts of at most `max_bytes` each."""
+    """Returns the messages of a record: one, or several parts of at most `max_bytes` each."""
     key = record.uri.encode()
     headers: Headers = ()
     if record.position is not None:
@@ -68,7 +68,7 @@ def to_messages(record: Record, max_bytes: int) -> list[RecordMessage]:
 
 
 def uri_of(key: bytes | None) -> str:
-    """Returns the URI in a message's key. Raises RecordError."""
+    """Returns the URI in a message's key. Raises RecordError if the key is missing or not UTF-8."""
     if not key:
         raise RecordError("the message has no key; records are keyed by URI")
     try:

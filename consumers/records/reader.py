@@ -1,7 +1,7 @@
-"""Reads records from Arrow data. Any fault of the bytes or of a row becomes a `RecordError` that describes it.
+"""Reads records from Arrow data. Every fault in the data becomes a `RecordError` that describes it.
 
-Arrow's own validation runs in full before a value is used. Bytes from outside are nevertheless read in a child process
-first (`daemon.parser_pool`), so that a fault of the library only crashes that process.
+Arrow's full validation runs before a value is used. Untrusted bytes are also first read in a child process
+(`daemon.parser_pool`), so that a fault in the library only crashes that process.
 """
 
 import json
@@ -41,10 +41,10 @@ def from_message(value: bytes) -> Record:
 
 
 def read_file(path: Path) -> Iterator[Record | RecordError]:
-    """Yields the records of a Parquet file, reading one batch at a time. An invalid row yields its error and does not
-    affect the other rows.
+    """Yields the records of a Parquet file, reading one batch at a time. Yields the error of an invalid row instead of
+    raising it, so that other rows are read.
 
-    Raises RecordError if the file as a whole is not a Parquet file of records.
+    Raises RecordError if the file is not a Parquet file of records.
     """
     try:
         file = pq.ParquetFile(path, memory_map=True)
@@ -88,7 +88,7 @@ def _check_version(schema: pa.Schema) -> None:
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
-    """Returns the columns of our schema, cast to its types. Missing columns are filled with nulls."""
+    """Returns the columns of `SCHEMA`, cast to its types. Missing columns are filled with nulls."""
     columns: dict[str, pa.Array] = {}
     try:
         batch.validate(full=True)
@@ -139,7 +139,7 @@ def _record(columns: Mapping[str, pa.Array], row: int) -> Record:
 
 
 def _links(values: Sequence[Any]) -> dict[int, list[Link]]:
-    """Returns the links, by the number of their passage."""
+    """Returns the links by number of their passage."""
     found: dict[int, list[Link]] = {}
     for value in values:
         if value is None or value["passage"] is None or not (value["target"] or value["heading"]):
@@ -169,7 +169,7 @@ def _passages(
 
 
 def _left_out(values: Sequence[Any]) -> tuple[Omission, ...]:
-    """Returns the account of omissions. A kind that this version does not know becomes `other`; its text is kept."""
+    """Returns the account of omissions. A kind that this version does not know becomes `other`; the text is kept."""
     found = []
     for value in values:
         count, text = (None, None) if value is None else (value["count"], value["text"])
@@ -215,8 +215,8 @@ def _vectors(value: pa.StructScalar, passages: int) -> RecordVectors:
 
 
 def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent: bool = False) -> NDArray[np.float32]:
-    """Returns vectors of shape (rows, dim) with rows of length one or zero. Rows in float16 are normalised again, because
-    rounding changes their length."""
+    """Returns vectors of shape (rows, dim) with rows of length one or zero. Normalises float16 rows again, because rounding
+    changes their length."""
     flat = value.values.to_numpy(zero_copy_only=False) if value.is_valid else np.empty(0, np.float32)
     if may_be_absent and not flat.size:
         return np.empty((0, dim), np.float32)
@@ -225,7 +225,7 @@ def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent:
     halves = flat.dtype == np.float16
     vectors: NDArray[np.float32] = flat.astype(np.float32).reshape(rows, dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    # NaN fails every comparison, so the test accepts valid lengths instead of rejecting wrong ones.
+    # NaN fails every comparison, so the condition tests for valid lengths, not for invalid ones.
     if not np.all((np.abs(lengths - 1) < 1e-2) | (lengths == 0)):
         raise RecordError(f"the vectors of its {what} are not normalised")
     if halves:

@@ -11,12 +11,12 @@ from consumers.types import ParsedDocument, Triple
 
 
 class RecordError(ValueError):
-    """The bytes or the row are not a record that this version can read; the message says why."""
+    """The data is not a record that this version can read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """Origin of a document's text: `offset` in `stream` (such as `kafka:articles/3`), at `time_ms` (milliseconds since
+    """Origin of a document's text: `offset` in `stream` (such as `kafka:articles/3`), and `time_ms` (milliseconds since
     1970)."""
 
     stream: str
@@ -24,8 +24,8 @@ class SourcePosition:
     time_ms: int = 0
 
     def is_before(self, other: "SourcePosition") -> bool:
-        """Whether this position is older. Within a stream the offsets decide; between streams the times, then the names of
-        the streams."""
+        """Whether this position is older. Positions in the same stream are compared by offset, others by time and then stream
+        name."""
         if self.stream == other.stream:
             return self.offset < other.offset
         return (self.time_ms, self.stream) < (other.time_ms, other.stream)
@@ -35,7 +35,7 @@ class SourcePosition:
 
     @classmethod
     def from_json(cls, value: object) -> "SourcePosition":
-        """Reads a position from JSON. Raises RecordError if the value is not one."""
+        """Reads a position from JSON. Raises RecordError if the value is no position."""
         if isinstance(value, Mapping):
             stream, offset, time_ms = value.get("stream"), value.get("offset"), value.get("time_ms", 0)
             if isinstance(stream, str) and type(offset) is int and type(time_ms) is int:
@@ -64,8 +64,8 @@ def _no_rows() -> NDArray[np.float32]:
 class RecordVectors:
     """Vectors of one encoder. Each array has shape (texts, dim); rows are L2-normalised or zero.
 
-    `passages` has one row for each of the document's passages, or no rows. Phrase vectors are transferred in float32
-    because they decide synonym edges, the others in float16.
+    `passages` has one row for each of the document's passages, or no rows. Phrase vectors are transferred in float32,
+    because synonym edges depend on them; the other vectors in float16.
     """
 
     encoder: str
@@ -79,10 +79,10 @@ class RecordVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
-    """A document that was parsed elsewhere. `document.deleted` means that it is to be removed.
+    """A document that was parsed elsewhere. `document.deleted`: the document is to be removed.
 
-    `extractions` has one entry per passage. None means that the record has no extraction: the document states the passage's
-    triples, or the hippod that imports the record extracts them.
+    `extractions` has one entry per passage. An entry is None if the document itself contains the passage's triples, or if the
+    importing hippod is to extract them.
     """
 
     document: ParsedDocument
@@ -96,7 +96,7 @@ class Record:
 
     @property
     def is_read(self) -> bool:
-        """Whether every passage has triples. A passage on which the record's extractor failed still needs extraction."""
+        """Whether no passage needs extraction. A passage on which the record's extractor failed needs it."""
         pairs = zip(self.document.passages, self.extractions, strict=True)
         return all(
             passage.triples is not None or (extraction is not None and extraction.error is None)

@@ -1,4 +1,4 @@
-"""The Arrow schema of records. docs/reference/records.md explains it to authors of other programs that write records.
+"""The Arrow schema of records. docs/reference/records.md explains it for authors of programs that write records.
 
 Each row is a record. Adding a nullable column does not change `VERSION`; any other change increments it.
 """
@@ -13,7 +13,7 @@ STRINGS = pa.list_(pa.string())
 TRIPLES = pa.list_(pa.list_(pa.string(), 3))
 """Lists of subject, predicate and object."""
 HALVES, FLOATS = pa.list_(pa.float16()), pa.list_(pa.float32())
-"""Concatenated vectors: n * dim numbers for n texts."""
+"""Concatenated vectors of n texts: n * dim numbers."""
 
 POSITION = pa.struct([("stream", pa.string()), ("offset", pa.int64()), ("time_ms", pa.int64())])
 EXTRACTION = pa.struct(
@@ -68,7 +68,7 @@ SCHEMA = pa.schema(
     metadata={VERSION_KEY: str(VERSION)},
 )
 REQUIRED = ("uri", "state")
-"""Required columns. Any other column may be missing, which has the same meaning as null."""
+"""Required columns. A missing optional column counts as null."""
 
 INDEXED, FAILED, SKIPPED, REMOVED = "indexed", "failed", "skipped", "removed"
 STATES = (INDEXED, FAILED, SKIPPED, REMOVED)

@@ -28,7 +28,7 @@ from consumers.records.schema import (
 from consumers.types import ParsedDocument
 
 ROW_GROUP_RECORDS = 64
-"""Number of records in memory at once while a file is written or read."""
+"""Number of records per row group: only one group is in memory while a file is written or read."""
 
 
 def to_message(record: Record) -> bytes:
@@ -117,17 +117,17 @@ def _text(text: str) -> str:
 
 
 def _vectors(rows: Sequence[RecordVectors | None]) -> pa.StructArray:
-    """Builds the column of vectors from numpy arrays, without creating a Python object per number."""
-    held = [row or RecordVectors("", 0) for row in rows]
-    triples = [[list(triple) for triple in row.triples] for row in held]
+    """Builds the column `vectors` from numpy arrays without creating a Python object for each number."""
+    filled = [row or RecordVectors("", 0) for row in rows]
+    triples = [[list(triple) for triple in row.triples] for row in filled]
     children = [
-        pa.array([row.encoder for row in held], pa.string()),
-        pa.array([row.dim for row in held], pa.int32()),
-        _numbers([row.passages for row in held], np.float16, HALVES),
-        pa.array([list(row.phrases) for row in held], STRINGS),
-        _numbers([row.phrase_vectors for row in held], np.float32, FLOATS),
+        pa.array([row.encoder for row in filled], pa.string()),
+        pa.array([row.dim for row in filled], pa.int32()),
+        _numbers([row.passages for row in filled], np.float16, HALVES),
+        pa.array([list(row.phrases) for row in filled], STRINGS),
+        _numbers([row.phrase_vectors for row in filled], np.float32, FLOATS),
         pa.array(triples, TRIPLES),
-        _numbers([row.triple_vectors for row in held], np.float16, HALVES),
+        _numbers([row.triple_vectors for row in filled], np.float16, HALVES),
     ]
     return pa.StructArray.from_arrays(
         children, fields=list(VECTORS), mask=pa.array([row is None for row in rows], pa.bool_())

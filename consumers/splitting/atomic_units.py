@@ -1,4 +1,4 @@
-"""Divides blocks into the units between which passages may be split."""
+"""Divides blocks into units. A passage may only begin or end between units."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from consumers.splitting.tokens import TOKEN, count_tokens
 
 _WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
 _RUN_MASK = 15
-"""A run of words ends where these 4 bits of a hash are zero: after 16 tokens on average."""
+"""A run of words ends where these 4 bits of a hash are zero, on average after 16 tokens."""
 _RUN_LIMIT = 64
 _KEYED_CHARS = 200
 
@@ -31,7 +31,7 @@ def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int
 
 
 def _key(text: str) -> int:
-    """Hashes the beginning of a piece. White space does not change the hash."""
+    """Returns a hash of the beginning of a piece. The hash does not depend on white space."""
     beginning = " ".join(text[:_KEYED_CHARS].split())
     return int.from_bytes(blake2b(beginning.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
@@ -39,13 +39,13 @@ def _key(text: str) -> int:
 def _pieces(block: int, text: str, level: int, max_tokens: int) -> Iterator[Unit]:
     for start, end in _sentences_or_lines(text, max_tokens):
         tokens = count_tokens(text[start:end])
-        here = level if start == 0 else _SENTENCE
+        unit_level = level if start == 0 else _SENTENCE
         if tokens <= max_tokens:
             if tokens:
-                yield Unit(block, start, end, tokens, here, _key(text[start:end]))
+                yield Unit(block, start, end, tokens, unit_level, _key(text[start:end]))
             continue
         for run_start, run_end, run_tokens in _runs(text, start, end, min(_RUN_LIMIT, max_tokens)):
-            at = here if run_start == start else _WORDS
+            at = unit_level if run_start == start else _WORDS
             yield Unit(block, run_start, run_end, run_tokens, at, _key(text[run_start:run_end]))
 
 
@@ -69,8 +69,8 @@ def _runs(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, in
     run_start, tokens, previous = start, 0, ""
     for match in TOKEN.finditer(text, start, end):
         word = match.group()
-        wanted = tokens >= 4 and crc32(f"{previous} {word}".encode("utf-8", "surrogatepass")) & _RUN_MASK == 0
-        if tokens and (wanted or tokens >= limit):
+        ends_run = tokens >= 4 and crc32(f"{previous} {word}".encode("utf-8", "surrogatepass")) & _RUN_MASK == 0
+        if tokens and (ends_run or tokens >= limit):
             yield run_start, match.start(), tokens
             run_start, tokens = match.start(), 0
         tokens += 1

@@ -8,15 +8,15 @@ from consumers.omissions import OmissionKind
 from consumers.types import Link
 
 SEPARATOR = " › "
-"""Separates a document's title and its headings wherever they are written in one line."""
+"""Separates a document's title and its headings when they are written on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
     """Sizes of passages in tokens (`consumers.splitting.tokens`).
 
-    A section of at most `max_tokens` becomes one passage; no passage is longer. Consecutive sections shorter than
-    `min_tokens` share a passage.
+    `max_tokens` is the maximum length of a passage; a section up to this length becomes one passage. Consecutive
+    sections shorter than `min_tokens` share a passage.
     """
 
     max_tokens: int = 400
@@ -31,7 +31,7 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link that begins at the character `start` of its block's text."""
+    """A link that begins at character `start` of a block's text."""
 
     start: int
     link: Link
@@ -41,8 +41,8 @@ class PlacedLink:
 class TextBlock:
     """A paragraph, list item or table row.
 
-    `headings` is the path of headings above it. `joint` separates it from the previous block: an empty line before a
-    paragraph, a line break before an item or a row. Lines, pages and rows are counted from 1.
+    `headings` is the path of headings above it. `joint` separates the block from the previous one: an empty line before
+    a paragraph, a line break before an item or a row. Lines, pages and rows are counted from 1.
     """
 
     text: str
@@ -62,7 +62,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file inside a document: attached to an e-mail, embedded in a PDF. It is parsed as a document of its own."""
+    """A file inside a document: attached to an e-mail, embedded in a PDF. The file is parsed as a separate document."""
 
     name: str
     """The file's name, or its MIME type if it has no name. Its ending may determine the format."""
@@ -72,10 +72,11 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture whose text only OCR reads: a page without a text layer, or a picture in a document.
+    """A picture for OCR: a page without a text layer, or a picture in a document.
 
-    `image` returns it as an image file. Its text is placed before the block with the index `before`. If it is not read, the
-    account of omissions gets an entry of the kind `unread`, with `name` and `total`; None reports nothing.
+    `image()` returns the content of an image file. The recognised text is placed before the block with the index `before`. If
+    the picture is not read, the account of omissions gets an entry of kind `unread` with `name` and `total`; no entry if
+    `unread` is None.
     """
 
     image: Callable[[], bytes]
@@ -83,7 +84,7 @@ class Picture:
     headings: tuple[str, ...] = ()
     page: int | None = None
     is_page: bool = False
-    """Whether it is a whole page. Other pictures may be too small to contain text."""
+    """Whether the picture is a whole page. Other pictures may be too small to contain text."""
     unread: OmissionKind | None = OmissionKind.PICTURE
     name: str = ""
     total: int | None = None
@@ -92,13 +93,13 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """The result of a format's parser. `title` comes from the content alone; it is "" if the content has no title."""
+    """The result of a format's parser. `title` is the title in the content; "" if the content has none."""
 
     blocks: tuple[TextBlock, ...]
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    """The pictures that OCR may read, in the order of their positions."""
+    """The pictures that OCR may read, in order of position."""
     without_pictures: str = "it contains no text, except pictures"
-    """Why there is no text if no picture is read: the beginning of a sentence for users."""
+    """Reason for an empty text if no picture is read. Users see it as the beginning of a sentence."""

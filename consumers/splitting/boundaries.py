@@ -1,9 +1,9 @@
-"""Splits a section that is too long for one passage. Only the content around a place decides whether it becomes a boundary.
+"""Splits a section that is too long for one passage. Whether a gap becomes a boundary depends only on the content around it.
 
-Every gap between two units (paragraphs, lines, sentences, runs of words) has a rank: first the kind of the gap, then a hash
-of the text after it. A gap is a boundary if no gap within `reach` tokens on either side has a higher rank. Because the rule
-depends only on the neighbourhood, an edit cannot move boundaries that are farther away than `reach`. Stretches that are
-still too long, because their ranks only rise or only fall, are split from their beginning.
+Every gap between two units (paragraphs, lines, sentences, runs of words) has a rank: first the kind of the gap, then a hash of
+the text after it. A gap is a boundary if no gap within `reach` tokens on either side has a higher rank. So an edit cannot move
+boundaries that are farther away than `reach`. Stretches in which ranks only rise or only fall may still be too long; they are
+split from their beginning.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """An indivisible piece of text, `block[start:end]`. `level` and `key` rank the gap before it."""
+    """An indivisible piece of text, `block[start:end]`. `level` and `key` are the rank of the gap before the unit."""
 
     block: int
     start: int
@@ -22,15 +22,15 @@ class Unit(NamedTuple):
 
 
 def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list[tuple[int, int]]:
-    """Returns consecutive ranges of `units` that cover all of them, with at most `max_tokens` each. No unit may be longer
-    than that."""
+    """Divides `units` into consecutive ranges of at most `max_tokens`, given as (first, index after the last). No unit may be
+    longer."""
     ends = [0]
     for unit in units:
         ends.append(ends[-1] + unit.tokens)
     if ends[-1] <= max_tokens:
         return [(0, len(units))]
-    # A fifth of the limit gives passages of 0.4 times the limit on average. Few stretches then remain for `_walk`, whose
-    # boundaries depend on more than their neighbourhood.
+    # A fifth of the limit gives passages of 0.4 times the limit on average, and leaves few stretches to `_walk`, whose
+    # boundaries depend on more than the content around them.
     reach = max(max_tokens // 5, min_tokens, 1)
     ranges: list[tuple[int, int]] = []
     first = 0
@@ -41,8 +41,8 @@ def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list
 
 
 def _peaks(units: Sequence[Unit], ends: Sequence[int], reach: int) -> list[int]:
-    """Returns the indices of units whose preceding gap has the highest rank within `reach` tokens. One pass with a
-    monotonic stack."""
+    """Returns the indices of units whose preceding gap has the highest rank within `reach` tokens. Takes one pass with
+    a monotonic stack."""
     count, total = len(units), ends[-1]
     left = [0] * count
     right = [total] * count
@@ -59,8 +59,8 @@ def _peaks(units: Sequence[Unit], ends: Sequence[int], reach: int) -> list[int]:
 def _walk(
     units: Sequence[Unit], ends: Sequence[int], first: int, last: int, max_tokens: int, reach: int
 ) -> list[tuple[int, int]]:
-    """Splits a stretch without peaks from its beginning: each time at the highest-ranked gap that leaves no piece shorter
-    than `reach`, if there is one."""
+    """Splits a stretch without peaks, from its beginning. Each split is at the highest-ranked gap, if possible one that leaves
+    no piece shorter than `reach`."""
     ranges = []
     while ends[last] - ends[first] > max_tokens:
         begin, end = ends[first], ends[last]

@@ -1,4 +1,4 @@
-"""Turns blocks into passages: first by section, then by boundaries within long sections."""
+"""Turns blocks into passages: one per section; long sections are split at boundaries."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,8 @@ from consumers.splitting.tokens import count_tokens
 from consumers.types import Link, Passage
 
 MAX_LINKS = 10_000
-"""Maximum number of links of a document; further ones are dropped. A link in a heading counts once for each passage below
-it."""
+"""Maximum number of links of a document; further links are dropped. A link in a heading counts once for each passage below the
+heading."""
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -35,16 +35,15 @@ class _Section:
 
 @SPLIT_TIMER
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
-    """Splits blocks into passages, in reading order. `title` is the title that the content gives, or "". Empty blocks are
-    left out."""
-    sections = _share_short_ones(_sections(blocks, title), settings)
+    """Splits blocks into passages, in reading order. `title` is the title in the content, or "". Empty blocks are left out."""
+    sections = _merge_short(_sections(blocks, title), settings)
     return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
 @SPLIT_TIMER
 def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
-    """Splits a plain text without headings. A text that fits into one passage is kept unchanged; a blank text gives no
-    passages."""
+    """Splits a plain text without headings. Returns a text that fits into one passage unchanged, and no passages for a
+    blank text."""
     if not text.strip():
         return ()
     if count_tokens(text) <= settings.max_tokens:
@@ -76,16 +75,16 @@ def _sections(blocks: Sequence[TextBlock], title: str) -> list[_Section]:
     return sections
 
 
-def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
-    """Merges runs of consecutive short sections under the headings that they have in common."""
+def _merge_short(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
+    """Merges consecutive short sections. A merged section has the headings that its parts have in common."""
     run: list[_Section] = []
     size = 0
     for section in sections:
         short = section.tokens < settings.min_tokens
-        # The headings that become part of the text count too.
+        # Headings that become part of the text are counted too.
         grown = section.tokens + count_tokens(SEPARATOR.join(section.headings))
         if run and (not short or size + grown > settings.max_tokens):
-            yield _together(run)
+            yield _merged(run)
             run, size = [], 0
         if short:
             run.append(section)
@@ -93,10 +92,10 @@ def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> 
         else:
             yield section
     if run:
-        yield _together(run)
+        yield _merged(run)
 
 
-def _together(run: Sequence[_Section]) -> _Section:
+def _merged(run: Sequence[_Section]) -> _Section:
     if len(run) == 1:
         return run[0]
     shared = _common_prefix([section.headings for section in run])
@@ -117,7 +116,7 @@ def _headed(block: TextBlock, heading: str) -> TextBlock:
 
 
 def _within_limit(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Limits the links of all passages together to the first `MAX_LINKS`."""
+    """Limits the total number of links in all passages to the first `MAX_LINKS`."""
     left = MAX_LINKS
     for passage in passages:
         yield passage if len(passage.links) <= left else replace(passage, links=passage.links[:left])
@@ -139,7 +138,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
         yield Passage(full_title, text, _location(section.blocks[0], 0), links=_links(section.blocks, units=None))
         return
     units = units_of(section.blocks, section.counts, settings.max_tokens)
-    block, seen, lines = -1, 0, 0  # count line breaks from the previous unit on, so that a huge block takes linear time
+    block, seen, lines = -1, 0, 0  # line breaks are counted unit by unit, so that a huge block takes linear time
     for first, last in cut_section(units, settings.max_tokens, settings.min_tokens):
         begin = units[first]
         if begin.block != block:
@@ -162,8 +161,8 @@ def _text(blocks: Sequence[TextBlock], units: Sequence[Unit]) -> str:
 
 
 def _links(blocks: Sequence[TextBlock], units: Sequence[Unit] | None) -> tuple[Link, ...]:
-    """Returns the links of a passage that consists of `units`, or of all `blocks` if `units` is None. Links of headings
-    come first."""
+    """Returns the links of a passage, links of headings first. The passage consists of `units`, or of all `blocks` if
+    `units` is None."""
     parts = ((block, 0, len(block.text)) for block in blocks)
     if units is not None:
         parts = ((blocks[unit.block], unit.start, unit.end) for unit in units)

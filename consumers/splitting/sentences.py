@@ -1,13 +1,13 @@
 """Finds the beginnings of sentences by a conservative rule, in one pass over the text.
 
-The rule replaces a library: trained splitters need a downloaded model, or take quadratic time on text without full stops.
-The boundaries need to be reproducible, not perfect. In doubt, a text is not split.
+No library is used: trained splitters need a downloaded model or take quadratic time on text without full stops. Boundaries must
+be reproducible, not perfect. In doubt, the text is not split.
 """
 
 import re
 
 _CLOSERS = "\"'”’»›)\\]}」』）】〕"
-# The possessive quantifier matches a run of marks completely, whatever follows. It keeps a text like "......" linear.
+# Possessive quantifiers match runs of marks without backtracking, so that a text like "......" takes linear time.
 _STOP = re.compile(rf"(?P<cjk>[。！？｡]++[{_CLOSERS}]*+\s*+)|(?P<stop>[.!?…]++)[{_CLOSERS}]*+(?P<space>\s*+)")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘«]*\Z")
 # German writes ordinals with a full stop: "am 3. Mai", "im 19. Jahrhundert".
@@ -33,7 +33,7 @@ _ABBREVIATIONS = frozenset(
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Returns the offsets at which sentences begin, ascending. The first is 0; an empty text gives an empty list."""
+    """Returns the offsets of the beginnings of sentences, ascending from 0; an empty list for an empty text."""
     starts = [0] if text else []
     for match in _STOP.finditer(text):
         end = match.end()

@@ -1,4 +1,4 @@
-"""Assigns the triples of a document to its best matching passages."""
+"""Assigns the triples that a document supplies to its best-matching passages."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _WORD = re.compile(r"\w+")
 
 
 def read_triples(value: list[Any]) -> tuple[list[Triple], list[Any]]:
-    """Returns the well-formed triples of a list, and the items that are not three non-empty strings."""
+    """Returns (valid triples, other items) of a list. A valid triple is three non-blank strings."""
     good = [(item[0], item[1], item[2]) for item in value if _is_triple(item)]
     return good, [item for item in value if not _is_triple(item)]
 
@@ -24,9 +24,8 @@ def assign_triples(passages: Sequence[Passage], triples: Sequence[Triple]) -> tu
     """Returns the passages with the triples assigned to them. A passage without a matching triple gets an empty tuple, not
     None.
 
-    A triple goes to the passage with the highest score: the share of the subject's words that the passage contains, plus
-    the share of the object's words. Of equal scores the first passage wins; so a triple without any word in the passages
-    goes to the first passage.
+    A triple goes to the passage with the highest score: share of the subject's words that the passage contains, plus share of
+    the object's words. Of passages with equal scores, the first gets the triple.
     """
     if not passages:
         return ()

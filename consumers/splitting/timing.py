@@ -1,4 +1,4 @@
-"""Measures the time that splitting takes in this process, as one stage of parsing."""
+"""Measures the time that splitting takes in this process. Splitting is a stage of parsing."""
 
 from contextlib import ContextDecorator
 from time import perf_counter
@@ -6,7 +6,7 @@ from typing import Self
 
 
 class WorkTimer(ContextDecorator):
-    """Accumulates the seconds of the functions that it decorates. Nested calls count once. For one thread."""
+    """Adds up the seconds that the decorated functions take. Nested calls count once. For one thread."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,8 +1,8 @@
 """The unit of passage sizes: a token is a word, a CJK character, or a punctuation mark.
 
-A word is a run of letters, digits and underscores. A longer run counts one token per 32 characters or part of them, so that
-a file without spaces is measured too. Chinese and Japanese are written without spaces, so each of their characters is a
-token.
+A word is a run of letters, digits and underscores. A run of more than 32 characters counts as one token per started 32
+characters, so that text without spaces is measured too. Chinese and Japanese are written without spaces, so each of their
+characters is a token.
 """
 
 import re

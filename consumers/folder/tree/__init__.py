@@ -1,1 +1,1 @@
-"""The folder on disk: its files and links, the rules that select the followed ones, and its mounted drives."""
+"""The folder on disk: its files and links, the rules that select followed files, and its mounted drives."""

@@ -1,8 +1,7 @@
 """Files and folders that are excluded by default: one table, one reason per row.
 
-A row excludes the files and folders with its `names`. A row with markers excludes a folder only if one of the markers
-exists: next to the folder (`beside`) or in it (`inside`). A name that people use for their own folders, such as `target`,
-never suffices without a marker.
+A row excludes the files and folders with its `names`. A row with markers excludes a folder only if one of the markers exists:
+next to the folder (`beside`) or in it (`inside`). A row for a common folder name, such as `target`, always requires a marker.
 """
 
 import fnmatch
@@ -115,7 +114,7 @@ def _by_row(*, folders: bool) -> re.Pattern[str]:
     """Compiles the names of all rows without markers into one expression. The name of the matching group contains the row
     number."""
     parts = []
-    # The last row comes first, so that `.Trash-1000` gets the reason "recycle bin" instead of "hidden".
+    # Later rows come first, so that `.Trash-1000` gets the reason "recycle bin" instead of "hidden".
     for number, row in reversed(list(enumerate(EXCLUSIONS))):
         names = [each for each in row.names if folders or not each.endswith("/")]
         if names and not row.needs_marker:
@@ -145,14 +144,14 @@ def is_marker(name: str) -> bool:
 
 
 def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
-    """Returns the first of the names that matches a marker, or None."""
+    """Returns the first name that matches a marker, or None."""
     return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
 
 
 def excludes_folder(name: str, siblings: Iterable[str], content: Iterable[str], is_cache: Callable[[], bool]) -> bool:
     """Whether a folder is excluded, given the names of its siblings and of its content.
 
-    `is_cache()` says whether the `CACHE_TAG` in the folder has the signature.
+    `is_cache()` returns whether the `CACHE_TAG` in the folder has the signature.
     """
     if by_name(name, folder=True):
         return True

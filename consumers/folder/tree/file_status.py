@@ -20,8 +20,8 @@ _BLOCK = 1 << 20
 class FileStatus:
     """What is at a path.
 
-    `stat` is set for a file and a directory, and for a special file that is refused. `reason` says why the path is refused.
-    `failed` says that a retry may succeed.
+    `stat` is set for files, directories and refused special files. `reason` says why the path is refused. `failed`: a retry may
+    succeed.
     """
 
     kind: Literal["gone", "file", "directory", "refused"]
@@ -38,7 +38,7 @@ class FileStatus:
 
     @property
     def unknown(self) -> bool:
-        """Whether the look at the path failed, so that its content is unknown."""
+        """Whether the path could not be examined, so that its content is unknown."""
         return self.kind == "refused" and self.stat is None and not self.link
 
 
@@ -80,18 +80,17 @@ def _refused(refusal: FileRefusal, found: os.stat_result | None = None, link: bo
 
 
 class SwappedError(Exception):
-    """Between the look and the opening, another file took the path, or the file got a further name."""
+    """Between check and opening, another file replaced the file, or the file got a further name."""
 
 
 def read_fingerprint(
     path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None, max_bytes: int | None = None
 ) -> tuple[Fingerprint, bool]:
-    """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises
-    OSError.
+    """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
 
-    Only the first `max_bytes` of a larger file are read; such a file may grow meanwhile. Unless `follow` is set, the opened
-    file must be the one in `seen`, with the same number of names; else SwappedError is raised. The check of a file's names
-    is valid only for the file that was checked, and the inode in a fingerprint later permits reading the file.
+    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
+    `follow` is set, raises SwappedError if the opened file or its number of names differs from `seen`: only the names in `seen`
+    were checked, and the inode in the fingerprint later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
@@ -103,7 +102,7 @@ def read_fingerprint(
         digest = blake2b(digest_size=16)
         is_cut = max_bytes is not None and before.st_size > max_bytes
         left = before.st_size if max_bytes is None else min(before.st_size, max_bytes)
-        # Not beyond the size at the start: a file may grow as fast as it is read.
+        # Reads no further than the size at the start: a file may grow as fast as it is read.
         while left > 0 and (block := os.read(handle, min(left, _BLOCK))):
             digest.update(block)
             left -= len(block)
@@ -120,7 +119,8 @@ def _version(found: os.stat_result) -> tuple[int, int]:
 
 
 def _link_state(found: os.stat_result) -> tuple[int, ...]:
-    """Returns device, inode and number of names; with several names also the ctime, which linking and renaming change."""
+    """Returns (device, inode, number of names, ctime). Linking and renaming change the ctime; it is 0 for a file with one
+    name."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 

@@ -59,7 +59,7 @@ class FollowRules:
         return self.of_entry(path, folder=False)
 
     def of_entry(self, path: bytes, *, folder: bool, siblings: AbstractSet[bytes] | None = None) -> Exclusion | None:
-        """Returns the exclusion of an entry of a followed directory, without markers inside the entry.
+        """Returns the exclusion of an entry of a followed directory. Ignores markers inside the entry.
 
         `siblings` holds the names in the directory; if None, the disk is searched for markers.
         """

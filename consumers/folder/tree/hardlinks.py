@@ -1,4 +1,5 @@
-"""Hard links: the names of a file in the followed folders. A file that also has a name outside them is not followed."""
+"""Hard links: the names of a file in the followed folders. A file that also has a name outside these folders is not
+followed."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -16,15 +17,15 @@ READ_ELSEWHERE = "a hard link to {name!r}, which is followed already"
 class HardLinks:
     """The names of files with several hard links, as found by walks. Files with one name take no memory here. Thread-safe.
 
-    Folders whose documents have the same labels may share one instance: a file with names in several folders is read only
-    in the folder of its first name, in path order.
+    Folders whose documents have the same labels may share one instance. A file with names in several folders is then read only
+    in the folder of its first name in path order.
     """
 
     def __init__(self) -> None:
         self._names: dict[Inode, set[bytes]] = {}
         self._inodes: dict[bytes, Inode] = {}
         self._announced: dict[Inode, frozenset[bytes]] = {}
-        """The names of a file at the last notification of the folders."""
+        """By inode: the file's names when the folders were last notified."""
         self._folders: dict[bytes, Callable[[bytes], None]] = {}
         self._unscanned: set[bytes] = set()
         self._lock = Lock()
@@ -35,7 +36,7 @@ class HardLinks:
         self._unscanned.add(_below(root))
 
     def scanned(self, root: bytes) -> None:
-        """Marks the folder as scanned: its names are known, or cannot be known for now."""
+        """Marks the folder as scanned: the names in it are known, or cannot be read at present."""
         self._unscanned.discard(_below(root))
 
     def are_known(self, root: bytes) -> bool:

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 class MountedDrives:
     """Mount points in the folder, and which of them are unmounted. `root.py` does this check for the root.
 
-    A mount point that is empty and on another device than before is unmounted. One that contains an entry is an ordinary
-    directory now.
+    An empty mount point on another device than before counts as unmounted. A mount point that contains an entry has become an
+    ordinary directory.
     """
 
     def __init__(self) -> None:
         self._devices: dict[bytes, int] = {}
         self.absent: set[bytes] = set()
-        """Unmounted mount points, until `take_returned` finds their drive mounted."""
+        """Unmounted mount points. `take_returned` removes mount points whose drive is mounted again."""
 
     def record(self, path: bytes, device: int, parent_device: int | None = None) -> None:
         """Records that the directory `path` is on `device`, and its parent on `parent_device`."""
@@ -65,7 +65,7 @@ def _device(path: bytes) -> int | None:
 
 
 def _empty(path: bytes) -> bool:
-    """Whether an existing directory shows no entry. A failing drive shows none either."""
+    """Whether an existing directory has no entry. True also if the drive fails."""
     try:
         with os.scandir(path) as listing:
             return next(listing, None) is None

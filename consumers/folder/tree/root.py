@@ -22,9 +22,9 @@ class RootCheck:
 def check_root(path: bytes, known: int, trusted: Inode | None) -> RootCheck:
     """Checks whether the root can be scanned. `known` is the number of its files in the ledger.
 
-    An empty root with known files is either a folder that was cleared or an unmounted mount point. It counts as cleared
-    only if it is the directory that this process scanned before (`trusted`: device, inode). After a restart, or on another
-    device, the files are kept until the root contains an entry.
+    If the root is empty although the ledger has files, it was either cleared or unmounted. The root counts as cleared only if
+    it is the directory that this process scanned before (`trusted`: device, inode). After a restart, or on another device, the
+    files are kept until the root contains an entry.
     """
     try:
         found = os.stat(path)

@@ -26,9 +26,9 @@ class Walker:
         self._watch_directory = watch_directory
         self.drives = MountedDrives()
         self.marked: set[bytes] = set()
-        """Directories that a marker excluded at the last look."""
+        """Directories that a marker excluded when they were last examined."""
         self._excluded: dict[bytes, Counter[str]] = {}
-        """By directory: number of its excluded entries, by reason."""
+        """Number of excluded entries by directory and reason."""
         self._all_excluded: Counter[str] = Counter()
         # Visited directories, by inode and by path. Filled only if links are followed: a link to a visited directory is
         # left out.
@@ -36,12 +36,12 @@ class Walker:
         self._inodes: dict[bytes, Inode] = {}
 
     def walk(self, top: bytes, first: FileStatus) -> Iterator[tuple[bytes, FileStatus]]:
-        """Yields the followed and the refused paths at and below the directory `top`, without directories. Counts the
-        excluded entries.
+        """Yields the followed and the refused paths at and below the directory `top`; a directory only if it is refused. Counts
+        the excluded entries.
 
-        `top` must not be excluded by its name, by a marker next to it, or by a directory above it. Directories come before
-        the links that lead to them. So each directory is followed once, and circular links end. A directory that cannot be
-        listed is refused and may be retried.
+        `top` must not be excluded by its name, by a marker next to it, or by a directory above it. Directories are visited
+        before links to them. So each directory is followed once, and circular links end. A directory that cannot be listed is
+        refused and may be retried.
         """
         stack: list[tuple[bytes, FileStatus]] = [(top, first)]
         links: list[tuple[bytes, FileStatus]] = []
@@ -94,7 +94,8 @@ class Walker:
                     yield child, found
 
     def marks_changed(self, directory: bytes) -> bool:
-        """Whether markers exclude other directories than at the last look: `directory` itself, or directories in it."""
+        """Whether markers exclude other directories than at the last examination. Checks `directory` and the
+        directories in it."""
         marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:
             return marked != (directory in self.marked)
@@ -118,8 +119,8 @@ class Walker:
         return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
-        """Forgets the visited directories at and below `top`, which is gone. Returns whether there were any: other links to
-        them may have to be followed now."""
+        """Forgets the visited directories at and below `top`, which is gone. Returns whether a directory was forgotten: other
+        links to it may now have to be followed."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"

@@ -1,4 +1,5 @@
-"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted it."""
+"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted
+messages."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,7 +20,7 @@ log = structlog.get_logger(__name__)
 class FetchPositions:
     """The next offset of every partition that this process has fetched from. For the consumer's thread.
 
-    Fetching continues at the position of this process, else at the store's position, else where `settings.start` says.
+    Fetching continues at this process's position, else at the store's position, else at `settings.start`.
     """
 
     def __init__(
@@ -36,15 +37,15 @@ class FetchPositions:
         self._emit = emit
         self._next: dict[Partition, int] = {}
         self._from_end: set[Partition] = set()
-        """Partitions of new topics that are read from their end as soon as a broker reports the end."""
+        """Partitions of new topics. Such partitions are read from their end, as soon as a broker reports it."""
 
     def offset_of(self, partition: Partition) -> int | None:
-        """Returns the fetch position of this process, else the store's position."""
+        """Returns this process's fetch position of the partition, else the store's position."""
         return self._next[partition] if partition in self._next else self._stored(partition)
 
     def assigned(self, partition: Partition) -> int | None:
-        """Returns the offset at which to continue a partition that the group assigned to this member; `None` if a broker
-        must be asked."""
+        """Returns the offset at which to continue a partition that the group assigned to this member; `None` if only a broker
+        knows it."""
         return self.offset_of(partition)
 
     def revoked(self, partition: Partition) -> None:
@@ -111,7 +112,7 @@ class FetchPositions:
     def seek_after_lost_leader(
         self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries, error: UnknownBrokerIdError
     ) -> bool:
-        """Returns whether a poll failed because the brokers name a leader that is gone. If so, makes the other partitions
+        """Returns whether a poll failed because the brokers name a leader that is gone. If so, lets the other partitions
         continue.
 
         kafka-python 3.0 loses the messages of such a poll and waits for the leader's answer forever.
@@ -132,6 +133,6 @@ class FetchPositions:
             return offsets.beginning(tp)
         if (tp.topic, tp.partition) in self._from_end:
             return offsets.end(tp)
-        # The partition was added later. Skip only messages that another member of the group has read.
+        # The partition was added to a known topic. Only messages that another member of the group has read are skipped.
         committed = offsets.committed(tp)
         return committed if committed is None or committed >= 0 else offsets.beginning(tp)

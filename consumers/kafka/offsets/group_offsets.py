@@ -24,11 +24,11 @@ class GroupOffsets:
         self._committed: dict[Partition, int] = {}
 
     def forget(self) -> None:
-        """Makes the next commit send every offset, because another member may have had the partitions meanwhile."""
+        """Makes the next commit send all offsets. Call it if another member may have had the partitions meanwhile."""
         self._committed.clear()
 
     def commit(self, consumer: KafkaConsumer, *, wait: bool = False) -> None:
-        """Sends the offsets of the assigned partitions. With `wait`, returns once the group has them, after 3 s at most."""
+        """Sends the offsets of the assigned partitions. With `wait`, waits at most 3 s for the group's answer."""
         offsets = {}
         for tp in consumer.assignment():
             partition = (tp.topic, tp.partition)

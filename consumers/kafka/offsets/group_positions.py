@@ -1,5 +1,5 @@
-"""Fetch positions of a member without a store: fetching continues at the group's offset, whichever member had the partition
-before."""
+"""Fetch positions of a member without a store. Fetching continues at the group's offset, also if another member had the
+partition before."""
 
 from collections.abc import Callable
 

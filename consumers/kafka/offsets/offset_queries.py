@@ -1,4 +1,5 @@
-"""Queries the brokers for the beginning and end of partitions. A partition without an answer does not delay the others."""
+"""Queries the brokers for the beginning and end of partitions. A partition without an answer does not delay other
+partitions."""
 
 import time
 from collections import defaultdict
@@ -10,28 +11,28 @@ from kafka.errors import KafkaTimeoutError, UnknownBrokerIdError
 BROKER_TIMEOUT_MS = 1500
 """Timeout of a query to one broker."""
 ALL_ENDS_TIMEOUT_S = 3.0
-"""Timeout of the query for all ends. Partitions that are not reached in time are queried the next time."""
+"""Timeout of a query for the ends of all partitions. Partitions that were not queried by then are queried the next
+time."""
 SILENT_LEADER_PAUSE_S = 2.0
-"""Pause before a leader that did not answer is asked again: each such query costs `BROKER_TIMEOUT_MS`."""
+"""Pause before a leader that did not answer is queried again: each unanswered query costs `BROKER_TIMEOUT_MS`."""
 
 
 class OffsetQueries:
     """Offset queries for one consumer's partitions, on the consumer's thread.
 
-    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would cost the
-    others their answer. Therefore each leader is asked for its own partitions, and a partition whose leader did not answer
-    is queried alone.
+    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would affect all.
+    Therefore each leader is queried for its own partitions, and a partition whose leader did not answer is queried alone.
     """
 
     def __init__(self, consumer: KafkaConsumer) -> None:
         self._consumer = consumer
         self._unanswered_since: dict[TopicPartition, float] = {}
-        """By partition without an answer: time of the last query (monotonic seconds)."""
+        """Time of the last query (monotonic seconds) of each partition without an answer."""
         self._silent_until: dict[int, float] = {}
-        """By leader without an answer: time until which it is not asked again (monotonic seconds)."""
+        """Time (monotonic seconds) until which a leader that did not answer is not queried again."""
 
     def leader(self, tp: TopicPartition) -> int | None:
-        """Returns the leader of a partition, as far as the consumer knows; `None` if it has no known leader."""
+        """Returns the leader of a partition; `None` if the consumer knows no leader."""
         cluster = self._consumer._cluster
         leader = cluster.leader_for_partition(tp)
         if (
@@ -41,8 +42,8 @@ class OffsetQueries:
         return int(leader)
 
     def unanswered_since(self, tp: TopicPartition) -> float:
-        """Returns the time of the last unanswered query, 0 if there was none. Queries in this order reach every partition
-        eventually."""
+        """Returns the time of the last unanswered query; 0 if there was none. Partitions are queried in the order of this time,
+        so that each gets its turn."""
         return self._unanswered_since.get(tp, 0.0)
 
     def beginning(self, tp: TopicPartition) -> int | None:
@@ -54,19 +55,20 @@ class OffsetQueries:
         return self._offset_of_one(tp, self._consumer.end_offsets)
 
     def fetched_end(self, tp: TopicPartition) -> int:
-        """Returns the end offset that came with the last fetched messages, 0 before the first. Sends no request.
+        """Returns the end offset that came with the last fetched messages; 0 before the first fetch. Sends no request.
 
-        Some brokers answer the query for the end with a lower offset: Tansu 0.6 counts one message of the last batch.
+        Some brokers answer the query for the end with a lower offset: Tansu 0.6 counts only one message of the last
+        batch.
         """
         position = self._consumer.position(tp, timeout_ms=0) or 0
         if (
             self._consumer.config["isolation_level"] == "read_committed"
-        ):  # beyond this end there may be uncommitted messages
+        ):  # messages after the position may be uncommitted
             return int(position)
         return max(int(position), int(self._consumer.highwater(tp) or 0))
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """Returns the group's offset, -1 if it has none; `None` while there is no answer."""
+        """Returns the group's offset; -1 if the group has none; `None` while there is no answer."""
 
         def ask(tps: Collection[TopicPartition], timeout_ms: int) -> dict[TopicPartition, int]:
             at = {each: self._consumer.committed(each, timeout_ms=timeout_ms) for each in tps}
@@ -75,7 +77,7 @@ class OffsetQueries:
         return self._offset_of_one(tp, ask)
 
     def ends(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the end offsets of the partitions for which there is an answer."""
+        """Returns the end offsets of the partitions whose leaders answered."""
         deadline = time.monotonic() + ALL_ENDS_TIMEOUT_S
         self._unanswered_since = {tp: at for tp, at in self._unanswered_since.items() if tp in tps}
         alone = sorted(self._unanswered_since, key=self.unanswered_since)
@@ -93,7 +95,7 @@ class OffsetQueries:
         for tp in alone:
             if time.monotonic() < deadline and (end := self.end(tp)) is not None:
                 found[tp] = end
-        if not found:  # no broker answers, so no single partition is the cause: query all partitions together next time
+        if not found:  # no broker answers, so no partition is at fault: query all partitions together next time
             self._unanswered_since.clear()
             self._silent_until.clear()
         return found

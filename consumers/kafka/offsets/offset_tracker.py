@@ -1,4 +1,4 @@
-"""Tracks which messages of a partition are committed. The offset that may be stored is that of the first uncommitted
+"""Tracks which messages of a partition are committed. The position to store is the offset of the first uncommitted
 message."""
 
 import threading
@@ -25,8 +25,8 @@ class InFlight:
         self.add(-size, -messages)
 
     def should_pause(self) -> bool:
-        """Whether fetching must pause: from when either limit is exceeded until both counts are at most half of their
-        limits. For the fetching thread."""
+        """Whether fetching must pause. A pause begins when a limit is exceeded and ends when both counts are at most
+        half of their limits. For the fetching thread."""
         share = max(count / limit for count, limit in zip(self.counts, self.limits, strict=True))
         self._paused = share > (0.5 if self._paused else 1.0)
         return self._paused
@@ -44,9 +44,9 @@ class OffsetTracker:
         self.key = key
         self.offset = offset
         self.retired = False
-        """True once the topic was created again: its old offsets are invalid and are not stored any more."""
+        """True once the topic was created again: its old offsets are invalid and no longer stored."""
         self.disowned = False
-        """True once the group has assigned the partition to another member, or again to this one."""
+        """True once the group has reassigned the partition, even if to this member."""
         self._in_flight = in_flight
         self._pending: deque[MessageAcknowledgement] = deque()
 
@@ -58,7 +58,7 @@ class OffsetTracker:
 
     @property
     def pending(self) -> int:
-        """Number of messages that have arrived and that `offset` has not passed."""
+        """Number of messages at and after `offset` that have arrived."""
         return len(self._pending)
 
     @property
@@ -67,8 +67,8 @@ class OffsetTracker:
         return all(message.parts_left is not None for message in self._pending)
 
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
-        """Returns the position to store with a commit that completes `parts`: acknowledgements of this partition, one per
-        document."""
+        """Returns the position to store with a commit. `parts` are the acknowledgements in this partition that the commit
+        completes, one per document."""
         counts = Counter(parts)
         reached = self.offset
         for message in self._pending:
@@ -78,7 +78,7 @@ class OffsetTracker:
         return {self.key: {"offset": reached}} if reached != self.offset and not self.retired else {}
 
     def dropped(self, message: "MessageAcknowledgement") -> None:
-        """Records that `message` will not be processed. The offset stays before it."""
+        """Records that `message` will not be processed. The offset stays before the message."""
         self._in_flight.remove(message.size)
 
     def release_bytes(self, message: "MessageAcknowledgement") -> None:
@@ -94,7 +94,8 @@ class OffsetTracker:
 
 
 class MessageAcknowledgement:
-    """The acknowledgement of one message. The pipeline carries it with each of the message's documents."""
+    """The acknowledgement of one message. Each of the message's documents carries the acknowledgement through the
+    pipeline."""
 
     __slots__ = ("offset", "parts_left", "size", "tracker")
 

@@ -1,4 +1,5 @@
-"""Groups the messages of a conversation into one document per day. Each message begins with its author, ends with its time."""
+"""Groups the messages of a conversation into one document per day. A message's text begins with its author and ends with its
+time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from consumers.part_uri import with_uris
 from consumers.splitting import PlacedLink, SplitSettings, TextBlock, split
 from consumers.types import Link, ParsedDocument
 
-_MOST_PARTICIPANTS = 100
+_MAX_PARTICIPANTS = 100
 UNDATED = "undated"
 
 
@@ -29,7 +30,7 @@ class Message:
     identity: str = ""
     answers: str = ""
     left_out: tuple[str, ...] = ()
-    """Texts of the message that are not part of `text`."""
+    """Texts of the message that `text` does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Conversation:
     name: str
     messages: Iterable[Message]
     left_out: tuple[str, ...] = ()
-    """Texts about the conversation as a whole; the account of its first day has them."""
+    """Texts about the conversation as a whole. The account of the first day contains them."""
 
 
 def documents_by_day(
@@ -79,7 +80,8 @@ def _document(
     settings: SplitSettings,
     omissions: Omissions,
 ) -> ParsedDocument | None:
-    """Returns the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
+    """Returns the document of a day, or None if it has no text. `uris` maps each message's identity to the URI of its
+    document."""
     headings = () if day == UNDATED else (day,)
     blocks = []
     for message in messages:
@@ -94,8 +96,8 @@ def _document(
             time = "" if message.sent_at is None else f" ({message.sent_at:%H:%M})"
             answered = uris.get(message.answers, uri) if message.answers else uri
             links = () if answered == uri else (PlacedLink(0, Link(f"#{answered.partition('#')[2]}", text="reply")),)
-            said = f"{author}: {text}{time}" if author else f"{text}{time}"
-            blocks.append(TextBlock(said, headings, "\n", links=links))
+            line = f"{author}: {text}{time}" if author else f"{text}{time}"
+            blocks.append(TextBlock(line, headings, "\n", links=links))
     title, visible = without_invisible_characters(" ".join(clean_text(name).split()), blocks)
     passages = split(visible, title, settings)
     if not passages:
@@ -104,7 +106,7 @@ def _document(
     authors = dict.fromkeys(" ".join(clean_text(message.author).split()) for message in messages)
     metadata: dict[str, object] = {
         "format": "conversation",
-        "participants": [author for author in authors if author][:_MOST_PARTICIPANTS],
+        "participants": [author for author in authors if author][:_MAX_PARTICIPANTS],
     }
     if day != UNDATED:
         sent = min(message.sent_at for message in messages if message.sent_at is not None)

@@ -1,6 +1,6 @@
 """Chat exports in JSON (ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat, model APIs) and Google Keep notes.
 
-The exports differ mostly in the names of their keys. Each tuple of names below lists the keys for one value.
+The exports differ mostly in the names of their keys. Each tuple below lists the keys for one value.
 """
 
 import html
@@ -30,18 +30,18 @@ _FILE_NAMES = ("original_name", "title", "name", "fileName", "file_name", "uri",
 _IDENTITIES = ("id", "ts", "uuid")
 _ANSWERED = ("reply_to_message_id", "thread_ts", "parent_message_uuid")
 _SKIPPED = (*_TIMES, *_AUTHORS, "root")
-"""Keys of a message whose texts are read otherwise, or belong to another message."""
+"""Keys of a message whose texts are read separately or belong to another message."""
 _EXAMINED = 50
-"""Number of items at the beginning of a list that are examined to find out whether they are messages."""
+"""Number of items at the beginning of a list that are examined for messages."""
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
 _WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d{2})\s*([AP]M)? UTC")
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 
 def read_conversations(value: object, channel: str, stem: str) -> list[Conversation] | None:
     """Returns the conversations of a JSON value, or None if the value is not a chat export.
 
-    `channel` is the name of a Slack conversation, `stem` the name of any other one that has no name of its own.
+    `channel` is the name of a Slack conversation. `stem` is the name of any other conversation without a name.
     """
     if isinstance(value, list) and value:
         items = _items(value)
@@ -64,13 +64,13 @@ def read_conversations(value: object, channel: str, stem: str) -> list[Conversat
         return [_conversation(value, stem)]
     chats = [chat for key in ("chats", "left_chats") for chat in _items(_inner(value, key, "list"))]
     found = [_conversation(chat, stem) for chat in chats if _is_conversation(chat)]
-    if found:  # the first one accounts for what is no chat, such as the list of contacts
+    if found:  # the first chat accounts for other content of the export, such as the list of contacts
         found[0] = replace(found[0], left_out=(*found[0].left_out, *unread_texts(value, "", ("chats", "left_chats"))))
     return found or None
 
 
 def line_message(value: object) -> Message | None:
-    """Returns the message of a JSON line that is one (`role` and `content`, or `sender` and `body`), or None."""
+    """Returns the message if a JSON line contains one (`role` and `content`, or `sender` and `body`), else None."""
     if isinstance(value, dict) and (_is_role_message(value) or (_is_message(value) and "body" in value)):
         return None if "text" in value else _message(value)
     return None
@@ -113,7 +113,7 @@ def _is_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def _are_messages(items: list[Any], is_message: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Whether at least half of the first items are messages. Damaged items do not affect the others."""
+    """Whether at least half of the first items are messages: a few damaged items do no harm."""
     first = items[:_EXAMINED]
     return 2 * sum(isinstance(item, dict) and is_message(item) for item in first) >= len(first)
 
@@ -128,7 +128,7 @@ def _is_role_message(item: Mapping[str, Any]) -> bool:
 
 def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
     if any("sender_name" in item for item in _items(value.get("messages"))[:_EXAMINED]):
-        value = _unmangled(value)
+        value = _repaired(value)
     holder = value
     for key in ("channel", "guild"):
         if isinstance(value.get(key), dict) and not any(value.get(name) for name in _NAMES):
@@ -216,7 +216,7 @@ def _inner(value: Mapping[str, Any], *keys: str) -> object:
 
 
 def _moment(value: object) -> datetime | None:
-    """Parses a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None if it is none of them."""
+    """Parses a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None for other values."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -233,17 +233,17 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _unmangled(value: Any, depth: int = 0) -> Any:
+def _repaired(value: Any, depth: int = 0) -> Any:
     """Repairs the texts of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
     if isinstance(value, str):
         try:
             return value.encode("latin-1").decode("utf-8")
         except (UnicodeEncodeError, UnicodeDecodeError):
             return value
-    if depth < _DEEPEST and isinstance(value, list):
-        return [_unmangled(item, depth + 1) for item in value]
-    if depth < _DEEPEST and isinstance(value, dict):
-        return {key: _unmangled(item, depth + 1) for key, item in value.items()}
+    if depth < _MAX_DEPTH and isinstance(value, list):
+        return [_repaired(item, depth + 1) for item in value]
+    if depth < _MAX_DEPTH and isinstance(value, dict):
+        return {key: _repaired(item, depth + 1) for key, item in value.items()}
     return value
 
 

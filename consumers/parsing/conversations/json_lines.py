@@ -11,15 +11,16 @@ from consumers.part_uri import part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
-_MOST_MESSAGES = 1_000_000
+_MAX_MESSAGES = 1_000_000
 
 
 def read_lines(
     lines: Iterable[tuple[bytes, bool]], uri: str, stem: str, settings: SplitSettings, limits: Limits
 ) -> Generator[ParsedDocument, None, bool]:
-    """Yields the documents of a file's lines, each given with whether it is complete. Returns whether there is any.
+    """Yields the documents of a file's lines, given as (line, whether it is complete). Returns whether a line was not
+    blank.
 
-    An invalid line affects only itself. The messages among the lines are one conversation, which comes last.
+    An invalid line does not affect other lines. Lines that are messages form one conversation, which comes last.
     """
     found = False
     messages: list[Message] = []
@@ -44,7 +45,7 @@ def read_lines(
             except ValueError:
                 value = None
             message = line_message(value)
-            if message is not None and len(messages) < _MOST_MESSAGES:
+            if message is not None and len(messages) < _MAX_MESSAGES:
                 messages.append(message)
                 continue
             if isinstance(value, dict) and (conversations := read_conversations(value, stem, stem)):

@@ -1,7 +1,7 @@
-"""The texts of a message in a JSON export: what it says, and what its document leaves out.
+"""The texts of a message in a JSON export: its content, and texts that its document leaves out.
 
-Programs store one text in several keys: as plain text and as formatted pieces. A piece whose words the message already has is
-not added again.
+Programs store the same text under several keys: as plain text and as formatted pieces. A piece is added only if it has words
+that the message does not contain yet.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 _TEXTS = ("text", "content", "parts", "caption", "body", "result")
-"""Keys for what a message says, in order of preference."""
+"""Keys for the content of a message, in order of preference."""
 _FURTHER = (
     "attachments", "blocks", "embeds", "poll", "question", "answers", "elements", "fields", "pretext", "value", "description",
     "fallback", "footer", "extracted_content", "place_name", "address", "contact_information", "first_name", "last_name",
@@ -19,16 +19,17 @@ _FURTHER = (
 _INNER = ("title", *_TEXTS, *_FURTHER)
 _LABELS = {"contact_information": "Contact: ", "place_name": "Place: "}
 _INLINE = frozenset(("text", "link", "user", "channel", "emoji", "usergroup", "broadcast", "date"))
-"""Types of the pieces of a line in Slack's formatted texts; the pieces include their own spaces."""
+"""Types of the pieces that make up one line in Slack's formatted texts. Spaces between the pieces are part of the
+pieces."""
 _REFERENCES = {"user_id": "<@{}>", "channel_id": "<#{}>"}
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+[^\W\d_]{2,}")
-"""Two words in a row: a text for people, not an identifier or a type."""
-_DEEPEST = 12
+"""Two consecutive words. A text for people has them; an identifier or a type has not."""
+_MAX_DEPTH = 12
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Returns what the message says, with the text of quoted, attached and shared content."""
+    """Returns the text of a message, with the text of quoted, attached and shared content."""
     lines: list[str] = []
     for keys in (_TEXTS, _FURTHER):
         for key in keys:
@@ -42,7 +43,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def unread_texts(value: Mapping[str, Any], read: str, skipped: Collection[str]) -> tuple[str, ...]:
-    """Returns the texts for people in an object that `read` does not contain. `skipped` are keys of the object."""
+    """Returns the texts for people in an object that contain words not in `read`. `skipped` are keys to ignore."""
     known = _words(read)
     found: dict[str, None] = {}
     for text in _strings([inner for key, inner in value.items() if key not in skipped]):
@@ -53,7 +54,7 @@ def unread_texts(value: Mapping[str, Any], read: str, skipped: Collection[str]) 
 
 
 def _pieces(value: object) -> Iterator[str]:
-    """Yields the texts of a value: one for each item of a list, unless the items are pieces of a line."""
+    """Yields the texts of a value: one text per item of a list, or one text if the items are pieces of a line."""
     items = value if isinstance(value, list) and not _is_line(value) else [value]
     for item in items:
         if text := _text(item).strip():
@@ -63,7 +64,7 @@ def _pieces(value: object) -> Iterator[str]:
 def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         return ""
     if isinstance(value, list):
         joint = "" if _is_line(value) else "\n"
@@ -97,7 +98,7 @@ def _is_line(value: list[Any]) -> bool:
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif depth < _DEEPEST and isinstance(value, list | dict):
+    elif depth < _MAX_DEPTH and isinstance(value, list | dict):
         for inner in value if isinstance(value, list) else value.values():
             yield from _strings(inner, depth + 1)
 

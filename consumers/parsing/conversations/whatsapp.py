@@ -7,7 +7,7 @@ from datetime import datetime
 from consumers.parsing.conversations.days import Conversation, Message
 
 _MARKS = str.maketrans("", "", "\u200e\u200f\u202a\u202b\u202c\ufeff")
-"""Marks of the writing direction and byte order marks; WhatsApp puts the former before times and attachments."""
+"""Byte order marks, and marks of the writing direction, which WhatsApp writes before times and attachments."""
 _LINE = re.compile(
     r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),? (\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?[ \u202f\u00a0]?([AaPp]\.?[Mm]\.?)?"
     r"(?:\] | - )(?:([^:\n]{1,80}): )?(.*)"
@@ -42,16 +42,16 @@ def read_whatsapp(text: str, stem: str) -> Conversation:
 
 
 def _messages(lines: list[str], matches: list[re.Match[str] | None], day_first: bool) -> Iterator[Message]:
-    author, sent, held = "", None, list[str]()
+    author, sent, pending = "", None, list[str]()
     for line, match in zip(lines, matches, strict=True):
         if match is None:
-            held.append(line)
+            pending.append(line)
             continue
-        if held:
-            yield _message(author, sent, held)
-        author, sent, held = match[8] or "", _moment(match, day_first), [match[9]]
-    if held:
-        yield _message(author, sent, held)
+        if pending:
+            yield _message(author, sent, pending)
+        author, sent, pending = match[8] or "", _moment(match, day_first), [match[9]]
+    if pending:
+        yield _message(author, sent, pending)
 
 
 def _message(author: str, sent: datetime | None, lines: list[str]) -> Message:
@@ -63,7 +63,8 @@ def _message(author: str, sent: datetime | None, lines: list[str]) -> Message:
 def _day_first(matches: list[re.Match[str]]) -> bool:
     """Whether dates give the day before the month.
 
-    A number above 12 must be the day. If no date has one, dates with slashes and AM or PM give the month first.
+    A number above 12 must be the day. If no date has such a number, dates with slashes and AM or PM give the month
+    first.
     """
     for match in matches:
         if len(match[1]) < 3 and int(match[1]) > 12:

@@ -18,7 +18,7 @@ from consumers.splitting import ParsedText
 _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([^\n\"])\"?[ \t]*\n", re.IGNORECASE)
-"""A line with which Excel declares the delimiter above a table; it is not a row."""
+"""A line above a table with which Excel declares the delimiter. This line is not a row."""
 
 
 class _Dialect(NamedTuple):
@@ -61,10 +61,11 @@ def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[t
 
 
 def _dialect(sample: str, delimiters: str) -> _Dialect:
-    """Returns the delimiter and quoting with which most of the first rows have the same width, and the widest rows.
+    """Returns the delimiter and quoting with which the largest share of the first rows has the same width. If shares are equal,
+    the larger width wins.
 
-    `csv.Sniffer` is not used because it can take quadratic time. Quotes are part of the values (5" bolts) if rows would run
-    together otherwise.
+    `csv.Sniffer` is not used because it can take quadratic time. Quotes count as part of the values (5" bolts) if rows would
+    otherwise run together.
     """
 
     def fit(dialect: _Dialect) -> tuple[float, int, int, int]:

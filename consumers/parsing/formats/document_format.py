@@ -11,16 +11,16 @@ from consumers.parsing.limits import Limits
 from consumers.splitting import ParsedText
 
 Parser = Callable[[bytes, Limits, Omissions], ParsedText]
-"""Converts a file's content to blocks, title and metadata. Reports all content that it leaves out to the `Omissions`. Raises
-NotADocument or Unreadable."""
+"""Converts a file's content to blocks, title and metadata. Reports all omitted content to the `Omissions`. Raises NotADocument
+or Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """A declaration without imports: parsing a text file must not load the libraries of other formats."""
+    """A declaration without imports: parsing one format must not load the libraries of others."""
 
     name: str
-    """Value of `format` in the metadata of its documents."""
+    """Value of `format` in a document's metadata."""
     title: str
     """Name for users."""
     description: str
@@ -30,10 +30,11 @@ class DocumentFormat:
     mime_types: tuple[str, ...]
     """MIME types of e-mail attachments in this format, the registered one first."""
     parser: str | None
-    """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, which
+    """Path `module.function` of the `Parser`, below this folder. None if a file contains several documents, which
     `read_collection` reads."""
     magic: re.Pattern[bytes] | None = None
-    """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
+    """Matches the first bytes of the content. A file that begins with these bytes has this format, whatever its
+    name."""
     zip_parts: tuple[str, ...] = ()
     """Parts of zip archives of this format, and folders at the top, which end in `/`. One of them must occur."""
     zip_frame: str = ""
@@ -45,15 +46,17 @@ class DocumentFormat:
     """Must match at the beginning of the content; otherwise the file is plain text. `.1`, for example, is also an ending of
     logs."""
     cut_at: bytes | None = None
-    """A file that is too large is cut after the first byte of this separator. None if it must be parsed as a whole."""
+    """A file that is too large is cut after the first byte of this separator. None if a file must be parsed as a
+    whole."""
     takes_ending: bool = False
-    """Whether the parser takes the ending of the file's name too, which determines the programming language."""
+    """Whether the parser also takes the ending of the file's name, which determines the programming language."""
     libraries: tuple[str, ...] = ()
     """Third-party modules that the parser imports."""
 
     @property
     def binary(self) -> bool:
-        """Whether the content identifies the format. A file with an ending of this format but other content is then damaged."""
+        """Whether the content identifies the format. If so, a file with an ending of this format but other content is
+        damaged."""
         return self.magic is not None or bool(self.zip_parts or self.ole_parts)
 
     def load_parser(self, ending: str = "") -> Parser:

@@ -56,7 +56,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _picture(package: zipfile.ZipFile, names: set[str], folder: str, address: str) -> Callable[[], bytes] | None:
-    """Returns a function that reads the picture at an address in a part of this folder, or None if it is not in the book."""
+    """Returns a function that reads the picture at `address`, relative to `folder`, or None if the book does not contain it."""
     name = posixpath.normpath(posixpath.join(folder, unquote(address)))
     if name in names and package.fp is not None:
         return partial(read_again, package.fp, name)
@@ -73,7 +73,7 @@ def _root_path(package: zipfile.ZipFile) -> str:
 
 
 def _pages(book: Any, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:
-    """Returns the parts in reading order (EPUB 3.3, 5.7), and the other parts, with whether each is a table of contents."""
+    """Returns the parts in reading order (EPUB 3.3, 5.7), and the other parts as (name, whether it is a table of contents)."""
     folder = posixpath.dirname(root_path)
     items = {}
     for item in book.iterfind(".//{*}manifest/{*}item"):

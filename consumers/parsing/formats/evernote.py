@@ -1,4 +1,4 @@
-"""Evernote's exports (.enex): each note is a document, and the files in it are its attachments."""
+"""Evernote's exports (.enex): each note is a document; the files in a note are its attachments."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ _READ = frozenset((*_KEYS, "title", "content", "tag", "data", "mime", "file-name
 
 
 def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yields the title and the content of each note. Raises Unreadable if there is none."""
+    """Yields (title, content) of each note. Raises Unreadable if there is no note."""
     found = False
     try:
         options = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}

@@ -1,4 +1,4 @@
-"""Text files that programs wrote for programs, recognised by their names. They are skipped."""
+"""Text files written by programs for programs. Such files are recognised by name and skipped."""
 
 import re
 from dataclasses import dataclass

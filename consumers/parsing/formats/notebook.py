@@ -14,7 +14,7 @@ from consumers.splitting import ParsedText
 
 _READ_PROPERTIES = frozenset(("kernelspec", "language_info", "title", "authors"))
 _TAG = re.compile(r"<[^<>]*>|\x1b\[[\d;]*m")
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -62,7 +62,7 @@ def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Returns the text that the code printed, the plain version if there are several; for pictures, their type."""
+    """Returns the printed text, as plain text if there are several versions; for a picture, its MIME type."""
     stated = output.get("data")
     data: dict[str, Any] = stated if isinstance(stated, dict) else {}
     texts = sorted(kind for kind in data if kind.startswith("text/"))
@@ -72,7 +72,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """Returns the cells, or None if there is no list of them. Before format 4, sheets contained the cells."""
+    """Returns the list of cells, or None if the notebook has none. Before format 4, sheets contained the cells."""
     if not isinstance(book, dict):
         return None
     cells = book.get("cells")
@@ -99,7 +99,7 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
     """Yields the strings in a value, including nested lists and objects."""
     if isinstance(value, str):
         yield clean_text(value)
-    elif isinstance(value, list | dict) and depth < _DEEPEST:
+    elif isinstance(value, list | dict) and depth < _MAX_DEPTH:
         for each in value if isinstance(value, list) else value.values():
             yield from _strings(each, depth + 1)
 

@@ -1,4 +1,4 @@
-"""Picture files: their text, read by OCR, page by page."""
+"""Picture files: OCR reads their text, page by page."""
 
 from functools import partial
 

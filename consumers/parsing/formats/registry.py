@@ -6,8 +6,8 @@ from consumers.parsing.formats.document_format import DocumentFormat
 
 _MAN_SECTIONS = tuple("1 2 3 4 5 6 7 8 1p 3p 3t 3x 3pm 3perl 1ssl 3ssl 5ssl 7ssl 2type 3type 3const man mdoc".split())
 MAILBOX_LINE = rb"From [^\r\n]{1,200}\d{4}[^\r\n]{0,40}\r?\n"
-"""The line before each message of a mailbox: "From ann@example.org Sat Jan  3 01:05:34 2026". Bounded repetitions keep matching
-fast on any line."""
+"""The line before each message of a mailbox: "From ann@example.org Sat Jan 3 01:05:34 2026". The repetitions are bounded, so
+that matching is fast on any line."""
 _SOURCE_ENDINGS = tuple(
     """
     py pyi pyx js mjs cjs jsx ts tsx java c h cc cpp cxx hh hpp hxx cs go rs rb php pl pm swift kt kts scala groovy gradle sh

@@ -1,6 +1,6 @@
 """Source code by Pygments: its comments and docstrings.
 
-Licences, short comments and commented-out code are reported as omissions, and so is the number of lines of code.
+Licences, short comments, commented-out code and the number of lines of code are reported as omissions.
 """
 
 import re
@@ -18,7 +18,7 @@ from consumers.parsing.limits import Limits, NotADocument, TooLarge, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
-_LARGEST = 1 << 21
+_MAX_BYTES = 1 << 21
 _GENERATED = re.compile(
     r"\b(?:auto(?:matically)?[- ]?generated|code generated|do not (?:edit|modify))\b", re.IGNORECASE
 )
@@ -30,15 +30,17 @@ _MARKS = re.compile(
 _CLOSING = re.compile(r"[ \t]*(?:\*+/|-->|\"\"\"|'''|-\}|\]\]|#+)[ \t]*\Z")
 _QUOTES = re.compile(r"\A[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')(.*)\1\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 4
+_MIN_WORDS = 4
 _CODE_SIGNS = re.compile(r"[(){}\[\];=<>|&$@\\]")
-_MOST_CODE_SIGNS = 0.1
-"""Maximum share of code characters in a line of a comment; commented-out code has more."""
+_MAX_CODE_SHARE = 0.1
+"""Maximum share of code characters in a line of a comment. A line with a larger share is commented-out code."""
 
 
 def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
-    if len(data) > _LARGEST:
-        raise TooLarge(f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that people write; exclude it")
+    if len(data) > _MAX_BYTES:
+        raise TooLarge(
+            f"{len(data):,} bytes of source code, more than the {_MAX_BYTES:,} that people write; exclude it"
+        )
     text = within_limits(decode(data), limits, omissions)
     if _GENERATED.search(text[:_GENERATED_WITHIN]):
         raise WrongKind("source code that a program wrote; exclude it")
@@ -55,7 +57,7 @@ def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str)
 
 
 class _Comments:
-    """Collects comments: comments on consecutive lines are joined, and a docstring follows the name that it documents."""
+    """Collects comments. Comments on consecutive lines are joined; a docstring follows the name that it documents."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
@@ -104,7 +106,7 @@ class _Comments:
         lines, self._lines = self._lines, []
         code = [line for line in lines if _is_code(line)]
         text = "\n".join(line for line in lines if not _is_code(line)).strip()
-        if len(_WORD.findall(text)) >= _FEWEST_WORDS and not _LICENSE.search(text):
+        if len(_WORD.findall(text)) >= _MIN_WORDS and not _LICENSE.search(text):
             self.outline.text(text, line=self._first)
         else:
             code.insert(0, text)
@@ -113,4 +115,4 @@ class _Comments:
 
 
 def _is_code(line: str) -> bool:
-    return len(_CODE_SIGNS.findall(line)) > _MOST_CODE_SIGNS * len(line)
+    return len(_CODE_SIGNS.findall(line)) > _MAX_CODE_SHARE * len(line)

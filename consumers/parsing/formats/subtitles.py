@@ -40,16 +40,16 @@ def parse_subtitles(text: str, outline: Outline) -> ParsedText:
             for line in (*lines[:at], _SETTING.sub("", times[2]).strip()):
                 if line and not _NUMBER.fullmatch(line):
                     omissions.add(OmissionKind.METADATA, line)
-            said = list(map(_plain, lines[at + 1 :]))
-            if said and said[0] == last:  # captions that scroll repeat the last line
-                said = said[1:]
-            outline.text("\n".join(said), "\n", time=_time(times[1]))
-            last = said[-1] if said else last
+            cue = list(map(_plain, lines[at + 1 :]))
+            if cue and cue[0] == last:  # scrolling captions repeat the last line
+                cue = cue[1:]
+            outline.text("\n".join(cue), "\n", time=_time(times[1]))
+            last = cue[-1] if cue else last
     return ParsedText(outline.done(), title)
 
 
 def _plain(line: str) -> str:
-    """Returns a line without markup; the voice of a cue becomes "Name: "."""
+    """Returns a line without markup. The speaker in a voice tag becomes "Name: "."""
     return html.unescape(_TAG.sub("", _VOICE.sub(r"\1: ", line))).strip()
 
 

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs, and a title if the first line is one."""
+"""Plain text: paragraphs, and a title if the first line looks like one."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
-_LONGEST_TITLE = 100
+_MAX_TITLE_CHARS = 100
 _INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
 _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
@@ -24,7 +24,7 @@ def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes, Limits, Omissions], ParsedText]:
-    """Makes a parser of a format from a function that adds a decoded text within the limits to an outline."""
+    """Decorator for a format's parser. `parse` gets the decoded text, within the limits, and an outline to fill."""
 
     def parser(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         return parse(within_limits(decode(data), limits, omissions), Outline(limits.text_chars, omissions))
@@ -33,10 +33,10 @@ def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes,
 
 
 def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
-    """Returns the text up to `text_chars` characters, with each line of more than `line_chars` characters replaced by an empty
-    one.
+    """Returns at most `text_chars` characters of the text. Replaces each line of more than `line_chars` characters by an empty
+    line.
 
-    Lines of that length are data, not prose. Raises NotADocument if the text has no other lines.
+    Lines of that length are data, not prose. Raises TooLarge if all text is in such lines.
     """
     if len(text) > limits.text_chars:
         text = text[: text.rfind("\n", 0, limits.text_chars) + 1] or text[: limits.text_chars]
@@ -59,7 +59,7 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
 
 
 def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
-    """Returns the first line and the remaining blocks if the line looks like a title; otherwise "" and all blocks."""
+    """Returns (first line, remaining blocks) if the first line looks like a title; otherwise ("", all blocks)."""
     if not blocks:
         return "", blocks
     first, *others = blocks
@@ -84,7 +84,7 @@ def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
 
 def _could_be_title(line: str) -> bool:
     return (
-        len(line) <= _LONGEST_TITLE
+        len(line) <= _MAX_TITLE_CHARS
         and not line.endswith(_NEVER_LAST)
         and not (line.endswith(".") and _ends_sentence(line))
         and line[:1] not in "-*•>|{[<"
@@ -94,5 +94,5 @@ def _could_be_title(line: str) -> bool:
 
 
 def _ends_sentence(line: str) -> bool:
-    """Whether the full stop at the end ends a sentence, unlike that of "Jr.", "& Co." or "U.S.A."."""
+    """Whether the final full stop ends a sentence. The full stops of "Jr.", "& Co." and "U.S.A." do not."""
     return len(sentence_starts(f"{line} Next")) > 1 and not _INITIALS.search(line)

@@ -1,4 +1,4 @@
-"""Decodes image files for OCR, within limits of size, and improves those that Tesseract would read badly."""
+"""Decodes image files for OCR, within limits of size, and improves images that Tesseract would read badly."""
 
 from io import BytesIO
 
@@ -8,30 +8,32 @@ from consumers.parsing.limits import PictureError
 from consumers.parsing.ocr.ruling_lines import without_ruling_lines
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
-"""Pillow's decoders that may run; others call external programs or are hardly used."""
-_MOST_PIXELS = 60_000_000
-_FEWEST_PIXELS, _SHORTEST_SIDE = 10_000, 24
-"""A smaller picture is an icon."""
+"""The only Pillow decoders that may run. Other decoders call external programs or are hardly used."""
+_MAX_PIXELS = 60_000_000
+_MIN_PIXELS, _MIN_SIDE = 10_000, 24
+"""A picture with fewer pixels or a shorter side is an icon."""
 _SMALL_PIXELS = 2_500_000
-"""A smaller picture, such as a photograph of a screen, has letters of few pixels. It is enlarged for OCR."""
+"""A picture with fewer pixels, such as a photograph of a screen, is enlarged for OCR."""
 _ENLARGED = 2
 
 
 def frame_count(data: bytes) -> int:
-    """Returns the number of pages of an image file; an animation has one. Raises PictureError."""
+    """Returns the number of pages of an image file; 1 for an animation. Raises PictureError if the file cannot be
+    opened."""
     image = _opened(data)
     return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
 
 
 def is_icon(data: bytes) -> bool:
-    """Whether the picture is too small for text. Raises PictureError if it cannot be decoded or is too large to be."""
+    """Whether the picture is too small for text. Raises PictureError if it cannot be decoded or has too many pixels."""
     image = _opened(data)
     _refuse_large(image)
-    return min(image.size) < _SHORTEST_SIDE or image.width * image.height < _FEWEST_PIXELS
+    return min(image.size) < _MIN_SIDE or image.width * image.height < _MIN_PIXELS
 
 
 def frame_of(data: bytes, number: int) -> bytes:
-    """Returns one page of an image file as an image file; pages are counted from 0. Raises PictureError."""
+    """Returns page `number`, counted from 0, of an image file as an image file. Raises PictureError if the page is
+    damaged."""
     image = _opened(data)
     try:
         image.seek(number)
@@ -46,7 +48,8 @@ def frame_of(data: bytes, number: int) -> bytes:
 
 
 def for_recognition(data: bytes) -> bytes:
-    """Returns a picture in shades of grey without ruling lines, as PGM. Raises PictureError."""
+    """Returns the picture as a greyscale image (PGM) without ruling lines. Raises PictureError if the picture is
+    damaged."""
     image = _opened(data)
     _refuse_large(image)
     try:
@@ -68,14 +71,14 @@ def for_recognition(data: bytes) -> bytes:
 
 
 def _refuse_large(image: Image.Image) -> None:
-    if image.width * image.height > _MOST_PIXELS:
-        raise PictureError(f"it has more than {_MOST_PIXELS:,} pixels")
+    if image.width * image.height > _MAX_PIXELS:
+        raise PictureError(f"it has more than {_MAX_PIXELS:,} pixels")
 
 
 def _opened(data: bytes) -> Image.Image:
     try:
         return Image.open(BytesIO(data), formats=FORMATS)
-    except UnidentifiedImageError as error:  # its message has the address of an object
+    except UnidentifiedImageError as error:  # its message contains an object's address
         raise PictureError("it is damaged") from error
     except Exception as error:  # as above; also for a decompression bomb
         raise PictureError(f"it is damaged ({error})") from error

@@ -1,4 +1,4 @@
-"""Adds the text of pictures to a document, by OCR: one picture at a time, after everything else of the document was parsed."""
+"""Adds the text of pictures to a document by OCR, one picture at a time, after the document's other content was parsed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,28 +12,30 @@ from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
 from consumers.parsing.programs.run import ProgramFailed
 from consumers.splitting import ParsedText, Picture, TextBlock
 
-_MOST_PICTURES = 1_000
-"""Maximum number of pictures of one document that are read, besides its pages."""
+_MAX_PICTURES = 1_000
+"""Maximum number of pictures of one document that are read. Scanned pages do not count."""
 
 
 class AwaitsRecognition(Exception):
-    """The document's text is only in pictures, which a later run reads."""
+    """All text of the document is in pictures, which a later run reads."""
 
 
 class TextRecognition:
     """Reads the pictures of one file's documents, or counts those that a later run reads, depending on `Limits.ocr`."""
 
     def __init__(self, limits: Limits, progress: Callable[[], None]) -> None:
-        """`progress` is called before each picture, and every few seconds while it is read."""
+        """`progress` is called before each picture and, while OCR reads it, every few seconds."""
         self.awaited = 0
-        """Number of pictures that a later run reads."""
+        """Number of pictures left to a later run."""
         self._limits = limits
         self._progress = progress
 
     def with_recognised_text(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
-        """Returns the document with the text of its pictures. Reports pictures that are not read, and how well others were.
+        """Returns the document with the text of its pictures. Reports unread pictures, and the confidence of the recognised
+        text.
 
-        Raises AwaitsRecognition, or NotADocument or Unreadable if the document has no text and its pictures cannot be read.
+        If the document has no other text, raises AwaitsRecognition, or NotADocument or Unreadable if its pictures cannot be
+        read.
         """
         if not parsed.pictures:
             return parsed
@@ -79,7 +81,8 @@ class TextRecognition:
         return replace(parsed, blocks=tuple(blocks), pictures=())
 
     def _recognised(self, parsed: ParsedText, omissions: Omissions) -> Iterator[tuple[Picture, list[Paragraph]]]:
-        """Yields each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
+        """Yields each picture with its paragraphs. A picture that occurs several times, such as a letterhead, is read
+        once."""
         from consumers.parsing.ocr.images import for_recognition, is_icon  # loads libraries for pictures
 
         seen: set[bytes] = set()
@@ -87,8 +90,8 @@ class TextRecognition:
         for picture in parsed.pictures:
             self._progress()
             others += not picture.is_page
-            if others > _MOST_PICTURES:
-                omissions.add(OmissionKind.TOO_LARGE, f"pictures after the first {_MOST_PICTURES:,}")
+            if others > _MAX_PICTURES:
+                omissions.add(OmissionKind.TOO_LARGE, f"pictures after the first {_MAX_PICTURES:,}")
                 return
             try:
                 image = picture.image()
@@ -133,6 +136,6 @@ def _without_program(parsed: ParsedText, limits: Limits) -> NotADocument:
 
 
 def _code(parsed: ParsedText) -> FailureCode:
-    """Returns the code for a document without text. A picture is not a document; a scanned page is one."""
+    """Returns the code for a document without text: a scanned page counts as a document, a picture does not."""
     is_picture = all(picture.unread is OmissionKind.PICTURE for picture in parsed.pictures)
     return FailureCode.NOT_A_DOCUMENT if is_picture else FailureCode.NO_TEXT

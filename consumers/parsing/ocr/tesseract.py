@@ -10,12 +10,13 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.programs.installed import OCR
 from consumers.parsing.programs.run import run_program
 
-LEAST_CONFIDENCE = 50.0
-"""Minimum mean confidence of a paragraph, in percent. Below it, shapes were mistaken for letters."""
+MIN_CONFIDENCE = 50.0
+"""Minimum mean confidence of a paragraph, in percent. With a lower confidence, shapes were mistaken for letters."""
 UNCERTAIN = 70.0
-"""Below this mean confidence of a page, in percent, it is read again as a page that may lie on its side."""
+"""Mean confidence of a page, in percent, below which the page is read again with detection of the orientation."""
 _UPRIGHT, _TURNED = "3", "1"
-"""Tesseract's automatic page segmentation, without and with detection of the orientation, which errs on pages of few words."""
+"""Tesseract's automatic page segmentation without and with detection of the orientation. The detection errs on pages with few
+words."""
 NICENESS = 19
 _LEVEL, _BLOCK, _PARAGRAPH, _LINE, _CONFIDENCE, _TEXT = 0, 2, 3, 4, 10, 11
 _WORD = "5"
@@ -30,7 +31,7 @@ class Paragraph:
 
     @property
     def is_certain(self) -> bool:
-        return self.confidence >= LEAST_CONFIDENCE
+        return self.confidence >= MIN_CONFIDENCE
 
 
 def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list[Paragraph]:
@@ -45,7 +46,7 @@ def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list
 
 
 def mean_confidence(paragraphs: Sequence[Paragraph]) -> float:
-    """Returns the mean confidence over all letters, in percent; 0 if there are none."""
+    """Returns the mean confidence over all letters, in percent; 0 without letters."""
     letters = sum(len(each.text) for each in paragraphs)
     return sum(each.confidence * len(each.text) for each in paragraphs) / letters if letters else 0.0
 
@@ -53,7 +54,7 @@ def mean_confidence(paragraphs: Sequence[Paragraph]) -> float:
 def _read(image: bytes, limits: Limits, waiting: Callable[[], None], segmentation: str) -> list[Paragraph]:
     program = limits.programs[OCR]
     command = [program.path, "stdin", "stdout", "-l", "+".join(program.languages), "--psm", segmentation, "tsv"]
-    # One thread: Tesseract is faster so, and its result does not depend on the machine's load.
+    # With one thread, Tesseract is faster, and its result does not depend on the machine's load.
     environment = {"OMP_THREAD_LIMIT": "1"}
     output = run_program(command, limits, data=image, environment=environment, niceness=NICENESS, waiting=waiting)
     return list(_paragraphs(output.decode("utf-8", "replace")))

@@ -1,1 +1,2 @@
-"""External programs that read formats for which no library exists. They run confined, as children of the parsing process."""
+"""External programs for formats that no library reads. The programs run confined, as children of the parsing
+process."""

@@ -1,8 +1,8 @@
-"""Confines an external program: no network, no files except the program's own and one folder, limits of memory and time.
+"""Confines an external program: no network, no files except program files and one folder, limits of memory and time.
 
-`confine` runs between `fork` and `exec`. It uses Landlock for files and seccomp for sockets. Both need no privileges, and a
-program cannot undo them. On a kernel without Landlock (before 5.13), only file permissions and the service's unit restrict
-which files the program opens.
+`confine` runs between `fork` and `exec`. It restricts files with Landlock and sockets with seccomp. Landlock and seccomp need
+no privileges, and a program cannot undo them. On a kernel without Landlock (before 5.13), only file permissions and the
+service's unit restrict which files the program opens.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ _ALL_FILE_RIGHTS = (1 << 13) - 1
 _TRUNCATE_SINCE, _TRUNCATE = 3, 1 << 14
 _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 PROGRAM_FOLDERS = (b"/usr", b"/lib", b"/lib32", b"/lib64", b"/bin", b"/etc", b"/opt", b"/nix/store")
-"""Folders with programs, their libraries and settings; no documents. Every confined program may read them."""
+"""Folders with programs, libraries and settings, but no documents. Every confined program may read these folders."""
 SOCKET_FOLDERS = (b"/tmp", b"/var/tmp")
-"""Folders in which a program may create a Unix socket, but nothing else: LibreOffice does not start without one."""
+"""Folders in which a program may create Unix sockets, but no files: LibreOffice does not start without its socket."""
 _DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/random", b"/dev/urandom")
 _SOCKET_CALLS = {"x86_64": (0xC000003E, 41, 42), "aarch64": (0xC00000B7, 198, 203)}
-"""By machine: the audit architecture, and the numbers of `socket` and `connect`."""
+"""By machine: (audit architecture, number of the system call `socket`, number of `connect`)."""
 _IO_URING_SETUP, _X32_CALLS = 425, 0x40000000
 _AF_UNIX, _EACCES, _ECONNREFUSED = 1, 13, 111
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -37,21 +37,21 @@ _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 def confine(folders: Sequence[bytes], writable: bytes | None, memory_bytes: int, seconds: float, niceness: int) -> None:
     """Confines the calling process. It may read `PROGRAM_FOLDERS` and `folders`, and write below `writable`.
 
-    Raises OSError if seccomp refuses the filter, so that no program runs with a network.
+    Raises OSError if seccomp refuses the filter, so that no program runs with network access.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with contextlib.suppress(OSError):
         os.nice(niceness)
-    for limit, most in (
+    for limit, maximum in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, int(seconds) + 1),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, memory_bytes),
     ):
         hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(limit, (most, most))
+        maximum = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
+        resource.setrlimit(limit, (maximum, maximum))
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _restrict_files(libc, [*PROGRAM_FOLDERS, *folders], writable)
@@ -67,7 +67,7 @@ def _restrict_files(libc: ctypes.CDLL, readable: Iterable[bytes], writable: byte
     rules = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     if rules < 0:
         return
-    # A moved file keeps its folder: Landlock's first version has no right for that, and denies it.
+    # No rule allows moving a file to another folder: Landlock's first version always denies it.
     for path in readable:
         _allow(libc, rules, path, _EXECUTE | _READ_FILE | _READ_DIRECTORY)
     for path in _DEVICES:
@@ -92,7 +92,7 @@ def _allow(libc: ctypes.CDLL, rules: int, path: bytes, rights: int) -> None:
 
 
 def _forbid_network(libc: ctypes.CDLL) -> None:
-    """Denies `connect`, and sockets other than Unix sockets, which LibreOffice creates for itself."""
+    """Denies `connect` and all sockets except Unix sockets, which LibreOffice needs internally."""
     known = _SOCKET_CALLS.get(platform.machine())
     if known is None:
         raise OSError("no seccomp filter is known for this machine")
@@ -101,7 +101,7 @@ def _forbid_network(libc: ctypes.CDLL) -> None:
         (_LOAD, 0, 0, 4),  # the architecture
         (_JUMP_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0),  # the call's number
+        (_LOAD, 0, 0, 0),  # the number of the system call
         (_JUMP_AT_LEAST, 5, 0, _X32_CALLS),
         (_JUMP_EQUAL, 4, 0, _IO_URING_SETUP),
         (_JUMP_EQUAL, 4, 0, connect),

@@ -1,4 +1,4 @@
-"""Finds the external programs that read formats for which hippod has no library, and names the packages to install."""
+"""Finds the external programs for formats that no library reads, and names the packages to install."""
 
 import os
 import re
@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_MOST_LANGUAGES = 4
-"""If more languages are installed and none is configured, OCR uses English: with many languages it is slow and guesses."""
+_MAX_LANGUAGES = 4
+"""If more languages are installed and none is configured, OCR uses only English: many languages make it slow and inaccurate."""
 _NOT_LANGUAGES = frozenset(("osd", "equ", "snum"))
 _SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An installed program. `identity` changes if another version or other languages would give other results."""
+    """An installed program. `identity` names its version and languages, on which the results depend."""
 
     path: str
     identity: str
@@ -27,7 +27,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class KnownProgram:
-    """A program that hippod can use: its name, the Debian package to install, and a search for it."""
+    """A program that hippod can use. `title` is its name, `package` the Debian package to install; `find` searches for
+    it."""
 
     title: str
     package: str
@@ -44,15 +45,15 @@ def _find_tesseract(languages: tuple[str, ...]) -> Program | None:
     except (OSError, subprocess.SubprocessError):
         return None
     installed = [line for line in listed.split("\n")[1:] if line.strip()]
-    spoken = sorted(line.strip() for line in installed if line.strip() not in _NOT_LANGUAGES)
-    used = [each for each in languages if each in spoken]
+    available = sorted(line.strip() for line in installed if line.strip() not in _NOT_LANGUAGES)
+    used = [each for each in languages if each in available]
     if not languages:
-        used = spoken if len(spoken) <= _MOST_LANGUAGES else [each for each in spoken if each == "eng"]
+        used = available if len(available) <= _MAX_LANGUAGES else [each for each in available if each == "eng"]
     if not used:
         return None
     number = re.search(r"\d+(?:\.\d+)+", version)
     identity = f"Tesseract {number[0] if number else 'of unknown version'} ({'+'.join(used)})"
-    missing = tuple(each for each in languages if each not in spoken)
+    missing = tuple(each for each in languages if each not in available)
     return Program(path, identity, tuple(used), missing)
 
 
@@ -60,11 +61,11 @@ def _find_libreoffice(_languages: tuple[str, ...]) -> Program | None:
     for command in ("soffice", "libreoffice"):
         if (found := shutil.which(command)) is None:
             continue
-        # The binary itself, because the script starts further processes that would outlive it.
+        # Uses the binary, because the script starts further processes that would outlive it.
         binary = Path(found).resolve().parent / "soffice.bin"
         if not os.access(binary, os.X_OK):
             continue
-        # From its settings, because starting it takes a second.
+        # Reads the version from the settings, because starting LibreOffice takes a second.
         version = _setting(binary.with_name("bootstraprc"), "ProductKey") or "LibreOffice of unknown version"
         build = _setting(binary.with_name("versionrc"), "buildid")
         return Program(str(binary), f"{version}, build {build}" if build else version)
@@ -111,5 +112,5 @@ def find_programs(ocr: str = "auto", languages: tuple[str, ...] = ()) -> dict[st
 
 
 def identities(programs: Programs) -> dict[str, str]:
-    """Returns the programs' identities, by the programs' keys, as the store keeps them."""
+    """Maps the programs' keys to their identities, for the store."""
     return {key: program.identity for key, program in sorted(programs.items())}

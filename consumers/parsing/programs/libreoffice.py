@@ -1,6 +1,6 @@
-"""Converts old office files by LibreOffice, without its window: confined, with a new profile for each file.
+"""Converts old office files with LibreOffice: confined, without a window, with a new profile for each file.
 
-The profile disables macros, links, updates and active content; the confinement denies the network and all other files. A
+The profile disables macros, links, updates and active content. The confinement denies the network and all other files. A
 conversion runs in a temporary folder, which is removed afterwards.
 """
 
@@ -18,7 +18,7 @@ from consumers.parsing.programs.installed import CONVERTER
 from consumers.parsing.programs.run import ProgramFailed, run_program
 
 _RESTART = 81
-"""Exit status with which LibreOffice asks to be started again, after it has filled a new profile."""
+"""Exit status with which LibreOffice requests a restart after it has filled a new profile."""
 _STARTS = 3
 _READABLE = ("/var/lib/libreoffice", "/var/spool/libreoffice", "/var/cache/fontconfig")
 _COMMON = "/org.openoffice.Office.Common"
@@ -38,11 +38,11 @@ _SETTINGS = (
     ("/org.openoffice.Office.Calc/Content/Update", "Link", "1"),
     ("/org.openoffice.Office.Jobs/Jobs/org.openoffice.Office.Jobs:Job['UpdateCheck']/Arguments", "AutoCheckEnabled", "false"),
 )  # fmt: skip
-"""Path, property and value of each setting. Links: 0 is "never" in Writer, 1 is "never" in Calc."""
+"""(path, property, value) of each setting. For links, "never" is 0 in Writer and 1 in Calc."""
 
 
 def convert(data: bytes, ending: str, target: str, limits: Limits) -> bytes:
-    """Returns the file, whose name ends in `ending`, converted to the format `target`. Raises ProgramFailed."""
+    """Converts a file to the format `target`. `ending` is that of the file's name. Raises ProgramFailed."""
     program = limits.programs[CONVERTER]
     with tempfile.TemporaryDirectory(prefix="hippod-") as folder:
         profile = Path(folder, "profile")
@@ -83,7 +83,8 @@ def _run_to_end(command: list[str], profile: Path, folder: str, limits: Limits) 
 
 
 def _remove_sockets(profile: Path) -> None:
-    """Removes the socket that LibreOffice creates under a name derived from its profile: it may not remove it itself."""
+    """Removes LibreOffice's socket, which the confined LibreOffice cannot remove. The socket's name is derived from the
+    profile."""
     digest = md5(profile.as_uri().encode("utf-16-le"), usedforsecurity=False).digest()
     name = f"OSL_PIPE_{getuid()}_SingleOfficeIPC_" + "".join(f"{byte:x}" for byte in digest)
     for folder in SOCKET_FOLDERS:

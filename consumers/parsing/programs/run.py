@@ -17,7 +17,8 @@ _WAIT_SECONDS = 5.0
 
 
 class ProgramFailed(Exception):
-    """The program gave no result. The message says why; `status` is its exit status, None if it was ended or never started."""
+    """The program gave no result. The message says why. `status` is the exit status; None if the program was killed or not
+    started."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -35,11 +36,11 @@ def run_program(
     niceness: int = 0,
     waiting: Callable[[], None] | None = None,
 ) -> bytes:
-    """Run the program with `data` as its input; return its output. Raises ProgramFailed.
+    """Runs the program with `data` as its input and returns its output. Raises ProgramFailed.
 
-    The program may write only below `folder`, and read only that, the system's program folders and `readable`. It may use
-    `Limits.program_seconds` of processor time. With `waiting`, which is called every few seconds, it may take a hundred times
-    as long on a busy machine; otherwise, it may take no longer.
+    The program may write only below `folder`, and read only `folder`, the system's program folders and `readable`. It may use
+    `Limits.program_seconds` of processor time. Its run time has the same limit, or with `waiting` a hundred times this limit,
+    because the machine may be busy. `waiting` is called every few seconds.
     """
     name = os.path.basename(command[0])  # noqa: PTH119
     prepare = partial(
@@ -52,7 +53,7 @@ def run_program(
     )
     passed_on = {key: os.environ[key] for key in ("PATH", "LD_LIBRARY_PATH") if key in os.environ}
     until = monotonic() + limits.program_seconds * (1 if waiting is None else _PATIENCE)
-    # A file, because `communicate` does not go on writing to a pipe after its timeout.
+    # Uses a file, because after a timeout `communicate` does not continue to write to a pipe.
     with tempfile.TemporaryFile(prefix="hippod-") as given:
         given.write(data)
         given.seek(0)
@@ -78,14 +79,14 @@ def run_program(
     if process.returncode == -signal.SIGXCPU:
         raise ProgramFailed(f"{name} took more than {limits.program_seconds:g} s of processor time")
     if process.returncode:
-        said = " ".join(errors.decode("utf-8", "replace").split())[-_STDERR_CHARS:]
-        message = f"{name} ended with status {process.returncode}" + (f": {said}" if said else "")
+        stderr_tail = " ".join(errors.decode("utf-8", "replace").split())[-_STDERR_CHARS:]
+        message = f"{name} ended with status {process.returncode}" + (f": {stderr_tail}" if stderr_tail else "")
         raise ProgramFailed(message, process.returncode)
     return output
 
 
 def _output_of(process: subprocess.Popen[bytes], until: float, waiting: Callable[[], None]) -> tuple[bytes, bytes]:
-    """Returns what the program writes to its output and its errors. Raises TimeoutExpired at `until` (monotonic)."""
+    """Returns the program's stdout and stderr. Raises TimeoutExpired at `until` (monotonic seconds)."""
     while True:
         try:
             return process.communicate(timeout=max(min(_WAIT_SECONDS, until - monotonic()), 0))

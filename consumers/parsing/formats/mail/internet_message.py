@@ -1,7 +1,7 @@
 """E-mail (.eml): headers, body and attachments.
 
 Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant. A part
-with a file name, or with the disposition "attachment", is an attachment. A message inside the message belongs to its text.
+with a file name or with the disposition "attachment" is an attachment. A message inside the message counts as text.
 """
 
 import re
@@ -30,11 +30,11 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
 """The first line of a message in Apple Mail's format: the message's length in bytes."""
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
-"""Headers that are parsed only if their value does not occur in `_HEADERS`."""
-_DEEPEST = 5
-"""Deepest level of headings; messages nested more deeply get this level."""
-_MOST_PARTS = 1000
-_MOST_NAMES = 100
+"""Headers that are added only if their value does not occur in the values of `_HEADERS`."""
+_MAX_LEVEL = 5
+"""Deepest level of headings. Messages nested more deeply get a heading of this level."""
+_MAX_PARTS = 1000
+_MAX_NAMES = 100
 _SIGNATURES = frozenset(
     (
         "application/pgp-signature", "application/pgp-keys", "application/pgp-encrypted", "application/pkcs7-signature",
@@ -59,12 +59,12 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity
     if attachments:
-        metadata["attachments"] = [each.name for each in attachments[:_MOST_NAMES]]
+        metadata["attachments"] = [each.name for each in attachments[:_MAX_NAMES]]
     return ParsedText(outline.done(), header(message, "Subject"), metadata, tuple(attachments), tuple(outline.pictures))
 
 
 def _without_count(data: bytes) -> bytes:
-    """Returns the message of an .emlx file without the length before it and the list of flags after it."""
+    """Returns the message of an .emlx file, without the preceding length and the list of flags after it."""
     counted = _COUNT.match(data)
     return data[counted.end() : counted.end() + int(counted[1])] if counted else data
 
@@ -99,11 +99,11 @@ class _Reader:
         self.omissions = outline.omissions
         self.limits = limits
         self.attachments: list[Attachment] = []
-        self.budget = _MOST_PARTS
+        self.budget = _MAX_PARTS
         self.attached: set[EmailMessage] = set()
-        """Messages that are attached to the message."""
+        """Messages attached to the message that is read."""
         self.compared = 0
-        """Number of characters of alternatives that were compared."""
+        """Number of characters of all alternatives compared so far."""
 
     def read(self, message: EmailMessage) -> None:
         stack = [(message, 0)]
@@ -111,7 +111,7 @@ class _Reader:
         while stack:
             part, depth = stack.pop()
             if self.budget <= 0:
-                self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MOST_PARTS:,} parts of a message", 1 + len(stack))
+                self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MAX_PARTS:,} parts of a message", 1 + len(stack))
                 return
             self.budget -= 1
             payload = part.get_payload()
@@ -122,7 +122,7 @@ class _Reader:
             if kind == "message/rfc822" and isinstance(payload, list):
                 inner = cast("list[EmailMessage]", payload)
                 self.attached.update(inner)
-                stack += [(each, min(depth + 1, _DEEPEST)) for each in reversed(inner)]
+                stack += [(each, min(depth + 1, _MAX_LEVEL)) for each in reversed(inner)]
             elif isinstance(payload, list):
                 members = self._members(kind, cast("list[EmailMessage]", payload))
                 stack += [(member, depth) for member in reversed(members)]
@@ -131,15 +131,15 @@ class _Reader:
 
     def _head(self, message: EmailMessage) -> None:
         lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
-        said = "\n".join(lines)
+        shown = "\n".join(lines)
         lines += [
-            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
+            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in shown
         ]
         answered = answered_message(header(message, "In-Reply-To"), header(message, "References"))
         self.outline.text("\n".join(lines), links=answered)
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Returns the parts of a multipart that have to be parsed."""
+        """Returns the parts of a multipart message that must be parsed."""
         if kind == "multipart/alternative":
             return self._best_versions(parts)
         if kind == "message/delivery-status":  # blocks of fields, which the standard library parses as messages
@@ -149,8 +149,8 @@ class _Reader:
         return parts
 
     def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Returns the alternative to parse, or all of them if they are too large to compare."""
-        texts = [(part, self._said(part)) for part in parts]
+        """Returns the alternative to parse, or all alternatives if they are too large to compare."""
+        texts = [(part, self._text_of(part)) for part in parts]
         if self.compared > self.limits.text_chars:
             return parts
         plain = next((each for each in texts if each[0].get_content_type() == "text/plain" and each[1]), None)
@@ -166,7 +166,7 @@ class _Reader:
                         self._leaf(leaf)
         return [chosen[0]]
 
-    def _said(self, part: EmailMessage) -> str:
+    def _text_of(self, part: EmailMessage) -> str:
         outline = Outline(self.limits.text_chars, Omissions())
         for leaf in _leaves(part):
             if _is_inline(leaf) and self.compared <= self.limits.text_chars:
@@ -196,7 +196,7 @@ class _Reader:
 
 
 def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
-    """Returns a text in UTF-8, because an attachment is parsed without the encoding that the mail states."""
+    """Converts a text attachment to UTF-8, because attachments are parsed without the charset stated in the mail."""
     try:
         is_text = detect_format(name.encode("utf-8", "replace"), data) in (TEXT, CSV, MARKDOWN)
         return decode(data, charset).encode("utf-8", "replace") if is_text else data
@@ -205,22 +205,22 @@ def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
 
 
 def _is_inline(part: EmailMessage) -> bool:
-    """Whether a part without parts is text of the message and not an attachment."""
+    """Whether a part that contains no parts is text of the message, not an attachment."""
     return part.get_content_maintype() == "text" and not part.is_attachment() and not _name(part)
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
-    """Yields the parts with content below one part, in order. Visits at most `_MOST_PARTS` parts."""
+    """Yields the parts at and below `part` that contain no parts, in order. Visits at most `_MAX_PARTS` parts."""
     stack = [part]
-    for _ in range(_MOST_PARTS):
+    for _ in range(_MAX_PARTS):
         if not stack:
             return
-        each = stack.pop()
-        payload = each.get_payload()
+        current = stack.pop()
+        payload = current.get_payload()
         if isinstance(payload, list):
             stack.extend(reversed(cast("list[EmailMessage]", payload)))
         else:
-            yield each
+            yield current
 
 
 def _name(part: EmailMessage) -> str:

@@ -8,7 +8,7 @@ from consumers.parsing.formats.registry import MAILBOX_LINE
 _SEPARATOR = re.compile(rb"(?:\A|(?<=\n)\r?\n)" + MAILBOX_LINE)
 """The separator follows a blank line or is at the beginning of the file."""
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
-"""A message's line that begins with "From ", which a mailbox escapes with ">" so that it is not a separator."""
+"""A line of a message that begins with "From ". A mailbox escapes it with ">" so that it is not a separator."""
 _HEADERS_WITHIN = 1 << 16
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^\s<>]{1,200})", re.IGNORECASE | re.MULTILINE)
 _MOZILLA_STATUS = re.compile(rb"^X-Mozilla-Status:\s*([0-9A-Fa-f]{1,8})\r?$", re.MULTILINE)
@@ -30,7 +30,7 @@ def message_key(message: bytes) -> str:
 
 
 def is_deleted(message: bytes) -> bool:
-    """Whether Thunderbird no longer shows the message: it marks a deleted message and removes it later."""
+    """Whether Thunderbird has marked the message as deleted; it removes the message from the file later."""
     found = _MOZILLA_STATUS.search(_headers(message))
     return found is not None and bool(int(found[1], 16) & _EXPUNGED)
 

@@ -1,4 +1,5 @@
-"""Outlook's .msg by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message belongs to the text."""
+"""Outlook's .msg files by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message counts as
+text."""
 
 import io
 import re
@@ -31,8 +32,8 @@ _TYPES = {1: "to", 2: "cc", 3: "bcc"}
 _PROPERTIES = "__properties_version1.0"
 _HEADER_BYTES, _ATTACHED_HEADER_BYTES, _RECIPIENT_HEADER_BYTES = 32, 24, 8
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-_MOST_NAMES = 100
-_DEEPEST = 5
+_MAX_NAMES = 100
+_MAX_DEPTH = 5
 """Maximum depth of attached messages; deeper ones are reported by name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -52,9 +53,9 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Message:
-    """A message: the file, or a message attached to it, whose storage is `storage`.
+    """The message of the file, or the attached message in `storage`.
 
-    A property is a stream named by its number and type, or a 16-byte entry in one common stream.
+    A property is a stream named after its number and type, or a 16-byte entry in a common stream.
     """
 
     def __init__(self, file: Any, limits: Limits, outline: Outline, storage: tuple[str, ...] = ()) -> None:
@@ -80,7 +81,7 @@ class _Message:
             "bcc": self._text(_BCC),
             "date": self._date(),
         }
-        for kind, people in self._recipients().items():  # the other properties only list their names
+        for kind, people in self._recipients().items():  # the properties above contain only their names
             names = filter(None, (" ".join(each.split()) for each in stated[kind].split(";")))
             stated[kind] = "; ".join((*people.values(), *(each for each in names if each not in people)))
         sent = parse_message(self._text(_INTERNET_HEADERS).encode("utf-8", "replace"))
@@ -102,11 +103,11 @@ class _Message:
             headers["message_id"] = identity[:1000]
         self._attachments()
         if self.attachments:
-            headers["attachments"] = [each.name for each in self.attachments[:_MOST_NAMES]]
+            headers["attachments"] = [each.name for each in self.attachments[:_MAX_NAMES]]
         return headers
 
     def _recipients(self) -> dict[str, dict[str, str]]:
-        """Returns the recipients of each kind by their names, with their addresses."""
+        """Returns the recipients by kind and name, as "Name <address>"."""
         found: dict[str, dict[str, str]] = {kind: {} for kind in _TYPES.values()}
         for entry in self.file.listdir(streams=False, storages=True):
             if entry[:-1] == [*self.storage] and entry[-1].startswith(_RECIPIENTS):
@@ -129,7 +130,7 @@ class _Message:
             name = " ".join(name.split())[:300]
             message = (*entry, f"__substg1.0_{_ATTACHED}000D")
             is_message = self.file.exists([*message, _PROPERTIES])
-            if is_message and depth < 2 * _DEEPEST:
+            if is_message and depth < 2 * _MAX_DEPTH:
                 self._attached_message(message, name)
             elif is_message:
                 self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")
@@ -138,7 +139,7 @@ class _Message:
                 self.attachments.append(Attachment(name or "attachment", data))
 
     def _attached_message(self, storage: tuple[str, ...], name: str) -> None:
-        """Adds a message that is attached to this one; its attachments belong to this one."""
+        """Adds a message that is attached to this message, and its attachments."""
         message = _Message(self.file, self.limits, self.outline, storage)
         self.outline.heading(len(storage) // 2, message.subject or name or "Attached message")
         message.read()
@@ -166,7 +167,7 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """Returns when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
+        """Returns the time in UTC at which the message was sent, else the time of receipt, else ""."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
                 ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns
@@ -178,10 +179,10 @@ class _Message:
 
 
 def _number(value: bytes) -> int:
-    """Returns a property's 32-bit number, 0 if the property is missing."""
+    """Returns the 32-bit number of a property; 0 if the property is missing."""
     return int.from_bytes(value[:4], "little")
 
 
 def _person(name: str, address: str) -> str:
-    """Returns "Name <address>", or the name alone if the address is no e-mail address."""
+    """Returns "Name <address>", or only the name if the address is no e-mail address."""
     return f"{name} <{address}>" if name and "@" in address and name != address else name or address

@@ -1,4 +1,4 @@
-"""The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
+"""The body of an Outlook message: plain text, HTML, packed RTF, or several of these forms."""
 
 from consumers.omissions import Omissions
 from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
@@ -9,7 +9,7 @@ from consumers.splitting import paragraphs
 
 
 def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limits: Limits) -> None:
-    """Adds the most complete form of a body to the outline; report what only the other forms contain."""
+    """Adds the most complete form of a body to the outline; reports the words that only another form contains."""
     rich = Outline(limits.text_chars, Omissions())
     if page:
         add_page(rich, page)
@@ -33,7 +33,7 @@ def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limit
 
 
 def encoding_of(code_page: int) -> str:
-    """Returns the name of a Windows code page for Python."""
+    """Returns Python's name of a Windows code page."""
     names = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 936: "gbk", 932: "cp932", 949: "cp949", 950: "cp950"}
     name = names.get(code_page, f"cp{code_page}")
     try:

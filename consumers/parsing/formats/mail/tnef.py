@@ -18,12 +18,12 @@ _PROPERTY_SUBJECT, _PROPERTY_BODY, _PROPERTY_RTF, _PROPERTY_PAGE = 0x0037, 0x100
 _LONG_NAME, _ATTACHED_DATA = 0x3707, 0x3701
 _FOUR_BYTES, _EIGHT_BYTES = (0x0002, 0x0003, 0x0004, 0x000A, 0x000B), (0x0005, 0x0006, 0x0007, 0x0014, 0x0040)
 _SIZES = {**dict.fromkeys(_FOUR_BYTES, 4), **dict.fromkeys(_EIGHT_BYTES, 8), 0x0048: 16}
-"""Bytes of the values of each fixed type, with padding."""
+"""Size in bytes of a value of each fixed-size type, with padding."""
 _OBJECT, _UNICODE, _MANY, _NAMED, _NAMED_BY_TEXT = 0x000D, 0x001F, 0x1000, 0x8000, 1
 _INTERFACE_BYTES = 16
 _LEVELS = (1, 2)
 _Properties = dict[int, tuple[int, bytes]]
-"""The type and the first value of each property, by its number."""
+"""Properties by number: (type, first value)."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     message = _Message()
     try:
         for number, value in _attributes(data):
-            _take(message, number, value)
+            _apply(message, number, value)
     except struct.error as error:
         raise Damaged("damaged: it is cut short; ask for the message again") from error
     outline = Outline(limits.text_chars, omissions)
@@ -61,7 +61,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the number and value of each attribute; its checksum is not needed. Stops at bytes that begin with no level."""
+    """Yields (number, value) of each attribute; ignores the checksums. Stops at the first byte that is no level."""
     at = _HEADER_BYTES
     while at < len(data) and data[at] in _LEVELS:
         _, number, length = struct.unpack_from("<BII", data, at)
@@ -72,7 +72,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += length + 2
 
 
-def _take(message: _Message, number: int, value: bytes) -> None:
+def _apply(message: _Message, number: int, value: bytes) -> None:
     if number == _CODE_PAGE and len(value) >= 4:
         message.encoding = encoding_of(struct.unpack_from("<I", value)[0])
     elif number == _SUBJECT:

@@ -1,7 +1,7 @@
 """Finds the parts of an HTML page that are not its content: navigation, contents tables, permalinks, header and footer.
 
-Only the page's own markup decides: a block that every page of a site repeats is recognised by its role, element, class or
-links. The result for a page therefore does not depend on other files.
+The result depends only on the page's own markup: a block that every page of a site repeats is recognised by its role, element,
+class or links.
 """
 
 import re
@@ -43,25 +43,27 @@ _WEAK_NAME = re.compile(
     r"\b(?:nav\w*|menus?|side(?:bar|nav)|topbar|topnav|footer|header|banner|breadcrumbs?|pager|langs?|languages?|share|social)\b"
     r"|(?<!\S)(?:toc|contents|index|related|links?|tabs?|top|path|quickview|quicklinks)(?!\S)"
 )
-"""Names that content can have too (DocBook's `sidebar` is a text box). They count only if most of the text is links."""
+"""Names that content can also have (DocBook's `sidebar` is a text box). Such a name counts only if links make up most
+of the text."""
 _WEAK_LINK_SHARE = 0.5
 _SECTIONS = frozenset(("article", "section", "main", "aside", "blockquote", "details", "fieldset", "figure", "td"))
-"""Elements with a `header` and `footer` of their own, as opposed to the page's."""
+"""Elements that can have their own `header` and `footer`, which are not the page's."""
 _LISTS = frozenset(("ul", "ol", "dl"))
 _CONTAINERS = frozenset(("ul", "ol", "dl", "table", "tr", "div", "p", "center", "section", "header", "aside"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _UNSEEN = frozenset(("script", "style", "head", "noscript", "svg", "template", "select", "button", "textarea", "title"))
 _WHOLE = frozenset(("html", "body", "main", "article"))
 _STEPS = frozenset(("prev", "previous", "next", "up", "home", "start", "contents", "toc", "index", "top"))
-"""Values of `rel` for links that lead through a book."""
-_LONGEST_STEPS = 400
+"""Values of `rel` for links between the pages of a book."""
+_MAX_STEPS_CHARS = 400
 _CONTENTS_LINK_SHARE = 0.85
-_FEWEST_CONTENTS_LINKS = 3
+_MIN_CONTENTS_LINKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`root` contains the page's content. `left_out` maps the elements below it that are not content to the reported kind."""
+    """`root` contains the page's content. `left_out` maps elements below `root` that are not content to the kind of
+    omission."""
 
     root: Element
     left_out: LeftOut
@@ -70,7 +72,7 @@ class Content:
 def find_content(root: Element, omissions: Omissions) -> Content:
     """Returns the content of a page: its only `main` element if that has text, otherwise the whole page, without boilerplate.
 
-    A contents table is left out if the page has other text; otherwise it is the content. Text outside the content is reported.
+    A contents table is left out, unless the page has no other text. Text outside the content is reported.
     """
     content = _find_content(root)
     if content.root is not root:
@@ -111,7 +113,7 @@ class _Count:
     """Number of links to a position in a page."""
     headings: int = 0
     path: str | None = None
-    """The page that all links lead to; "?" if they lead to several."""
+    """The page that all links lead to; "?" if the links lead to several pages."""
 
     def add(self, below: "_Count") -> None:
         self.chars += below.chars
@@ -134,7 +136,7 @@ class _Count:
 
 @dataclass(slots=True)
 class _BoilerplateSearch:
-    """One pass over the tree with lxml's iterator, without recursion; each element is counted once, in its parent."""
+    """One pass over the tree with lxml's iterator, without recursion. Each element's counts are added to its parent."""
 
     boilerplate: list[Element] = field(default_factory=list)
     contents: list[Element] = field(default_factory=list)
@@ -180,7 +182,7 @@ class _BoilerplateSearch:
         self._text(node.text)
 
     def _at_start(self, node: Element, tag: str) -> str:
-        """Classify an element by its tag, role and names: "boilerplate", "contents", "unseen", or "" for text."""
+        """Classifies an element by its tag, role and names: "boilerplate", "contents", "unseen", or "" for text."""
         if not tag or tag in _UNSEEN or node.get("hidden") is not None:
             return "unseen"
         if tag == "nav":
@@ -259,7 +261,7 @@ def _verdict(names: str) -> str:
 
 
 def _is_permalink(node: Element) -> bool:
-    """Whether a link to a position in a page has a text without letters or digits, such as ¶ or #."""
+    """Whether a link leads to a position in a page and its text has no letter or digit, such as ¶ or #."""
     text = node.text
     return (
         text is not None
@@ -287,20 +289,20 @@ def _is_steps(count: _Count) -> bool:
     return (
         (count.steps > 1 or (count.steps == 1 and count.link_share >= _WEAK_LINK_SHARE))
         and count.steps * 2 >= count.links
-        and count.chars <= _LONGEST_STEPS
+        and count.chars <= _MAX_STEPS_CHARS
         and not count.headings
     )
 
 
 def _is_chapters(count: _Count) -> bool:
-    """Whether an element named like a contents table contains the chapters themselves, as in Sphinx's single page."""
+    """Whether an element with a contents table's name contains the chapters, as in Sphinx's single-page output."""
     return count.headings > 0 and count.link_share < _WEAK_LINK_SHARE
 
 
 def _is_page_contents(count: _Count) -> bool:
-    """Whether an element contains hardly anything except links to positions in its own page."""
+    """Whether an element consists almost only of links to positions in its own page."""
     return (
-        count.links >= _FEWEST_CONTENTS_LINKS
+        count.links >= _MIN_CONTENTS_LINKS
         and count.fragment_links == count.links
         and count.path == ""
         and not count.headings

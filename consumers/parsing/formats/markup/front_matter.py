@@ -13,37 +13,37 @@ _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTAL
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|[ \t])#([^\n]*)", re.MULTILINE)
 _PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
-_LONGEST = 1 << 16
+_MAX_CHARS = 1 << 16
 _MAX_DEPTH = 8
 
 
 def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, int]:
-    """Returns the values of the front matter, the text below it, and the number of lines above that text.
+    """Returns the values of the front matter, the text after it, and the number of lines before that text.
 
-    Without front matter, the text is returned whole; prose between two horizontal rules is not front matter. Values are strings
-    as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
+    Without front matter, the text is returned unchanged. Prose between two horizontal rules is not front matter. Values are
+    strings as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
     """
-    if match := _TOML.match(text[:_LONGEST]):
+    if match := _TOML.match(text[:_MAX_CHARS]):
         values = _toml(match[1])
-    elif match := _YAML.match(text[:_LONGEST]):
+    elif match := _YAML.match(text[:_MAX_CHARS]):
         values = _yaml(match[1])
     else:
         return {}, text, 0
     if values is None:
         return {}, text, 0
-    said = str(values)
+    parsed = str(values)
     for comment in _COMMENT.findall(match[1]):
-        if comment.strip() and comment.strip() not in said:
+        if comment.strip() and comment.strip() not in parsed:
             omissions.add(OmissionKind.COMMENT, comment)
     return values, text[match.end() :], text.count("\n", 0, match.end())
 
 
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Creates only strings, lists and dictionaries; every scalar is a string."""
+"""Loader that creates only strings, lists and dictionaries."""
 
 
 def _yaml(text: str) -> dict[str, Any] | None:
-    """Returns the parsed dictionary, or None if the text is not one."""
+    """Returns the parsed dictionary, or None if the text is no dictionary."""
     try:
         # A few aliases can expand to billions of elements.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _LOADER)):

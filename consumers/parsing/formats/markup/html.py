@@ -20,7 +20,7 @@ _DATE_NAMES = {
     **dict.fromkeys(("citation_publication_date", "citation_date"), "date"),
     **dict.fromkeys(("article:modified_time", "dcterms.modified", "last-modified"), "modified"),
 }
-"""Names of `meta` elements with the page's date, and the metadata key for each."""
+"""Metadata keys for `meta` elements that contain the page's date."""
 Element = Any
 
 
@@ -44,7 +44,8 @@ def _title(root: Element, outline: Outline, omissions: Omissions) -> str:
     for other in others:
         report(OmissionKind.METADATA, other, omissions)
     heading = outline.first_heading
-    # The title "Zeppelin - An Encyclopedia" of a page with the heading "Zeppelin": the site's name is not part of the subject.
+    # In the title "Zeppelin - An Encyclopedia" of a page with the heading "Zeppelin", the site's name is not part of the
+    # subject.
     if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):
         if title:
             omissions.add(OmissionKind.METADATA, title)

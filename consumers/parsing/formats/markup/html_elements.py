@@ -1,4 +1,4 @@
-"""Decides which elements of an HTML page are text, and reports the others as omissions."""
+"""Decides which elements of an HTML page are text, and reports the other elements as omissions."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -11,10 +11,10 @@ from consumers.parsing.decoding import clean_text
 
 Element = Any
 LeftOut = Mapping[Element, OmissionKind]
-"""Maps elements that are not the page's content to the kind of omission that is reported."""
+"""Maps elements that are not the page's content to their kind of omission."""
 
 _SILENT = frozenset(("script", "style", "head", "title", "annotation", "annotation-xml"))
-"""Elements without text for readers, or whose text is extracted elsewhere."""
+"""Elements that have no text for readers or whose text is extracted elsewhere."""
 _UNREAD = {
     **dict.fromkeys(("template", "noscript", "dialog"), OmissionKind.HIDDEN),
     **dict.fromkeys(("select", "input", "textarea", "datalist", "button"), OmissionKind.CONTROL),
@@ -26,7 +26,8 @@ _PICTURES = frozenset(("img", "image"))
 _ADDRESSES = ("src", "xlink:href", "href")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 _LABEL_WORDS = 3
-"""A button with at least this many words is a question that unfolds its answer. A shorter one ("Copy") is a control."""
+"""A button with at least this many words is text: a question that unfolds its answer. A shorter label ("Copy") is a
+control."""
 _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _COMPARED_TEXTS = 50
@@ -56,7 +57,7 @@ def _kind_of_omission(node: Element, left_out: LeftOut) -> OmissionKind | None:
 
 
 def pictures_below(node: Element, left_out: LeftOut) -> Iterator[tuple[str, bool]]:
-    """Yields the address of each picture in an element, and whether the picture has a description."""
+    """Yields (address, whether it has a description) of each picture in an element."""
     walk = etree.iterwalk(node, events=("start",))
     for _, each in walk:
         if each.tag in _PICTURES:
@@ -72,9 +73,9 @@ def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
 
 
 def description(node: Element, omissions: Omissions) -> str:
-    """Returns the text of an element's attributes that comes before its content.
+    """Returns the text in an element's attributes, which precedes the element's content.
 
-    A description of one word, such as that of an icon, and tooltips are reported instead.
+    Tooltips and descriptions of one word, which icons have, are not returned but reported.
     """
     tooltips = [value for name in _TOOLTIPS if (value := node.get(name)) and node.tag not in _ABBREVIATIONS]
     if tooltips:
@@ -92,13 +93,13 @@ def description(node: Element, omissions: Omissions) -> str:
 
 
 def expansion(node: Element) -> str:
-    """Returns the expansion of an abbreviation, which is added after it, or "" for other elements."""
+    """Returns the expansion to add after an abbreviation; "" for other elements."""
     title = node.get("title") if node.tag in _ABBREVIATIONS else None
     return f" ({title})" if title else ""
 
 
 def content_of(node: Element, without: Element | None = None) -> str:
-    """Returns the text and text attributes of an element and all elements below it, visible or not.
+    """Returns the text and text attributes of an element and all elements below it, including hidden ones.
 
     Scripts, styles and the element `without` are excluded.
     """
@@ -132,7 +133,7 @@ def _other_attributes(node: Element) -> str:
 
 
 def _is_shown(node: Element, tag: str) -> bool:
-    """Whether an element that usually is not text is text here."""
+    """Whether an element is text although its tag is in `_UNREAD`."""
     if tag == "template":
         return node.get("shadowrootmode") is not None or node.get("shadowroot") is not None
     if tag == "dialog":

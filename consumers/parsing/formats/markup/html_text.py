@@ -34,7 +34,7 @@ _BLOCKS = frozenset(
 """.split()
 )
 _TABLE_PARTS = frozenset(("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col", "script", "style"))
-_DEEPEST_FRAME = 3
+_MAX_FRAMES = 3
 Pictures = Callable[[str], Callable[[], bytes] | None]
 """Returns a function that reads the picture at an address, or None if the file does not contain the picture."""
 
@@ -43,9 +43,9 @@ Pictures = Callable[[str], Callable[[], bytes] | None]
 class HtmlWalk:
     """Adds everything visible in a tree to an outline.
 
-    The elements in `left_out` are reported with their kinds instead. `lines` says whether the lines of the tree are those of
-    the file. `pictures` finds pictures that are in the file. `frames` is the number of frames around this text. Nothing
-    recurses, so the depth of the tree is not limited.
+    Elements in `left_out` are not added but reported. `lines`: whether line numbers in the tree are those of the file.
+    `pictures` finds pictures that are in the file. `frames` is the number of frames around this text. The walk does not
+    recurse, so the depth of the tree is not limited.
     """
 
     outline: Outline
@@ -63,9 +63,9 @@ class HtmlWalk:
     _links: list[Link] = field(default_factory=list, init=False)
     """Links of the current block."""
     _block_pictures: list[tuple[Callable[[], bytes], str, bool]] = field(default_factory=list, init=False)
-    """Pictures in the current block, their names, and whether each has a description."""
+    """Pictures in the current block: (function that reads the picture, name, whether it has a description)."""
     _anchor: tuple[str, int] | None = field(default=None, init=False)
-    """Target of the open link, and the number of parts before it."""
+    """The open link: (target, number of parts before the link)."""
 
     def run(self, root: Element) -> None:
         skip: Element | None = None
@@ -84,8 +84,9 @@ class HtmlWalk:
         self._flush()
 
     def _is_taken_whole(self, node: Element, tag: str) -> bool:
-        """Adds or reports a frame, heading, table or unread element with all it contains. Returns False for other elements."""
-        if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
+        """Adds or reports a frame, heading, table or unread element with everything below it. Returns False for other
+        elements."""
+        if tag == "iframe" and node.get("srcdoc") and self.frames < _MAX_FRAMES:
             self._frame(node)
         elif is_unread(node, self.left_out, self.outline.omissions):
             if tag == "svg" and node not in self.left_out:
@@ -129,7 +130,7 @@ class HtmlWalk:
             self._words(node.tail)
 
     def _pictures(self, node: Element) -> None:
-        """Adds the pictures in an element, if they are in the file, behind the current block."""
+        """Queues the pictures in an element that are in the file. The pictures are added after the current block."""
         for address, described in pictures_below(node, self.left_out):
             image = self.pictures(address)
             if image is not None:
@@ -141,7 +142,7 @@ class HtmlWalk:
             self._parts.append(text if self._pre_depth else _collapsed(text))
 
     def _end_link(self) -> None:
-        """Adds the link with its words to the block. A link around several blocks belongs to the first one with words."""
+        """Adds the link with its words to the block. A link around several blocks belongs to the first block with words."""
         if self._anchor is not None:
             target, first = self._anchor
             words = "".join(self._parts[first:])
@@ -173,7 +174,7 @@ class HtmlWalk:
         self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=self._links_below(node))
 
     def _visible(self, node: Element) -> str:
-        """Returns the visible text of one element on one line."""
+        """Returns the visible text of an element on one line."""
         omissions = self.outline.omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
@@ -201,7 +202,7 @@ class HtmlWalk:
             HtmlWalk(self.outline, {}, False, self.page, self.pictures, self.frames + 1).run(page)
 
     def _is_layout(self, table: Element) -> bool:
-        """Whether a table only arranges blocks (page columns, code next to its line numbers) and has no rows of values."""
+        """Whether a table only arranges blocks (page columns, code next to line numbers) and contains no data."""
         if table.get("role") in ("presentation", "none") or next(table.iter(*_HEADINGS), None) is not None:
             return True
         if next(table.iterdescendants("table"), None) is not None or _has_stray_content(table):
@@ -228,9 +229,9 @@ class HtmlWalk:
         links = self._links_below(table)
         for number, (line, text) in enumerate(rows, 1):
             where = line if self.lines else None
-            here = links if number == len(rows) else [link for link in links if link.text in text]
-            links = [link for link in links if link not in here]
-            placed = place_links(here, text)
+            row_links = links if number == len(rows) else [link for link in links if link.text in text]
+            links = [link for link in links if link not in row_links]
+            placed = place_links(row_links, text)
             self.outline.text(
                 text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page, links=placed
             )
@@ -242,7 +243,7 @@ class HtmlWalk:
 
 
 def _rows(table: Element) -> Iterator[Element]:
-    """Yields a table's own rows. Rows of a table inside a cell belong to the text of that cell."""
+    """Yields the rows of a table, without rows of tables inside its cells: they belong to the cell's text."""
     for child in table:
         if child.tag == "tr":
             yield child

@@ -11,7 +11,7 @@ from consumers.parsing.limits import Damaged, NotADocument
 Element = Any
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _UNCLOSED = re.compile(r"<(embed|source|track|wbr)(\s[^<>]*)?>", re.IGNORECASE)
-"""Void elements (HTML, 13.1.2) that libxml2 does not know. It treats everything after them as their content."""
+"""Void elements (HTML, 13.1.2) unknown to libxml2, which takes everything after such an element for its content."""
 _DECLARED_WITHIN = 1024
 """A page must declare its encoding within this many bytes (HTML, 4.2.5.4 requires 1024)."""
 
@@ -19,8 +19,8 @@ _DECLARED_WITHIN = 1024
 def tree(data: bytes, charset: str = "") -> Element | None:
     """Returns the document's root element, or None if the document is empty.
 
-    The encoding must fit the bytes. The page's declaration, or the `charset` of its envelope, only decides between several
-    fitting encodings.
+    The encoding must fit the bytes. If several encodings fit, `charset` decides, else the page's declaration. `charset` is
+    stated outside the page, as in a mail header.
     """
     declared = _DECLARED.search(data[:_DECLARED_WITHIN])
     try:
@@ -34,6 +34,6 @@ def tree(data: bytes, charset: str = "") -> Element | None:
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         if "empty" in str(error).lower():
             return None
-        if "unknown error" in str(error):  # libxml2 reports only this if it gets no memory; other errors have names
+        if "unknown error" in str(error):  # libxml2's error when it runs out of memory; other errors have names
             raise MemoryError from error
         raise Damaged(f"not HTML that can be read: {error}; save it again") from error

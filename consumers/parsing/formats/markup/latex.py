@@ -1,4 +1,4 @@
-"""LaTeX by pylatexenc: sections as headings, printed text, and formulas as close approximations in plain text."""
+"""LaTeX by pylatexenc: sections become headings; formulas are approximated in plain text."""
 
 import re
 from functools import cache, partial
@@ -25,7 +25,8 @@ _SECTIONS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6,
 }  # fmt: skip
 _MARK = "\x02"
-"""Surrounds a heading, with its level after the first mark. No text contains it, because decoding removes control characters.
+"""Mark around a heading; the level follows the first mark. No text contains the mark, because decoding removes control
+characters.
 """
 _CELL = "\x03"
 _MARKED = re.compile(rf"{_MARK}(\d)([^{_MARK}]*){_MARK}")
@@ -49,10 +50,10 @@ _REPORTED = {
     **dict.fromkeys(("index", "hypersetup"), OmissionKind.METADATA),
     **dict.fromkeys(("input", "include", "subfile"), OmissionKind.EMBEDDED),
 }
-"""Commands whose arguments are not part of the printed text and are reported."""
+"""Commands whose arguments are not printed. The arguments are reported."""
 _SPACED = ("itemize", "enumerate", "description", "quote", "abstract", "center", "figure", "table")
 _LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
-"""Environments, without their star, whose arguments are not text."""
+"""Names, without the star, of environments whose arguments are not text."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 
@@ -92,7 +93,7 @@ def _text(text: str, outline: Outline) -> None:
 
 
 class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no types
-    """Converts LaTeX to text. The arguments of commands that pylatexenc does not print become text, or are reported."""
+    """Converts LaTeX to text. Arguments of commands that pylatexenc does not print become text or are reported."""
 
     def __init__(self, omissions: Omissions) -> None:
         super().__init__(_text_context(), math_mode="text", keep_comments=False, strict_latex_spaces=False)
@@ -108,7 +109,8 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         self.omissions.add_words(kind, clean_text(_MARKED.sub(r" \2 ", text)))
 
     def arguments(self, node: Any, *, optional: bool | None = None) -> list[str]:
-        """Returns the arguments that are given. `optional`: True for those in brackets only, False for the others only."""
+        """Returns the arguments of a command. `optional`: True for arguments in brackets only, False for arguments in braces
+        only."""
         given = node.nodeargd.argnlist if node.nodeargd is not None and node.nodeargd.argnlist else ()
         return [
             self.nodelist_to_text([each])
@@ -188,7 +190,7 @@ def _text_context() -> Any:
 def _last(node: Any, l2tobj: Any) -> str:
     """Returns the last argument in braces as text, or "" if there is none.
 
-    No argument is converted twice, because nested arguments would then take exponential time.
+    Each argument is converted only once; otherwise nested arguments would take exponential time.
     """
     given = l2tobj.arguments(node, optional=False)
     return str(given[-1]).strip() if given else ""

@@ -34,7 +34,8 @@ def is_media(target: str) -> bool:
 
 
 def place_links(links: Iterable[Link], text: str) -> list[PlacedLink]:
-    """Places each link where its words next occur in the block's text, or at the previous link's position if they do not."""
+    """Places each link at the next occurrence of its words in the block's text. Without an occurrence, the link gets the
+    previous link's position."""
     placed, at = [], 0
     for link in links:
         at = max(text.find(link.text, at), at)

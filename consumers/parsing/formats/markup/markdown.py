@@ -1,4 +1,4 @@
-"""Markdown by markdown-it-py (CommonMark and tables), without its markup; front matter becomes metadata.
+"""Markdown by markdown-it-py (CommonMark and tables): the text without markup; front matter becomes metadata.
 
 Links become links of the document. In addition to CommonMark, this parser supports the syntax of Obsidian's and Logseq's notes:
 wikilinks, embeds, callouts, comments, highlights, block ids, tags and properties (`note_syntax.py`).
@@ -37,8 +37,8 @@ from consumers.parsing.table_rows import Columns
 from consumers.splitting import ParsedText, PlacedLink, TextBlock
 
 _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
-"""Beginning of a footnote. CommonMark has no footnotes: one with several words is a paragraph, one with a single word a link
-definition."""
+"""Beginning of a footnote. CommonMark has no footnotes: a footnote of several words is a paragraph, a footnote of one word a
+link definition."""
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
 _TAG = re.compile(r"<!--((?:(?!<!--).)*?)-->|<!\[CDATA\[((?:(?!<!\[CDATA).)*?)\]\]>|<[^<>]*>", re.DOTALL)
 _ATTRIBUTE = re.compile(
@@ -52,7 +52,7 @@ _ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
 
 
 MAX_TAGS = 100
-"""Maximum number of tags from the text that become metadata; the first ones are used."""
+"""Maximum number of tags from the text that become metadata, in order of occurrence."""
 
 
 @cache
@@ -85,7 +85,7 @@ def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, A
 
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
-    """Adds a text without front matter to the outline. `above` is the number of the file's lines before the text."""
+    """Adds a text without front matter to the outline. `above` is the number of lines in the file before the text."""
     walk = MarkdownWalk(outline, text, frozenset(_NOTE.findall(text)), above, lines)
     definitions: dict[str, Any] = {}
     walk.run(_parser().parse(text, definitions))
@@ -129,7 +129,7 @@ class _Words:
 class MarkdownWalk:
     """One pass over the flat token list. The open elements distinguish lists, quotes and tables.
 
-    `above` is the number of the file's lines before the text; `notes` are the names of its footnotes.
+    `above` is the number of lines in the file before the text. `notes` are the names of the footnotes.
     """
 
     outline: Outline
@@ -140,7 +140,7 @@ class MarkdownWalk:
     tags: dict[str, None] = field(default_factory=dict)
     depth: int = 0
     item: str = ""
-    """Mark of the list item that begins: a dash or its number."""
+    """Mark of the list item that begins: a dash or the item's number."""
     quote_starts: bool = False
     columns: Columns | None = None
     """The columns of the open table; None before its first row."""
@@ -152,15 +152,15 @@ class MarkdownWalk:
     _source_lines: list[str] = field(default_factory=list)
     _row_line: int = 0
     _used: set[str] = field(default_factory=set)
-    """Names of the definitions that links and pictures use."""
+    """Names of the link definitions that links and pictures use."""
     _has_preface: bool = False
     """Whether text occurs before the first heading."""
 
     @property
     def title(self) -> str:
-        """The first heading if no text comes before it and no other heading has its level or a higher one; otherwise "".
+        """The first heading, if no text comes before it and all other headings have lower levels; otherwise "".
 
-        A heading of level 1 is always the title.
+        If the first heading has level 1, the other headings may have level 1 too.
         """
         if not self._headings or self._has_preface:
             return ""
@@ -275,7 +275,8 @@ class MarkdownWalk:
         self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)
 
     def _cells_beyond(self, columns: int) -> list[str]:
-        """Returns a row's cells beyond the table's columns, which the parser drops, as written in the source."""
+        """Returns those cells of a row, as written in the source, that are beyond the table's columns. The parser drops
+        them."""
         self._source_lines = self._source_lines or self.source.split("\n")
         written = self._source_lines[self._row_line].strip(" \t>")
         return [cell.strip() for cell in _CELL_END.split(written.removeprefix("|").removesuffix("|"))[columns:]]
@@ -300,7 +301,8 @@ class MarkdownWalk:
                 )
 
     def _words(self, token: Token) -> _Words:
-        """Returns a paragraph's words without emphasis, link targets, tags and footnote marks; line breaks are kept."""
+        """Returns a paragraph's words without emphasis, link targets, HTML tags and footnote marks; keeps line
+        breaks."""
         words = _Words()
         children = token.children or []
         for number, child in enumerate(children):
@@ -330,7 +332,7 @@ class MarkdownWalk:
         return words
 
     def _line(self, words: _Words, content: str, starts: bool, ends: bool) -> None:
-        """Adds a piece of a line. `starts` and `ends`: whether it is at the beginning or end of the line."""
+        """Adds a piece of a line. `starts`: the line begins with the piece. `ends`: the line ends with the piece."""
         text = _NOTE_MARK.sub(self._without_mark, content)
         self.tags.update(dict.fromkeys(tags_in(text)))
         words.add(line_text(without_block_id(text) if ends else text, whole=starts and ends))

@@ -13,12 +13,12 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
 WIKILINK = "wikilink"
-"""Type of the token, and key of its `meta`."""
+"""Type of the token for a wikilink, and key in the token's `meta`."""
 
 _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
 _HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")
 _MARKS = "highlight marks"
-"""Key in a parser's `env`: the text that was last searched for highlights, and the positions of their marks."""
+"""Key in a parser's `env`. The value is (text that was last searched for highlights, positions of the marks found)."""
 
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
 _CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")
@@ -69,7 +69,7 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _read_mark(state: StateInline, _silent: bool) -> bool:
-    """Drops the marks around comments and highlights, but keep the text between them."""
+    """Drops the marks around comments and highlights, but keeps the text between them."""
     mark = state.src[state.pos : state.pos + 2]
     if mark == "%%" or (mark == "==" and _is_highlight(state)):
         state.pos += 2
@@ -108,9 +108,10 @@ def tags_in(text: str) -> Iterator[str]:
 
 
 def line_text(text: str, *, whole: bool) -> str:
-    """Returns a piece of a line with properties as `key: value`, without block references and Logseq's own properties.
+    """Returns a piece of a line, with properties as `key: value` and without block references and Logseq's own
+    properties.
 
-    `whole`: whether the piece is the whole line.
+    `whole`: the piece is the whole line.
     """
     if whole and _INTERNAL.match(text):
         return ""
@@ -122,7 +123,7 @@ def line_text(text: str, *, whole: bool) -> str:
 
 
 def links_in_properties(value: Any) -> Iterator[str]:
-    """Yields the targets of the wikilinks in a front matter value, with their headings."""
+    """Yields the targets of the wikilinks in a value of the front matter: `target` or `target#heading`."""
     if isinstance(value, str):
         for match in _WIKILINK.finditer(value):
             yield f"{match[1].strip()}#{match[2].strip()}" if match[2] else match[1].strip()

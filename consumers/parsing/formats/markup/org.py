@@ -36,7 +36,7 @@ def parse_org(text: str, outline: Outline) -> ParsedText:
 
 
 def _drawers(lines: list[str]) -> set[int]:
-    """Returns the numbers of the lines that begin a drawer: those with a matching `:END:` below the same headline."""
+    """Returns the numbers of the lines that begin a drawer. A drawer has a matching `:END:` below the same headline."""
     found = set()
     ends = False
     for number in range(len(lines), 0, -1):
@@ -51,7 +51,7 @@ def _drawers(lines: list[str]) -> set[int]:
 
 
 class _Reader:
-    """Parses Org line by line; its syntax is line based."""
+    """Parses Org line by line, as its syntax allows."""
 
     def __init__(self, outline: Outline, drawers: set[int]) -> None:
         self.outline = outline

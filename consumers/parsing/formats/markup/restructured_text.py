@@ -23,12 +23,13 @@ from consumers.splitting import ParsedText
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+-]{0,60})[ \t]?::", re.MULTILINE)
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
-_MOST_NAMES = 300
-_LARGEST = 1 << 20
-"""Maximum number of characters. docutils parses about 30,000 per second; a longer text, which is not written by hand, is parsed
-as plain text."""
-_LONGEST_LINE = 10_000
-"""Maximum number of characters. docutils refuses texts with longer lines; they are parsed as plain text."""
+_MAX_NAMES = 300
+_MAX_CHARS = 1 << 20
+"""Maximum number of characters. A longer text is not written by hand and is parsed as plain text: docutils parses only about
+30,000 characters per second."""
+_MAX_LINE_CHARS = 10_000
+"""Maximum number of characters in a line. docutils refuses texts with longer lines; such texts are parsed as plain
+text."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
 _SILENT = frozenset(
     """
@@ -43,7 +44,7 @@ _LITERAL = frozenset(
 _LISTS = {"toctree": OmissionKind.NAVIGATION, "autosummary": OmissionKind.NAVIGATION, "index": OmissionKind.METADATA}
 """Directives whose content is a list for programs."""
 _REFUSED = 2
-"""Level of docutils' messages about source that it did not understand; those below only inform."""
+"""Level of docutils' messages about source that it did not understand. Messages of lower levels only inform."""
 _CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
 """Options of directives that are text."""
 _WITHOUT_TEXT = (nodes.target, nodes.pending)
@@ -51,15 +52,15 @@ _PROPERTIES = frozenset(("author", "date", "version", "copyright", "status", "de
 _FOR_SPHINX = frozenset(("orphan", "tocdepth", "nocomments", "nosearch", "no-search"))
 """Fields at the top of a page that are instructions for Sphinx."""
 _NOT_READ = re.compile(r"[ \t]*\.\.[ \t]+(?:raw|include)::|[^\n]*\n[ \t]+:(?:file|url):")
-_LONGEST_REPLACEMENT = 300
+_MAX_REPLACEMENT_CHARS = 300
 
 
 def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    if len(text) > _LARGEST or max(map(len, text.split("\n"))) > _LONGEST_LINE:
+    if len(text) > _MAX_CHARS or max(map(len, text.split("\n"))) > _MAX_LINE_CHARS:
         return parse_text(data, limits, omissions)
     text = within_limits(text, limits, omissions)
-    _learn_names(text)
+    _register_unknown_names(text)
     document = new_document("document", _settings().copy())
     Parser().parse(text, document)
     outline = Outline(limits.text_chars, omissions)
@@ -80,7 +81,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
 
 
 def _remove_messages(document: Any) -> None:
-    """Removes what docutils says about the text. A message in a cell or an item is replaced by the source that it quotes."""
+    """Removes docutils' messages about the text. A message in a cell or list item is replaced by the source that it quotes."""
     for message in list(document.findall(nodes.system_message)):
         above = message.parent
         while not isinstance(above, nodes.entry | nodes.list_item | nodes.document):
@@ -101,7 +102,7 @@ def _replace_substitutions(document: Any, omissions: Omissions) -> None:
     unused = dict(texts)
     for reference in document.findall(nodes.substitution_reference):
         name = document.substitution_names.get(reference["refname"].lower(), reference["refname"])
-        if len(text := texts.get(name, "")) <= _LONGEST_REPLACEMENT and text:
+        if len(text := texts.get(name, "")) <= _MAX_REPLACEMENT_CHARS and text:
             reference.children = [nodes.Text(text)]
             unused.pop(name, None)
     for text in unused.values():
@@ -120,15 +121,15 @@ def _settings() -> Any:
     return settings
 
 
-def _learn_names(text: str) -> None:
-    """Registers the directives and roles that docutils does not know; it offers no other way to handle unknown ones."""
+def _register_unknown_names(text: str) -> None:
+    """Registers the directives and roles that docutils does not know. docutils offers no other way to handle them."""
     known = _settings()
     roles._roles.clear()  # defined by earlier documents
-    for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:
+    for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MAX_NAMES]:
         found, _ = directives.directive(name, _english(), new_document("names", known))
         if found is None:
             directives.register_directive(name, _Unknown)
-    for name in sorted({(match[1] or match[2]).lower() for match in _ROLE.finditer(text)})[:_MOST_NAMES]:
+    for name in sorted({(match[1] or match[2]).lower() for match in _ROLE.finditer(text)})[:_MAX_NAMES]:
         found, _ = roles.role(name, _english(), 0, new_document("names", known).reporter)
         if found is None:
             roles.register_local_role(name, _unknown_role)
@@ -142,7 +143,7 @@ def _english() -> Any:
 
 
 def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
-    """Returns the words of a role: the title of `title <target>`, the name of `~package.module.name`."""
+    """Returns the text of a role: the title of `title <target>`, the last name of `~package.module.name`."""
     words = _TARGET.sub("", nodes.unescape(text)) or text
     if words.startswith("~"):
         words = words[1:].rpartition(".")[2]
@@ -150,7 +151,8 @@ def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tu
 
 
 class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
-    """An unknown directive, of Sphinx or custom: its argument as a line, its content as text."""
+    """An unknown directive, for example of Sphinx. The directive's argument becomes a line, its content becomes
+    text."""
 
     has_content = True
     optional_arguments = 1
@@ -221,7 +223,7 @@ class _Walk:
                 stack += [(child, level, inside) for child in reversed(node.children)]
 
     def _reported(self, node: Any) -> bool:
-        """Whether a node is left out; if so, it is reported."""
+        """Whether a node is left out. If so, reports its text."""
         omissions = self.outline.omissions
         if isinstance(node, nodes.comment):
             omissions.add(node.get("kind", OmissionKind.COMMENT), clean_text(node.astext()))
@@ -235,13 +237,14 @@ class _Walk:
                 omissions.add(OmissionKind.METADATA, content)
         elif isinstance(node, nodes.system_message) and not node.astext().startswith("Title "):  # titles are text
             for source in node.findall(nodes.literal_block):
-                self._not_understood(source.astext())
+                self._add_refused(source.astext())
         else:
             return isinstance(node, nodes.substitution_definition | nodes.system_message)
         return True
 
-    def _not_understood(self, source: str) -> None:
-        """Adds source that docutils refuses as text, and reports included and raw content instead."""
+    def _add_refused(self, source: str) -> None:
+        """Adds source that docutils refused, as text. Directives that include files or raw content are reported
+        instead."""
         if _NOT_READ.match(source):
             self.outline.omissions.add(OmissionKind.EMBEDDED, clean_text(source))
         else:
@@ -264,14 +267,14 @@ class _Walk:
                 self.outline.text(clean_text(child.astext()))
         rows = [row for body in node.findall(nodes.tbody) for row in body.findall(nodes.row)]
         cells = [[clean_text(entry.astext()) for entry in row.children] for row in rows]
-        if more:  # the last header row names the columns, rows above it name groups of columns
+        if more:  # the last header row names the columns; header rows above it name groups of columns
             self.outline.text("; ".join(name for row in (header, *more[:-1]) for name in row if name))
             header = more[-1]
         fill_rows(self.outline, cells, header)
 
 
 def _mark(item: Any) -> str:
-    """Returns the number or letter of an item with its punctuation, or "- " if it has none."""
+    """Returns the number or letter of a list item with its punctuation; "- " for an item without one."""
     items = item.parent
     if not isinstance(items, nodes.enumerated_list):
         return "- "

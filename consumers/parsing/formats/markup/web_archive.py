@@ -15,7 +15,7 @@ from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
-_MOST_PARTS = 1000
+_MAX_PARTS = 1000
 _WITHOUT_TEXT = ("text/css", "text/javascript", "application/javascript", "application/x-javascript")
 
 
@@ -25,8 +25,8 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
     pages: list[ParsedText] = []
     images = _Images(message)
     for number, part in enumerate(message.walk()):
-        if number >= _MOST_PARTS:
-            omissions.add(OmissionKind.TOO_LARGE, f"parts after the first {_MOST_PARTS:,}")
+        if number >= _MAX_PARTS:
+            omissions.add(OmissionKind.TOO_LARGE, f"parts after the first {_MAX_PARTS:,}")
             break
         kind = part.get_content_type()
         if part.is_multipart():
@@ -55,14 +55,14 @@ class _Images:
     def __init__(self, message: EmailMessage) -> None:
         self._parts: dict[str, EmailMessage] = {}
         self._used: set[EmailMessage] = set()
-        for number, part in enumerate(islice(message.walk(), _MOST_PARTS)):
+        for number, part in enumerate(islice(message.walk(), _MAX_PARTS)):
             if part.get_content_maintype() == "image":
                 self._parts[_address(part) or f"part {number}"] = part
                 if identity := header(part, "Content-ID"):
                     self._parts[f"cid:{identity.strip('<>')}"] = part
 
     def image(self, page: str, address: str) -> Callable[[], bytes] | None:
-        """Returns a function that reads the picture at an address on the page, or None if the archive does not contain it."""
+        """Returns a function that reads the picture at an address on the page, or None if the archive has no such picture."""
         part = self._parts.get(address) or self._parts.get(urljoin(page, address))
         if part is None:
             return embedded_picture(address)
@@ -70,7 +70,7 @@ class _Images:
         return partial(payload_of, part)
 
     def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yields the name and a function for each picture that no page shows, such as a background."""
+        """Yields (name, function that reads the picture) of each picture that no page shows, such as a background."""
         for address, part in self._parts.items():
             if part not in self._used:
                 self._used.add(part)

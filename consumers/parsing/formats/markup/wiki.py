@@ -1,4 +1,4 @@
-"""Pages of MediaWiki and DokuWiki: headings, paragraphs, lists, tables, links; parameters of templates as `name: value`."""
+"""Pages of MediaWiki and DokuWiki: headings, paragraphs, lists, tables, links. Parameters of templates become `name: value`."""
 
 import re
 from html import unescape
@@ -27,7 +27,7 @@ _ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
 _WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
 _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
-"""A template's parameter in the page of the template, with its default value."""
+"""A parameter in the page that defines a template, with its default value."""
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""
@@ -36,14 +36,14 @@ _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~
 _BREAKING = frozenset(
     ("br", "p", "div", "li", "ul", "ol", "dd", "dt", "tr", "td", "th", "table", "blockquote", "center", "poem", "hr")
 )
-"""Tags that end a line; the words next to other tags may be parts of one word."""
+"""Tags that end a line. The texts before and after any other tag may be parts of one word."""
 _EMPHASIS = re.compile(r"'{2,5}|\*\*|(?<![:\w])//|//(?!\w)|(?<!_)__(?!_)")
 _MEDIA_SPACES = frozenset(("file", "image", "datei", "bild", "fichier", "archivo", "media"))
 _CATEGORY_SPACES = frozenset(("category", "kategorie", "catégorie", "categoría"))
 _PLACEMENT = re.compile(
     r"(?:thumb|thumbnail|left|right|center|none|frame|frameless|border|upright|\d*x?\d*px)\Z", re.IGNORECASE
 )
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 @text_parser
@@ -59,7 +59,8 @@ def parse_wiki(text: str, outline: Outline) -> ParsedText:
 
 
 class _Reader:
-    """Parses a page line by line, after templates, comments and footnotes, which may extend over several lines."""
+    """Parses a page. Templates, comments and footnotes may span several lines and are parsed first; the rest is parsed
+    line by line."""
 
     def __init__(self, outline: Outline, *, is_dokuwiki: bool) -> None:
         self.outline = outline
@@ -77,7 +78,7 @@ class _Reader:
         if self.is_dokuwiki:
             text = _VERBATIM_OF_DOKUWIKI.sub(_verbatim, text)
         text = _GALLERY.sub(_gallery, _REDIRECT.sub("", text, count=1))
-        for _ in range(_DEEPEST):  # templates contain templates
+        for _ in range(_MAX_DEPTH):  # templates contain templates
             text, count = _TEMPLATE.subn(self._template, _PARAMETER.sub(self._parameter, text))
             if not count:
                 break
@@ -139,7 +140,7 @@ class _Reader:
         self._lines, self._rows, self._in_table = [], [], False
 
     def _template(self, match: re.Match[str]) -> str:
-        """Returns a template's parameters, one a line, or a picture's caption in DokuWiki. Its name is reported."""
+        """Returns a template's parameters, one per line; in DokuWiki, the caption of a picture. Reports the name."""
         name, *parameters = (part.strip() for part in _BAR.split(match[1]))
         if self.is_dokuwiki:
             self._report(OmissionKind.PICTURE, name)
@@ -163,7 +164,7 @@ class _Reader:
         return " ".join(shown.split())
 
     def _plain(self, text: str) -> tuple[str, list[Link]]:
-        """Returns the text as a page shows it, and its links."""
+        """Returns the text without markup, and its links."""
         links: list[Link] = []
 
         def link(match: re.Match[str]) -> str:
@@ -192,7 +193,7 @@ class _Reader:
         return "\n" if (match[1] or "").lower() in _BREAKING else ""
 
     def _report(self, kind: OmissionKind, text: str) -> str:
-        """Reports text that is left out; return nothing in its place."""
+        """Reports text that is left out. Returns "" as its replacement."""
         self.omissions.add_words(kind, text)
         return ""
 
@@ -208,7 +209,7 @@ def _words_of_attributes(attributes: str) -> str:
 
 
 def _verbatim(match: re.Match[str]) -> str:
-    """Returns text without markup, with a character reference for each character that could be markup."""
+    """Returns verbatim text with a character reference for each character that could be markup."""
     before, text = [each for each in match.groups() if each is not None][::2]
     return before + _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
@@ -220,6 +221,6 @@ def _gallery(match: re.Match[str]) -> str:
 
 
 def after_redirect(text: str) -> str:
-    """Returns the text of a redirect after its link."""
+    """Returns the text that follows the link of a redirect."""
     found = _AFTER_REDIRECT.match(text)
     return found[1] if found else text

@@ -19,9 +19,9 @@ _KEYS = (
     ("author", "{*}contributor/{*}ip"),
     ("comment", "{*}comment"),
 )
-"""Metadata keys of a revision and the elements with their values; the first element of a key that has text counts."""
+"""(metadata key, path of the element with its value). If a key occurs twice, the first element that has text counts."""
 _ENDINGS = {"css": "css", "sanitized-css": "css", "javascript": "js", "Scribunto": "lua", "json": "txt", "text": "txt"}
-"""Endings of the names of pages that are not wikitext, by their content model."""
+"""Ending of the file name by content model, for pages that are not wikitext."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class WikiPage:
 
 
 def split_export(data: bytes) -> Iterator[WikiPage]:
-    """Yields the pages of an export. A redirect to a page of the same export is no page but an alias of that page.
+    """Yields the pages of an export. A redirect to a page in the export becomes an alias of that page.
 
-    The account of a page has its older revisions, and the text of its redirects after the link.
+    The account of a page contains its older revisions and the text of its redirects, except the link.
     """
     redirects = _redirects(data)
     site = ""
@@ -53,7 +53,8 @@ def split_export(data: bytes) -> Iterator[WikiPage]:
 
 
 def _redirects(data: bytes) -> dict[str, dict[str, str]]:
-    """Returns the redirects to each page of the export, by the page's title: their titles and their other text."""
+    """Returns the redirects to each page in the export: {title of the page: {title of the redirect: text after its
+    link}}."""
     if b"<redirect" not in data:
         return {}
     pages: set[str] = set()
@@ -89,7 +90,7 @@ def _page(node: Element, title: str, site: str, redirects: Mapping[str, str]) ->
 
 
 def _revisions(page: Element) -> list[Element]:
-    """Returns a page's revisions, the newest last; the page itself if it has none."""
+    """Returns a page's revisions, oldest first; a page without revisions counts as its own revision."""
     return sorted(page.iterfind("{*}revision"), key=lambda each: each.findtext("{*}timestamp") or "") or [page]
 
 
@@ -107,7 +108,7 @@ def _named(target: str) -> str:
 
 
 def _elements(data: bytes, *tags: str) -> Iterator[Element]:
-    """Yields each element with one of the tags; its content is released afterwards."""
+    """Yields each element with one of the tags, and then frees its content."""
     options: Mapping[str, Any] = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
     for _, node in etree.iterparse(BytesIO(data), events=("end",), tag=tags, **options):
         yield node

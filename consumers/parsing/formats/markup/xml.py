@@ -1,4 +1,4 @@
-"""XML: records as `name: value`, title elements as headings, all other text as paragraphs.
+"""XML: records become `name: value`, title elements headings, all other text paragraphs.
 
 Attributes with words are part of the text; other attributes and comments are reported. Entities that the file declares are
 resolved.
@@ -24,7 +24,7 @@ _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
 _BLOCKS = frozenset(
     "p para simpara td th tr row entry cell li item listitem title subtitle section table list br lb v stanza".split()
 )
-"""Elements that separate the words before and after them; others may be parts of one word."""
+"""Elements that separate words. The texts before and after any other element may be parts of one word."""
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
 _LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
 _READ_ATTRIBUTES = frozenset(
@@ -40,8 +40,8 @@ _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
 _UNDECLARED = (etree.ErrorTypes.ERR_UNDECLARED_ENTITY, etree.ErrorTypes.WAR_UNDECLARED_ENTITY)
 _OWN_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_LONGEST_TITLE = 300
-_LONGEST_VALUE = 500
+_MAX_TITLE_CHARS = 300
+_MAX_VALUE_CHARS = 500
 _DRAWINGS = frozenset(("svg", "mxfile"))
 
 
@@ -69,7 +69,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 def _root(data: bytes) -> Element | None:
     """Returns the root element.
 
-    HTML entities are resolved even if the file does not declare them, as in many feeds. Unknown and external entities stay as
+    HTML entities are resolved even if the file does not declare them; many feeds do not. Unknown and external entities stay as
     written.
     """
     root, log = _parsed(data)
@@ -96,9 +96,10 @@ def _parsed(data: bytes) -> tuple[Element | None, Any]:
 
 
 def _fill(root: Element, outline: Outline, limits: Limits) -> None:
-    """Adds blocks in one pass: an element with text of its own is a block, an element of single values is a record.
+    """Adds blocks in one pass. An element with its own text is a block. An element that contains only single values is
+    a record.
 
-    Other elements are containers. Text that is itself a page, as in feeds and exports of notes, is parsed as HTML.
+    Other elements are containers. Text that is HTML, as in feeds and exports of notes, is parsed as HTML.
     """
     depth = 0
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -115,7 +116,7 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
             walk.skip_subtree()
             continue
         outline.text(_attributes(node, outline.omissions), "\n", line=node.sourceline)
-        if name in _TITLES and 0 < len(text := _text(node, outline.omissions)) <= _LONGEST_TITLE:
+        if name in _TITLES and 0 < len(text := _text(node, outline.omissions)) <= _MAX_TITLE_CHARS:
             outline.heading(depth, text, line=node.sourceline)
             walk.skip_subtree()
         elif name in _VERBATIM:
@@ -138,7 +139,7 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
 
 
 def _report(node: Element, omissions: Omissions) -> None:
-    """Reports an element that is left out: the attributes of embedded data, the text of others."""
+    """Reports an element that is left out: for embedded data its attributes, else its text."""
     kind = _LEFT_OUT[_name(node)]
     text = " ".join(node.attrib.values() if kind is OmissionKind.EMBEDDED else node.itertext())
     omissions.add(kind, clean_text(text))
@@ -163,7 +164,8 @@ def _attributes(node: Element, omissions: Omissions) -> str:
 
 
 def _record(node: Element) -> list[tuple[str, str]] | None:
-    """Returns names and values of an element whose parts are all short values with distinct names; None for other elements."""
+    """Returns the names and values in a record: an element whose children are short values with distinct names. None for other
+    elements."""
     if len(node) < 2:
         return None
     found: dict[str, str] = {}
@@ -175,7 +177,7 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
             or name in found
             or name in _TITLES
             or name in _LEFT_OUT
-            or len(child.text or "") > _LONGEST_VALUE
+            or len(child.text or "") > _MAX_VALUE_CHARS
         ):
             return None
         if _PAGE.match(child.text or "") or is_base64(child.text or ""):
@@ -185,7 +187,7 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
 
 
 def _name(node: Element) -> str:
-    """Returns an element's name without its namespace, in lower case, or "" for comments and the like."""
+    """Returns an element's name without namespace, in lower case; "" for comments and other nodes without a name."""
     return _local(node.tag) if isinstance(node.tag, str) else ""
 
 
@@ -194,7 +196,7 @@ def _local(name: str) -> str:
 
 
 def _text(node: Element, omissions: Omissions) -> str:
-    """Returns the text of an element and the elements in it, with their attributes in brackets."""
+    """Returns the text of an element and of the elements in it; their attributes follow in brackets."""
     parts = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:
@@ -205,6 +207,6 @@ def _text(node: Element, omissions: Omissions) -> str:
             _report(below, omissions)
             walk.skip_subtree()
         else:
-            said = _attributes(below, omissions) if below is not node else ""
-            parts += [f" ({said}) " if said else space, below.text or ""]
+            attributes = _attributes(below, omissions) if below is not node else ""
+            parts += [f" ({attributes}) " if attributes else space, below.text or ""]
     return " ".join(clean_text("".join(parts)).split())

@@ -1,7 +1,8 @@
-"""Binary Excel files, .xls ([MS-XLS]) and .xlsb ([MS-XLSB]): cells by python-calamine, other texts from the records.
+"""Binary Excel files, .xls ([MS-XLS]) and .xlsb ([MS-XLSB]). python-calamine reads the cells; other texts are read from the
+records.
 
-python-calamine is not used for .xlsx: it returns neither errors in cells nor formulas without a stored result, and it allocates
-the whole rectangle of a sheet before a limit can be checked. Here, the rectangle is computed from the records first.
+python-calamine allocates a sheet's whole rectangle, so its size is first computed from the records and checked. For .xlsx,
+python-calamine is not used: it returns neither errors in cells nor formulas without a stored result.
 """
 
 import io
@@ -37,25 +38,26 @@ _FORMULA, _NUMBER, _SHORT_NUMBER, _SHORT_NUMBERS = 0x06, 0x203, 0x27E, 0xBD
 _MARGINS, _OBJECT, _OBJECT_TEXT, _NOTE, _CHART_TEXT, _VALIDATION = (0x14, 0x15), 0x5D, 0x1B6, 0x1C, 0x100D, 0x1BE
 """Types of records in .xls ([MS-XLS] 2.3)."""
 _PICTURE = 8
-"""The type of a picture among the objects on a sheet ([MS-XLS] 2.5.143)."""
+"""Type of an object on a sheet that is a picture ([MS-XLS] 2.5.143)."""
 _XLSB_SHEET, _XLSB_AUTHOR, _XLSB_COMMENT, _XLSB_COMMENT_TEXT, _XLSB_MARGINS = 156, 632, 635, 637, 479
 """Types of records in .xlsb ([MS-XLSB] 2.3)."""
 _CELLS = frozenset((0x06, 0x7E, 0xBD, 0xBE, 0xD6, 0xFD, 0x201, 0x203, 0x204, 0x205, 0x27E))
 _XLSB_ROW, _XLSB_LAST_CELL = 0, 11
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
-"""Numbers of formats that are dates or times unless the file gives them another meaning ([MS-XLS] 2.5.165)."""
+"""Numbers of the predefined date and time formats; a file may redefine them ([MS-XLS] 2.5.165)."""
 _NO_DATE_LETTER = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')
-"""Parts of a number format that are not codes: quoted text, escaped letters, colours and conditions, padding."""
+"""Parts of a number format that are no format codes: quoted text, escaped letters, colours and conditions, padding."""
 
 Record = tuple[int, bytes]
 SheetTexts = dict[str, list[str]]
-"""The texts of each sheet outside its cells."""
+"""By sheet: the texts outside its cells."""
 SheetNumbers = dict[str, dict[tuple[int, int], float]]
-"""Numbers of each sheet that python-calamine takes for dates, by row and column counted from 0."""
+"""By sheet: numbers that python-calamine takes for dates, by (row, column) from 0."""
 
 
 class _Extent:
-    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if it has too many cells."""
+    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if the rectangle has too many
+    cells."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -112,7 +114,7 @@ def _fill(
     add_pictures: Callable[[str], None] = lambda _: None,
     numbers: SheetNumbers | None = None,
 ) -> None:
-    """Adds the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
+    """Adds the sheets to the outline. `add_pictures(name)` adds the pictures of a sheet."""
     numbers = numbers or {}
     cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
@@ -159,7 +161,7 @@ def _is_date(number_format: str) -> bool:
 
 
 def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yields the numbers of the sheet at `at` in cells with one of these formats."""
+    """Yields ((row, column), number) of each numeric cell with one of the formats. The sheet is at `at`."""
     for kind, data in _xls_records(stream, at):
         if kind not in (_FORMULA, _NUMBER, _SHORT_NUMBER, _SHORT_NUMBERS):
             continue
@@ -173,12 +175,13 @@ def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[t
             continue
         elif kind == _SHORT_NUMBER:
             yield (row, column), _short_number(struct.unpack_from("<I", data, 6)[0])
-        elif kind == _NUMBER or data[12:14] != b"\xff\xff":  # the result of a formula may be something else
+        elif kind == _NUMBER or data[12:14] != b"\xff\xff":  # else the result of the formula is not a number
             yield (row, column), struct.unpack_from("<d", data, 6)[0]
 
 
 def _short_number(value: int) -> float:
-    """Returns a number of 30 bits: an integer or the upper half of a float, divided by 100 or not ([MS-XLS] 2.5.217)."""
+    """Decodes a 32-bit number ([MS-XLS] 2.5.217). Bits 2 to 31 are an integer (bit 1 set) or the upper half of a float; bit 0
+    divides by 100."""
     if value & 2:
         number = float((value - (1 << 32) if value & 0x80000000 else value) >> 2)
     else:
@@ -187,7 +190,7 @@ def _short_number(value: int) -> float:
 
 
 def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None:
-    """Checks the number of cells in a file of Excel 5 or 95, and reports the texts outside its cells."""
+    """Checks the number of cells in a file of Excel 5 or 95, and reports the number of texts outside its cells."""
     others = 0
     for kind, data in _xls_records(stream, 0):
         if kind == _SHEET:
@@ -212,7 +215,7 @@ def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
 
 
 def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -> Iterator[str]:
-    """Yields header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
+    """Yields the headers, footers, comments, text boxes, chart names and prompts of the sheet at `at`."""
     boxes: dict[int, str] = {}
     extent = _Extent(limits)
     number, left = 0, 0
@@ -260,7 +263,7 @@ def _characters(flags: int, data: bytes, count: int) -> str:
 
 
 def _xlsb_parts(package: OfficePackage) -> dict[str, str]:
-    """Returns the names of the sheets with the names of their parts."""
+    """Maps the names of the sheets to the names of their parts."""
     parts: dict[str, str] = {}
     main = package.main_part()
     for kind, data in _xlsb_records(package.data(main) or b""):
@@ -309,15 +312,15 @@ def _xlsb_records(data: bytes) -> Iterator[Record]:
         at += size
 
 
-def _variable_number(data: bytes, at: int, most: int) -> tuple[int, int]:
-    """Returns the number in groups of 7 bits at `at`, and the position after it."""
+def _variable_number(data: bytes, at: int, max_bytes: int) -> tuple[int, int]:
+    """Decodes the number at `at`, which has 7 bits per byte. Returns the number and the position after it."""
     number = 0
-    for place in range(most):
+    for place in range(max_bytes):
         byte = data[at + place] if at + place < len(data) else 0
         number |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return number, at + place + 1
-    return number, at + most
+    return number, at + max_bytes
 
 
 def _wide_string(data: bytes, at: int) -> tuple[str, int]:

@@ -33,14 +33,16 @@ _KINDS: tuple[tuple[str, str, str, _Parse], ...] = (
     ("Index/Document.iwa", "pages", "docx", parse_docx),
     ("buildVersionHistory.plist", "pages", "docx", parse_docx),
 )
-"""A part or stream of each kind of file, its ending, the format to which it is converted, and that format's parser."""
+"""For each kind of file: (part or stream that identifies it, its ending, ending after the conversion, parser of the
+converted file)."""
 _PROMPT = re.compile(r"Click to edit the (?:notes|title text|outline text) format\s*\Z")
-"""What LibreOffice writes into empty places of a slide or its notes."""
+"""Prompt that LibreOffice writes into empty placeholders of slides and notes."""
 _IS_ENCRYPTED, _ENCRYPTED_SLIDES = 0x0100, 0xF3D1C4DF
 """The flag `fEncrypted` ([MS-DOC] 2.5.2) and the token of encrypted slides ([MS-PPT] 2.3.2)."""
 _SHAPE_VALUES = frozenset(("Label", "Prompt", "Value"))
 _OF_CONVERSION = ("created", "modified")
-"""Properties that may have the time of the conversion; the file states its own."""
+"""Properties in which LibreOffice may write the time of the conversion. These properties are taken from the original
+file."""
 
 
 def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -64,7 +66,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
             omissions.add(OmissionKind.HIDDEN, block.text)
     parsed = replace(parsed, blocks=tuple(each for each in parsed.blocks if not _PROMPT.match(each.text)))
     if ending == "vsdx":
-        parsed = replace(parsed, blocks=(*parsed.blocks, *_texts_beside_shapes(data, limits, parsed, omissions)))
+        parsed = replace(parsed, blocks=(*parsed.blocks, *_comment_blocks(data, limits, parsed, omissions)))
     found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}
     metadata = {**found, **stated, "converted_by": limits.programs[CONVERTER].identity}
     return replace(parsed, title=title or parsed.title, metadata=metadata)
@@ -72,7 +74,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
 
 def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str], str]]:
     """Returns the names of the file's parts or streams, in lower case, and its properties with its title."""
-    if data.startswith(b"PK"):  # an OLE file may also end like a zip archive, with an embedded picture or document
+    if data.startswith(b"PK"):  # not `is_zipfile`: an OLE file that embeds a zip archive may end like one
         with open_package(data, limits) as package:
             return {name.lower() for name in package.namelist()}, document_properties(package)
     with olefile.OleFileIO(BytesIO(data)) as file:
@@ -85,12 +87,13 @@ def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str],
 
 
 def _number(file: Any, stream: str, at: int, size: int) -> int:
-    """Returns the number at a position of a stream, 0 if there is none."""
+    """Returns the number of `size` bytes at position `at` of a stream; 0 if the stream is missing."""
     return int.from_bytes(file.openstream(stream).read(at + size)[at:], "little") if file.exists(stream) else 0
 
 
-def _texts_beside_shapes(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
-    """Yields the comments of a Visio file ([MS-VSDX] 2.2.8); report values of shapes that no page shows (2.2.5.3.4)."""
+def _comment_blocks(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
+    """Yields the comments of a Visio file ([MS-VSDX] 2.2.8). Reports values of shapes that no page shows
+    (2.2.5.3.4)."""
     shown = {word for block in parsed.blocks for word in block.text.split()}
     with open_package(data, limits) as package:
         for name in package.namelist():

@@ -17,7 +17,7 @@ _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _EXTENDED_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_MOST_POINTS = 100_000
+_MAX_POINTS = 100_000
 
 
 def paragraphs(body: Element) -> Iterator[str]:
@@ -61,7 +61,7 @@ def all_words(node: Element) -> str:
 def alternative_texts(node: Element) -> Iterator[str]:
     """Yields the titles and descriptions of the pictures, shapes and charts below an element (20.1.2.2.8).
 
-    Each text is yielded once: Word states that of a picture both for the picture and for its place.
+    Each text is yielded once, because Word stores a picture's description twice: for the picture and for its frame.
     """
     seen: set[str] = set()
     for each in node.iter():
@@ -82,7 +82,7 @@ def add_pictures(
     page: int | None = None,
     sheet: str | None = None,
 ) -> None:
-    """Adds the pictures below an element of `part` to the outline. Reports those that are not in the file."""
+    """Adds the pictures below an element of `part` to the outline. Reports pictures that are not in the file."""
     for each in node.iter(f"{A}blip", f"{_VML}imagedata"):
         relation = package.relations(part).get(relation_id(each, "embed") or relation_id(each))
         image = None if relation is None or relation.external else package.picture(relation.target)
@@ -94,7 +94,7 @@ def add_pictures(
 
 
 def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[str]:
-    """Yields the texts of the charts and diagrams that elements below `node` refer to."""
+    """Yields the texts of the charts and diagrams that are referenced below `node`."""
     for each in node.iter(f"{C}chart", f"{_EXTENDED_CHART}chart", f"{_DIAGRAM}relIds"):
         attribute = "dm" if each.tag == f"{_DIAGRAM}relIds" else "id"
         relation = package.relations(part).get(relation_id(each, attribute))
@@ -116,7 +116,7 @@ def _chart(root: Element) -> Iterator[str]:
     for title in root.iter(f"{A}p"):
         if text := paragraph_text(title):
             yield text
-    for title in root.iter(f"{C}title"):  # a title that is taken from a cell (21.2.2.211)
+    for title in root.iter(f"{C}title"):  # a title that refers to a cell (21.2.2.211)
         yield from _points(title.find(f"{C}tx"))
     series = list(root.iter(f"{C}ser"))
     names = [" ".join(_points(each.find(f"{C}tx"))) for each in series]
@@ -153,12 +153,12 @@ def _points(node: Element | None) -> Iterator[str]:
 
 
 def _numbered(*nodes: Element | None) -> dict[str, str]:
-    """Returns the cached points by index. Names of categories on several levels are joined (21.2.2.102)."""
+    """Returns the cached points by index. If categories have several levels (21.2.2.102), their names are joined."""
     found: dict[str, str] = {}
     for node in nodes:
         for point in () if node is None else node.iter(f"{C}pt"):
             text = " ".join(_points(point))
             place = point.get("idx") or ""
-            if text and len(found) < _MOST_POINTS:
+            if text and len(found) < _MAX_POINTS:
                 found[place] = f"{text} {found[place]}" if place in found else text
     return found

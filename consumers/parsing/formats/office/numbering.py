@@ -1,4 +1,5 @@
-"""Computes the labels of Word's numbered paragraphs ("2.1", "a)", "IV."); a file has only the rules (ECMA-376 part 1, 17.9)."""
+"""Computes the labels of Word's numbered paragraphs ("2.1", "a)", "IV."). A file stores only the rules (ECMA-376 part 1,
+17.9)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,12 +24,13 @@ class _Level:
     start: int = 1
     legal: bool = False
     restart: int | None = None
-    """The counter restarts after a paragraph of a level above this one; None: of any level above."""
+    """The counter restarts after a paragraph of this level (from 1) or a level above; 0: never; None: after any level
+    above."""
 
 
 @dataclass(slots=True)
 class _List:
-    """One list of the document: its levels, and the abstract definition. Lists with one definition share its counters."""
+    """One list of the document. `abstract` is its abstract definition. Lists with the same definition share its counters."""
 
     abstract: str
     levels: dict[int, _Level]
@@ -36,7 +38,7 @@ class _List:
 
 
 class Numbering:
-    """Counts the numbered paragraphs of a document in their order."""
+    """Counts the numbered paragraphs of a document, in document order."""
 
     def __init__(self, root: Element | None) -> None:
         self._lists: dict[str, _List] = {}
@@ -46,7 +48,7 @@ class Numbering:
             self._read(root)
 
     def label(self, list_id: str, level: int) -> str:
-        """Returns the label of the next paragraph of a list with a space after it, or "" for a list without labels."""
+        """Returns the label of the next paragraph of a list, followed by a space; "" for a list without labels."""
         found = self._lists.get(list_id)
         if found is None or not 0 <= level < _LEVELS:
             return ""
@@ -77,7 +79,7 @@ class Numbering:
         return f"{label} " if label else ""
 
     def of_style(self, style: str) -> tuple[str, int] | None:
-        """Returns the list and level that a list definition links to a paragraph style, or None."""
+        """Returns (list, level) that a list definition links to a paragraph style, or None."""
         return self._styles.get(style)
 
     def _read(self, root: Element) -> None:
@@ -125,7 +127,7 @@ def value_of(node: Element | None, name: str) -> str:
 
 
 def letters(number: int) -> str:
-    """Returns the number as letters: a … z, aa … zz, aaa … (the letter is repeated)."""
+    """Returns the number as letters: a … z, aa … zz, aaa …; the letter is repeated."""
     if not 0 < number < 1000:
         return str(number)
     return chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -1,6 +1,7 @@
 """OpenDocument (OASIS, version 1.3, part 3) by lxml, packed (ODT, ODS, ODP) or as one XML file (FODT, FODS, FODP).
 
-odfpy and ezodf create an object for each element, and neither has a reading order for notes, frames and objects.
+odfpy and ezodf are not used: they create an object for each element, and give no reading order for notes, frames and
+objects.
 """
 
 import re
@@ -55,8 +56,8 @@ _CONTENTS = frozenset(
 )
 _FORM_TEXTS = tuple(f"{FORM}{name}" for name in ("label", "current-value", "value", "title"))
 _FIELD_MARK = re.compile(r"<[^<>]*>")
-"""The placeholder of a field in a master page: "<number>"."""
-_DEEPEST_OBJECT = 3
+"""Placeholder of a field in a master page, for example "<number>"."""
+_MAX_OBJECT_DEPTH = 3
 _MANIFEST = "META-INF/manifest.xml"
 _OPENOFFICE_1, _DECLARATIONS = b"http://openoffice.org/2000/", 4096
 
@@ -124,7 +125,8 @@ def _report_hidden(node: Element, omissions: Omissions) -> None:
 
 
 def _margins(reader: "_Reader", styles: Element | None) -> tuple[tuple[TextBlock, ...], Iterator[Picture]]:
-    """Returns the headers, footers and fixed texts of master pages, each text once, and their pictures."""
+    """Returns the headers, footers and fixed texts of master pages (each text once), and the pictures of master
+    pages."""
     omissions = reader.outline.omissions
     for page in () if styles is None else styles.iter(f"{STYLE}master-page"):
         for part in page:
@@ -142,7 +144,7 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[tuple[TextBlock
 
 
 def _is_placeholder(node: Element) -> bool:
-    """Whether a node of a master page is a frame that only prompts for text, or the notes of the master."""
+    """Whether a node of a master page is a frame that only prompts for text, or the notes of the master page."""
     return (
         node.get(f"{PRESENTATION}placeholder") == "true"
         or node.get(f"{PRESENTATION}class") is not None
@@ -154,7 +156,7 @@ def _is_placeholder(node: Element) -> bool:
 class _Reader:
     """Adds headings, paragraphs, lists, tables, slides and sheets to the outline, in the order of the file.
 
-    Notes, comments, frames and shapes follow the paragraph that they are anchored in.
+    Notes, comments, frames and shapes follow the paragraph that anchors them.
     """
 
     outline: Outline
@@ -163,7 +165,7 @@ class _Reader:
     rows: TableRows
     lists: ListLabels
     depth: int = 0
-    """Number of objects around this text, one inside the other."""
+    """Number of nested objects around this text."""
     in_margins: bool = False
     in_sheets: bool = False
     sheets: int = 0
@@ -223,21 +225,22 @@ class _Reader:
 
     def _paragraph(self, node: Element) -> None:
         parts: list[str] = []
-        behind: list[Element] = []
-        add_words(node, parts, behind)
+        trailing: list[Element] = []
+        add_words(node, parts, trailing)
         text = clean_text("".join(parts)).strip()
         if node.tag == f"{TEXT}h":
             level = whole_number(node.get(f"{TEXT}outline-level"), 1)
             self.outline.heading(level, f"{self._take_label()}{text}", page=self.page)
-        elif text and self._states_place(node, text):
+        elif text and self._is_page_number(node, text):
             self.outline.omissions.add(OmissionKind.RUNNING_HEADER, text)
         elif text:
             self._put(f"{self._take_label()}{text}", "\n" if self.in_list else "\n\n")
-        for each in behind:
+        for each in trailing:
             self._block(each)
 
-    def _states_place(self, node: Element, text: str) -> bool:
-        """Whether a line contains only the page's number; in a header also the date, the sheet's or the file's name."""
+    def _is_page_number(self, node: Element, text: str) -> bool:
+        """Whether a line contains little more than the page number; in a header also the date or the name of the sheet
+        or file."""
         fields = [field for field in node.iter() if field.tag in (_FIELDS if self.in_margins else _FIELDS[:2])]
         stated = " ".join("".join(field.itertext()) for field in fields).split()
         words = text.split()
@@ -288,7 +291,7 @@ class _Reader:
         self.blocks(node)
 
     def _picture(self, node: Element, *, described: bool) -> None:
-        """Adds a picture that OCR may read. A picture outside the file is reported."""
+        """Adds a picture that is in the file, for OCR. Reports a picture outside the file."""
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         image: Callable[[], bytes] | None = None
         if self.package is not None and self.package.fp is not None and name in self.package.namelist():
@@ -301,12 +304,12 @@ class _Reader:
             self.outline.omissions.add(OmissionKind.PICTURE)
 
     def _object(self, node: Element) -> None:
-        """Adds an embedded chart, formula or document, which is in a folder of the package or in the element itself."""
+        """Adds an embedded chart, formula or document from a folder of the package or from the element itself."""
         root = next(iter(node), None)
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:
             root = optional_xml(self.package, f"{name}/content.xml")
-        if root is None or self.depth >= _DEEPEST_OBJECT:
+        if root is None or self.depth >= _MAX_OBJECT_DEPTH:
             self.outline.omissions.add(OmissionKind.EMBEDDED, name)
             return
         if root.tag == f"{MATH}math":

@@ -10,19 +10,19 @@ Element = Any
 
 
 class ListLabels:
-    """Counts the items of lists in their order. `styles` are the list styles by name."""
+    """Counts the items of lists, in document order. `styles` are the list styles by name."""
 
     def __init__(self, styles: dict[str, Element]) -> None:
         self._styles = styles
         self._counters: dict[tuple[str, int], int] = {}
 
     def begin(self, node: Element, style: str, level: int) -> None:
-        """Begins a list. Its numbers continue those of another list only if it declares so."""
+        """Begins a list. The list continues the numbers of an earlier list only if it declares so."""
         if node.get(f"{TEXT}continue-numbering") != "true" and node.get(f"{TEXT}continue-list") is None:
             self._counters.pop((style, level), None)
 
     def next(self, item: Element, style: str, level: int) -> str:
-        """Returns the label of an item with a space after it, or "" for a list without labels."""
+        """Returns the label of an item, followed by a space; "" for a list without labels."""
         key = (style, level)
         if (stated := whole_number(item.get(f"{TEXT}start-value"), -1)) >= 0:
             self._counters[key] = stated - 1

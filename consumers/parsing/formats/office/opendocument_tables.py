@@ -12,8 +12,9 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.spanned_tables import Cell, span
 
 Element = Any
-_MOST_REPEATED = 1000
-"""Maximum repetition of a column or row: a sheet's empty remainder is one row that repeats a million times."""
+_MAX_REPEATED = 1000
+"""Maximum repetition of a column or row. The empty rest of a sheet is stored as one row that repeats a million
+times."""
 _VALUES = ("string-value", "value", "date-value", "time-value", "boolean-value")
 
 
@@ -28,12 +29,12 @@ class TableRows:
     def of_text(self, table: Element) -> Iterator[list[Cell]]:
         """Yields the rows of a table in a text or on a slide."""
         for row in _table_rows(table):
-            cells = [_laid_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
+            cells = [_text_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
             self._count(len(cells))
             yield cells
 
     def of_sheet(self, table: Element) -> Iterator[tuple[int, list[str]]]:
-        """Yields the number and the texts of each row that is not empty."""
+        """Yields (number, texts) of each row that is not empty."""
         number = 0
         for row in _table_rows(table):
             cells: list[str] = []
@@ -51,7 +52,7 @@ class TableRows:
                     yield number, cells
 
     def _value(self, cell: Element) -> str:
-        """Returns the text of a cell, or its formula if the file has no result."""
+        """Returns the text of a cell; its formula if the file stores no result."""
         words = (words_of(each) for each in cell.iterchildren(f"{TEXT}p", f"{TEXT}h"))
         text = " ".join(filter(None, words))
         if not text:
@@ -67,7 +68,7 @@ class TableRows:
         self._limits.check_cells(self._cells)
 
 
-def _laid_cell(cell: Element) -> Cell:
+def _text_cell(cell: Element) -> Cell:
     wide, high = (span(cell.get(f"{TABLE}number-{what}-spanned")) for what in ("columns", "rows"))
     texts = [words_of(each) for each in cell.iter(f"{TEXT}p", f"{TEXT}h") if not _anchored(each, cell)]
     return Cell(" ".join(filter(None, texts)), wide, high)
@@ -83,10 +84,10 @@ def _table_rows(table: Element) -> Iterator[Element]:
 
 
 def _anchored(paragraph: Element, cell: Element) -> bool:
-    """Whether a paragraph of a cell is inside another paragraph, whose text includes it."""
+    """Whether a paragraph of a cell is inside another paragraph of the cell, whose text then includes it."""
     above = takewhile(lambda each: each is not cell, paragraph.iterancestors())
     return any(each.tag in (f"{TEXT}p", f"{TEXT}h") for each in above)
 
 
 def _repeated(node: Element, what: str) -> int:
-    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MOST_REPEATED)
+    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MAX_REPEATED)

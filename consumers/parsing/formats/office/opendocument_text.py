@@ -25,23 +25,23 @@ NO_TEXT = frozenset(
     )
 )  # fmt: skip
 _BLOCKS = frozenset((f"{TEXT}p", f"{TEXT}h", f"{TEXT}list", f"{TABLE}table"))
-_MOST_SPACES = 80
+_MAX_SPACES = 80
 
 
-def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
-    """Appends the text of a paragraph to `parts`, and its notes, comments and frames to `behind`."""
+def add_words(node: Element, parts: list[str], trailing: list[Element]) -> None:
+    """Appends the text of a paragraph to `parts`, and its notes, comments and frames to `trailing`."""
     parts.append(node.text or "")
     for child in node:
         tag = child.tag
         if tag in _BREAKS:
-            parts.append(_BREAKS[tag] * min(whole_number(child.get(f"{TEXT}c"), 1), _MOST_SPACES))
+            parts.append(_BREAKS[tag] * min(whole_number(child.get(f"{TEXT}c"), 1), _MAX_SPACES))
         elif tag == f"{TEXT}note":
-            behind += child.iterchildren(f"{TEXT}note-body")
+            trailing += child.iterchildren(f"{TEXT}note-body")
         elif tag == f"{OFFICE}annotation" or tag in _BLOCKS or str(tag).startswith(DRAW):
             if tag == f"{DRAW}a":
-                behind += child
+                trailing += child
             else:
-                behind.append(child)
+                trailing.append(child)
         elif tag in (f"{TEXT}hidden-text", f"{TEXT}conditional-text"):
             stated = (child.get(f"{TEXT}{name}") for name in ("string-value", "string-value-if-true"))
             parts.append(child.text or "")
@@ -51,19 +51,19 @@ def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
         elif tag == f"{TEXT}ruby-text":
             parts.append(f"({child.text})" if child.text else "")
         elif tag == f"{TEXT}a":
-            add_words(child, parts, behind)
+            add_words(child, parts, trailing)
             parts.append(f" ({tip})" if (tip := (child.get(f"{OFFICE}title") or "").strip()) else "")
         elif tag not in NO_TEXT and isinstance(tag, str):
-            add_words(child, parts, behind)
+            add_words(child, parts, trailing)
         parts.append(child.tail or "")
 
 
 def words_of(node: Element) -> str:
-    """Returns a paragraph on one line, including everything that is anchored in it."""
+    """Returns the text of a paragraph on one line, including notes, comments and frames anchored in it."""
     parts: list[str] = []
-    behind: list[Element] = []
-    add_words(node, parts, behind)
-    for each in behind:
+    trailing: list[Element] = []
+    add_words(node, parts, trailing)
+    for each in trailing:
         parts.append(" " + " ".join(words_of(below) for below in each.iter(f"{TEXT}p", f"{TEXT}h")))
         parts.extend(f" {text}" for text in described_by(each))
     return " ".join(clean_text("".join(parts)).split())
@@ -77,7 +77,7 @@ def described_by(node: Element) -> Iterator[str]:
 
 
 def formula_words(root: Element) -> Iterator[str]:
-    """Yields the symbols of a MathML formula, without the annotation with its source in another language."""
+    """Yields the symbols of a MathML formula, without the annotation that contains its source in another language."""
     for node in root.iter():
         if isinstance(node.tag, str) and not node.tag.startswith(f"{MATH}annotation") and node.text:
             yield node.text.strip()

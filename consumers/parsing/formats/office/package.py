@@ -1,7 +1,7 @@
 """The parts of an Office Open XML file (ECMA-376 part 2) and the relations between them.
 
-Strict files (ISO/IEC 29500-1) differ from transitional ones in the names of their namespaces. The names are translated here, so
-parsers and libraries only have to support transitional files.
+Strict files (ISO/IEC 29500-1) differ from transitional files in the names of namespaces. This module translates the names, so
+that parsers and libraries need to support only transitional files.
 """
 
 import io
@@ -47,16 +47,16 @@ class Relation:
     """A relation from one part to another."""
 
     kind: str
-    """The last word of the relation's type: `header`, `chart`, `notesSlide`."""
+    """Last part of the relation's type: `header`, `chart`, `notesSlide`."""
     target: str
-    """The other part's name, or an address outside the file."""
+    """Name of the other part, or an address outside the file."""
     external: bool
 
 
 class OfficePackage:
     """The parts of a file by name.
 
-    A missing part is None, also if a relation refers to it, so a file without a picture is parsed.
+    A missing part is None, even if a relation refers to it, so that a file whose picture is missing is parsed.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -66,12 +66,12 @@ class OfficePackage:
         self._relations: dict[str, dict[str, Relation]] = {}
 
     def data(self, part: str) -> bytes | None:
-        """Returns a part's content with transitional namespaces, or None if it is missing."""
+        """Returns a part's content with transitional namespaces; None if the part is missing."""
         name = self._names.get(part.lower())
         return None if name is None else transitional(read_member(self._archive, name))
 
     def picture(self, part: str) -> Callable[[], bytes] | None:
-        """Returns a function that reads a part with a picture, also after the archive was closed; None if it is missing."""
+        """Returns a function that reads a picture, even after the archive was closed; None if the part is missing."""
         name = self._names.get(part.lower())
         return None if name is None or self._file is None else partial(read_again, self._file, name)
 
@@ -87,7 +87,7 @@ class OfficePackage:
         raise Damaged("damaged: no part of it is named as the document; save it anew")
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """Returns the relations of a part by id; `part` is "" for those of the file itself."""
+        """Returns the relations of a part by id; of the file itself if `part` is ""."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -103,13 +103,14 @@ class OfficePackage:
         return self._relations[part]
 
     def related(self, part: str, *kinds: str) -> Iterator[str]:
-        """Yields the names of the parts in the file to which `part` has a relation of one of these kinds."""
+        """Yields the names of the parts to which `part` has a relation of one of `kinds`. Omits external relations."""
         for relation in self.relations(part).values():
             if relation.kind in kinds and not relation.external:
                 yield relation.target
 
     def report_unread(self, omissions: Omissions) -> None:
-        """Reports embedded files, caches of other files, building blocks and bound data, which no parser uses."""
+        """Reports content that no parser uses: embedded files, caches of other files, building blocks and bound
+        data."""
         for name in sorted(self._names.values()):
             folder, _, base = name.rpartition("/")
             if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
@@ -122,7 +123,7 @@ class OfficePackage:
 
 
 def transitional(data: bytes) -> bytes:
-    """Returns XML with strict namespaces replaced by transitional ones."""
+    """Replaces the strict namespaces in XML by transitional ones."""
     if _STRICT not in data:
         return data
     data = _STRICT_NAME.sub(_TRANSITIONAL_NAME, data)
@@ -132,7 +133,7 @@ def transitional(data: bytes) -> bytes:
 
 
 def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
-    """Returns the file, with every part translated if it is strict; for libraries that support only transitional files."""
+    """Returns the file as a transitional file, for libraries that support no strict files."""
     parts = {member.filename: read_member(archive, member.filename) for member in archive.infolist()}
     if not any(_STRICT in part for part in parts.values()):
         return data
@@ -144,7 +145,7 @@ def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
 
 
 def whole_number(text: str | None, default: int = 0) -> int:
-    """Returns a whole number in an attribute; `default` if it is missing, wrong or too large to be meant."""
+    """Returns the integer in an attribute; `default` if it is missing, invalid or implausibly large."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
 
 
@@ -154,7 +155,8 @@ def relation_id(node: Element, attribute: str = "id") -> str:
 
 
 def chosen(alternate: Element, words: Callable[[Element], str]) -> Iterator[Element]:
-    """Yields the alternatives of an element to parse (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
+    """Yields the alternatives of an element to parse (ECMA-376 part 3, 7.6): the first choice, and the fallback if it adds
+    words."""
     choice = next(alternate.iterchildren(CHOICE), None)
     fallback = next(alternate.iterchildren(FALLBACK), None)
     known = set() if choice is None else set(words(choice).split())

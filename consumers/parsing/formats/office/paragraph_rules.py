@@ -8,7 +8,7 @@ from consumers.parsing.formats.office.numbering import Numbering, W, value_of
 from consumers.parsing.formats.office.package import whole_number
 
 Element = Any
-_DEEPEST_STYLE = 20
+_MAX_STYLE_DEPTH = 20
 
 
 @dataclass(slots=True)
@@ -20,14 +20,15 @@ class _Style:
 
 
 class ParagraphRules:
-    """Applies the definitions of styles and lists to the paragraphs of a document, in their order."""
+    """Applies the definitions of styles and lists to the paragraphs of a document, which must be given in document
+    order."""
 
     def __init__(self, styles: Element | None, numbering: Element | None) -> None:
         self._styles = dict(_styles(styles))
         self._numbering = Numbering(numbering)
 
     def of(self, node: Element) -> tuple[str, int | None, str]:
-        """Returns a paragraph's style name, its level if it is a heading, and its label if it is numbered."""
+        """Returns (style name, heading level or None, label or "") of a paragraph."""
         properties = node.find(f"{W}pPr")
         chain = list(self._style_chain(value_of(properties, "pStyle")))
         name = chain[0][1].name if chain else ""
@@ -44,7 +45,7 @@ class ParagraphRules:
         return name, level, label
 
     def _style_chain(self, key: str) -> Iterator[tuple[str, _Style]]:
-        for _ in range(_DEEPEST_STYLE):
+        for _ in range(_MAX_STYLE_DEPTH):
             style = self._styles.get(key)
             if style is None:
                 return
@@ -65,7 +66,8 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
 
 
 def _level_of(properties: Element | None) -> int | None:
-    """Returns the outline level of a paragraph or style, from 1. Body text, 9 in the file, gives None (17.3.1.20)."""
+    """Returns the outline level of a paragraph or style, from 1; None for body text, which has level 9 in the file
+    (17.3.1.20)."""
     stated = value_of(properties, "outlineLvl")
     return whole_number(stated) + 1 if stated and whole_number(stated) < 9 else None
 

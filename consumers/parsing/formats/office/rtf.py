@@ -1,7 +1,7 @@
 """Parser for RTF (specification 1.9.1).
 
-striprtf, the maintained library, decodes every font with one code page and drops headers, footnotes, comments and the values of
-fields.
+The library striprtf is not used: it decodes all fonts with one code page and drops headers, footnotes, comments and field
+values.
 """
 
 import codecs
@@ -51,28 +51,28 @@ _VALUES = frozenset(
 _INSIDE = frozenset(
     ("shpinst", "shppict", "info", "userprops", "formfield", "ud", "do", "dptxbxtext", "fldrslt", "result")
 )
-"""Groups that are parsed although `\\*` allows ignoring them."""
+"""Groups that are parsed even after `\\*`, which allows parsers to ignore a group."""
 _READ_AGAIN = frozenset(("ud", "formfield"))
-"""Groups that are parsed although a group around them is skipped."""
+"""Groups that are parsed even inside a skipped group."""
 _SHAPE_TEXTS = frozenset(("wzDescription", "gtextUNICODE", "wzTooltip"))
 _METADATA = {"author": "author", "operator": "last_author", "subject": "subject", "keywords": "keywords",
              "doccomm": "description", "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
-_DEEPEST = 10_000
+_MAX_DEPTH = 10_000
 
 
 @dataclass(slots=True)
 class _Flow:
-    """Paragraphs and rows of the body, of a note, or of a header.
+    """Paragraphs and table rows of the body, a note or a header.
 
-    Notes and the like follow the paragraph that refers to them.
+    Notes, comments and values in `trailing` follow the paragraph that refers to them.
     """
 
     kind: str = ""
     parts: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
     items: list[tuple[int | None, str | list[str]]] = field(default_factory=list)
-    """Paragraphs with their heading level, None for body text; a table row is a list of cells."""
-    behind: list[str] = field(default_factory=list)
+    """(heading level, text) of each paragraph; level None for body text. (None, cells) for a table row."""
+    trailing: list[str] = field(default_factory=list)
     level: int | None = None
 
     def end_paragraph(self) -> None:
@@ -80,12 +80,12 @@ class _Flow:
         self.parts = []
         if text:
             self.items.append((self.level, text))
-        self.items += [(None, each) for each in self.behind]
-        self.behind = []
+        self.items += [(None, each) for each in self.trailing]
+        self.trailing = []
 
     def end_cell(self) -> None:
-        self.cells.append(" ".join([*clean_text("".join(self.parts)).split(), *self.behind]))
-        self.parts, self.behind = [], []
+        self.cells.append(" ".join([*clean_text("".join(self.parts)).split(), *self.trailing]))
+        self.parts, self.trailing = [], []
 
     def end_row(self) -> None:
         if self.parts:
@@ -109,7 +109,7 @@ class _State:
     after_unicode: int = 1
     deleted: bool = False
     is_property: bool = False
-    """Whether the group is in `info` or `userprops`, whose text is not part of the document."""
+    """Whether the group is in `info` or `userprops`. The text in such a group is not part of the document."""
 
 
 def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -151,7 +151,7 @@ class _Reader:
         at, end = 0, len(source)
         while at < end:
             token = _TOKEN.match(source, at)
-            assert token is not None  # the last alternatives match anything
+            assert token is not None  # the last alternatives match any character
             at = token.end()
             word, number, byte, symbol, brace, text = token.groups()
             if self.ignore and (byte or text):
@@ -175,14 +175,15 @@ class _Reader:
         self.body.end_row() if self.body.cells else self.body.end_paragraph()
 
     def _fallback(self, at: int, text: str | None) -> int:
-        """Skips the characters that old readers show in place of `\\u`. Returns the position at which parsing continues."""
-        taken = min(self.ignore, len(text)) if text else 1
-        self.ignore -= taken
-        return at - (len(text) - taken) if text else at
+        """Skips the characters that readers without Unicode show in place of `\\u`. Returns the position at which parsing
+        continues."""
+        skipped = min(self.ignore, len(text)) if text else 1
+        self.ignore -= skipped
+        return at - (len(text) - skipped) if text else at
 
     def _open(self) -> None:
-        if len(self.groups) >= _DEEPEST:
-            raise TooLarge(f"groups nested deeper than {_DEEPEST:,}; exclude it")
+        if len(self.groups) >= _MAX_DEPTH:
+            raise TooLarge(f"groups nested deeper than {_MAX_DEPTH:,}; exclude it")
         self.groups.append((self.state, len(self.flows)))
         self.state = replace(self.state, name="")
         self.ignore, self.starred = 0, False
@@ -195,7 +196,7 @@ class _Reader:
         if name in _VALUES and not self.state.skip:
             self._end_value(name)
         elif name == "formfield" and self.choices:
-            self.flows[-1].behind.append(", ".join(self.choices))
+            self.flows[-1].trailing.append(", ".join(self.choices))
             self.choices = []
         elif name == "ffl" and self.value.strip():
             self.choices.append(self.value.strip())
@@ -207,7 +208,7 @@ class _Reader:
         value, self.value = clean_text(self.value).strip(), ""
         if name == "sv":
             if self.values.get("sn") in _SHAPE_TEXTS and value:
-                self.flows[-1].behind.append(value)
+                self.flows[-1].trailing.append(value)
         elif name == "staticval":
             if value and self.values.get("propname"):
                 self.stated.setdefault(self.values["propname"][:100], value[:1000])
@@ -225,9 +226,9 @@ class _Reader:
         elif flow.kind in _HIDDEN:
             self.omissions.add(OmissionKind.HIDDEN, text)
         elif flow.kind == "annotation":
-            self.flows[-1].behind.append(comment_text(text, self.values.pop("atnauthor", "")))
+            self.flows[-1].trailing.append(comment_text(text, self.values.pop("atnauthor", "")))
         else:
-            self.flows[-1].behind.append(text)
+            self.flows[-1].trailing.append(text)
 
     def _symbol(self, symbol: str) -> None:
         if symbol == "*":
@@ -341,7 +342,7 @@ class _Reader:
         font = self.default if self.state.font is None else self.state.font
         encoding = self.fonts.get(font, self.encoding) if font is not None else self.encoding
         if encoding == "cp1252" and self.encoding != "cp1252":
-            encoding = self.encoding  # it is more reliable than a default font's page
+            encoding = self.encoding  # the document's code page is more reliable than that of a default font
         self._put(data.decode(encoding, "replace"))
 
     def _put(self, text: str) -> None:

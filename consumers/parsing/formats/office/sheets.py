@@ -1,4 +1,4 @@
-"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): cells by openpyxl, everything else from the parts by lxml."""
+"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): openpyxl reads the cells, lxml all other parts."""
 
 import io
 import re
@@ -23,7 +23,7 @@ Element = Any
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
 """Codes in a header or footer (18.3.1.46): fonts, sizes, page numbers, dates, and "&&" for "&"."""
-_STATES_PLACE = re.compile("&[PNDTFAZ]")
+_PAGE_OR_DATE_CODE = re.compile("&[PNDTFAZ]")
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _THREADED = "[Threaded comment]"
 _PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
@@ -53,7 +53,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for name, part in parts.items():
             has_cells = hasattr(values[name], "iter_rows")
             rows = cells.rows(values[name], None if formulas is None else formulas[name]) if has_cells else ()
-            fill_sheet(outline, name, rows, _around(part, package, omissions), is_only=len(parts) == 1)
+            fill_sheet(outline, name, rows, _texts_outside_cells(part, package, omissions), is_only=len(parts) == 1)
             add_sheet_pictures(part, package, outline, name)
         for book in (values, formulas):
             if book is not None:
@@ -63,7 +63,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Cells:
-    """Yields the texts of cells. Raises NotADocument beyond the limit of cells."""
+    """Yields the texts of cells. Raises NotADocument if the limit of cells is exceeded."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.limits = limits
@@ -71,7 +71,7 @@ class _Cells:
         self.count = 0
 
     def rows(self, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
-        sheet.reset_dimensions()  # the dimensions that a file states may be wrong
+        sheet.reset_dimensions()  # the dimensions stated in the file may be wrong
         if formulas is not None:
             formulas.reset_dimensions()
         stated = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
@@ -85,14 +85,15 @@ class _Cells:
             yield number, row
 
     def _formula(self, source: Any) -> str:
-        """Returns a formula without a stored result; programs that only write files do not compute it."""
+        """Returns a formula that has no stored result, and reports it. Programs that only write files compute no
+        results."""
         text = clean_text(str(getattr(source, "text", source)))
         if text.startswith("="):
             self.omissions.add(OmissionKind.FORMULA, text)
         return text
 
 
-def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
+def _texts_outside_cells(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
     """Yields the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
     yield from drawing_texts(part, package)
@@ -115,7 +116,7 @@ def drawing_texts(part: str, package: OfficePackage) -> Iterator[str]:
 
 
 def add_sheet_pictures(part: str, package: OfficePackage, outline: Outline, sheet: str) -> None:
-    """Adds the pictures on a sheet and behind it to the outline; report those in its header and footer."""
+    """Adds the pictures on a sheet and its background to the outline. Reports the pictures in its header and footer."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
         for anchor in () if root is None else root:
@@ -153,7 +154,7 @@ def cell_comment(cell: str | None, author: str, text: str) -> str:
 
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
-    """Yields the header and footer of a sheet, its prompts, and the tooltips of its links; skip the cells."""
+    """Yields the header and footer of a sheet, its prompts, and the tooltips of its links. Skips the cells."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(
         io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True
@@ -170,9 +171,10 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
 
 
 def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
-    """Yields the text of a header or footer without its codes; report one with only a page's number or date."""
+    """Yields the text of a header or footer without its codes. Reports a text that consists of a page number, date or
+    name instead."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
-    if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
+    if _PAGE_OR_DATE_CODE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))
     else:
         yield text

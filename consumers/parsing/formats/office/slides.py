@@ -1,6 +1,7 @@
 """PowerPoint files (PresentationML, ECMA-376 part 1, 19), parsed from their parts by lxml.
 
-python-pptx does not support diagrams, alternative content, comments and the text of masters, and refuses strict files.
+python-pptx is not used: it refuses strict files and omits diagrams, alternative content, comments and the text of
+masters.
 """
 
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _SlideReader:
-    """Adds each slide under its title: shapes in their order, then notes and comments; masters and layouts come last."""
+    """Adds each slide under its title: shapes in file order, then notes and comments. Masters and layouts come last."""
 
     def __init__(self, package: OfficePackage, limits: Limits, omissions: Omissions) -> None:
         self.package = package
@@ -139,14 +140,14 @@ class _SlideReader:
                 self._shape(shape, part)
 
     def _comments(self, part: str) -> None:
-        """Adds comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
+        """Adds legacy comments (a text, 19.4) and modern comments (a text body with replies, [MS-PPTX] 2.16)."""
         root = self.package.tree(part)
         for node in () if root is None else root.iter(f"{P}text", "{*}txBody"):
             text = " ".join(paragraphs(node)) or clean_text(node.text or "").strip()
             self.outline.text(comment_text(text), page=self.page)
 
     def _pattern(self, part: str) -> None:
-        """Adds the texts that a layout or master shows on its slides; placeholders contain only prompts, which are reported."""
+        """Adds the texts that a layout or master shows on its slides. Reports the prompts in its placeholders."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             kind = _placeholder(shape)
@@ -160,7 +161,7 @@ class _SlideReader:
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
 
     def _unused_pattern(self, part: str) -> None:
-        """Reports the texts and footers of a layout or master that no slide uses, without its prompts."""
+        """Reports the texts and footers, but not the prompts, of a layout or master that no slide uses."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             if _placeholder(shape) in (None, "ftr", "hdr"):
@@ -169,7 +170,7 @@ class _SlideReader:
 
 
 def _sections(root: Element) -> Iterator[tuple[str, str]]:
-    """Yields the id of each section's first slide, and the section's name."""
+    """Yields (id of the first slide, name) of each section."""
     for section in root.iter(f"{_SECTIONS}section"):
         first = next(section.iter(f"{_SECTIONS}sldId"), None)
         if first is not None and (name := (section.get("name") or "").strip()):
@@ -177,7 +178,7 @@ def _sections(root: Element) -> Iterator[tuple[str, str]]:
 
 
 def _shapes(node: Element) -> Iterator[Element]:
-    """Yields all shapes in their order, including those in groups."""
+    """Yields all shapes in file order, including shapes in groups."""
     for child in node:
         if child.tag in _SHAPES:
             yield child
@@ -191,6 +192,6 @@ def _shapes(node: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """Returns the type of the placeholder that a shape fills, or None if it fills none."""
+    """Returns the type of the placeholder that a shape fills; None if the shape is no placeholder."""
     node = next(shape.iter(f"{P}ph"), None)
     return None if node is None else (node.get("type") or "obj")

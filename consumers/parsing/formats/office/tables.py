@@ -27,7 +27,8 @@ def row_texts(rows: Iterable[Sequence[Cell]], omissions: Omissions) -> list[str]
 def fill_sheet(
     outline: Outline, name: str, rows: Iterable[tuple[int, Sequence[str]]], texts: Iterable[str] = (), *, is_only: bool
 ) -> None:
-    """Adds the rows of a sheet, then its texts outside the cells. The name of the only sheet is no heading if it is made up."""
+    """Adds the rows of a sheet, then its texts outside the cells. The sheet's name is a heading, unless it is the only sheet
+    and a program generated the name."""
     if not is_only or not is_generated_name(name):
         outline.heading(1, clean_text(name), sheet=name)
     for number, text in named_rows(rows):

@@ -1,7 +1,7 @@
 """Word files (WordprocessingML, ECMA-376 part 1, 17), parsed from their parts by lxml.
 
-No maintained library extracts all their text: mammoth omits headers, footers, formulas, charts, alternative texts, included
-documents and list numbers; python-docx has no reading order for text boxes and notes.
+No maintained library extracts all text: mammoth omits headers, footers, formulas, charts, alternative texts, included documents
+and list numbers; python-docx gives no reading order for text boxes and notes.
 """
 
 import re
@@ -38,8 +38,8 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _OFFICE_VML = "{urn:schemas-microsoft-com:office:office}"
 _CONTENTS_STYLES = ("toc ", "table of figures")
-_MOST_INCLUDED = 100
-_DEEPEST_INCLUDED = 2
+_MAX_INCLUDED = 100
+_MAX_INCLUDED_DEPTH = 2
 _SKIPPED = frozenset(
     f"{W}{name}"
     for name in (
@@ -53,14 +53,14 @@ _SIGNS = {
 _NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes", f"{W}commentReference": "comments"}
 _BLOCKS = frozenset((f"{W}p", f"{W}tbl", f"{W}altChunk"))
 _PRIVATE = range(0xE000, 0xF900)
-"""Unicode's private use area: characters that have a meaning only in their font."""
+"""Unicode's private use area: the meaning of its characters depends on the font."""
 _SIGN_FONT = re.compile("Symbol|Wingdings|Webdings|Marlett", re.IGNORECASE)
 _OWN_SIGNS = 0x100
-"""Fonts whose codes below `_OWN_SIGNS` are no letters but signs of their own."""
+"""In the fonts that `_SIGN_FONT` matches, codes below this number are signs, not letters."""
 
 
 def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0) -> ParsedText:
-    """Parses a file that is included in `depth` other files, one inside the other."""
+    """Parses a file. `depth` is the number of files that include it, directly or indirectly."""
     with open_package(data, limits) as archive:
         check_members(archive)
         package = OfficePackage(archive)
@@ -73,7 +73,7 @@ def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0
 
 
 class _WordReader:
-    """Adds the text of a document to an outline in reading order; notes follow the paragraph that refers to them."""
+    """Adds the text of a document to an outline in reading order. Notes follow the paragraph that refers to them."""
 
     def __init__(self, package: OfficePackage, part: str, limits: Limits, omissions: Omissions, depth: int) -> None:
         self.package = package
@@ -122,7 +122,7 @@ class _WordReader:
                 yield note
 
     def _margins(self) -> None:
-        """Adds headers and footers, each text once, because sections and first pages repeat them."""
+        """Adds headers and footers. Sections and first pages repeat headers, so each text is added only once."""
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
             root = self.package.tree(part)
@@ -145,7 +145,8 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """Collects texts in a list instead of blocks, for table cells and headers."""
+        """While the context is active, collects texts in the yielded list instead of adding blocks. Used for table
+        cells and headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:
@@ -182,8 +183,8 @@ class _WordReader:
 
     def _paragraph(self, node: Element) -> None:
         parts: list[str] = []
-        behind: list[Element | str | tuple[str, str]] = []
-        self._inline(node, parts, behind)
+        trailing: list[Element | str | tuple[str, str]] = []
+        self._inline(node, parts, trailing)
         text = clean_text("".join(parts)).strip()
         style, level, label = self.rules.of(node)
         if style.startswith(_CONTENTS_STYLES):
@@ -194,7 +195,7 @@ class _WordReader:
                 self.target.heading(level, f"{'' if label == BULLET else label}{text}")
             else:
                 self._put(f"{label}{text}", "\n" if label or style.startswith("list") else "\n\n")
-        for each in behind:
+        for each in trailing:
             if isinstance(each, str):
                 self._put(each, "\n")
             elif isinstance(each, tuple):
@@ -202,8 +203,8 @@ class _WordReader:
             else:
                 self._blocks(each)
 
-    def _inline(self, node: Element, parts: list[str], behind: list[Element | str | tuple[str, str]]) -> None:
-        """Appends the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `behind`."""
+    def _inline(self, node: Element, parts: list[str], trailing: list[Element | str | tuple[str, str]]) -> None:
+        """Appends the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `trailing`."""
         for child in node:
             tag = child.tag
             if tag == f"{W}t":
@@ -215,55 +216,56 @@ class _WordReader:
             elif tag == f"{W}sym":
                 self._symbol(child, parts)
             elif tag in _NOTES:
-                behind.append((_NOTES[tag], child.get(f"{W}id") or ""))
+                trailing.append((_NOTES[tag], child.get(f"{W}id") or ""))
             elif tag == f"{_MATH}oMath":
                 parts.append(formula_text(child))
             elif tag in (f"{W}del", f"{W}moveFrom"):
                 self._deleted(child)
             elif tag == f"{W}ruby":
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
                 reading = "".join(each.text or "" for each in child.iterfind(f"{W}rt//{W}t"))
                 parts.append(f"({reading})" if reading else "")
             elif tag == f"{W}ffData":
                 parts.append(_form_field(child))
-                behind += _attributes(child, "helpText", "statusText")
+                trailing += _attributes(child, "helpText", "statusText")
             elif tag == f"{W}sdtPr":
                 self._control(child)
             elif tag == f"{W}hyperlink":
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
                 if tip := (child.get(f"{W}tooltip") or "").strip():
-                    behind.append(clean_text(tip))
+                    trailing.append(clean_text(tip))
             elif tag == f"{W}txbxContent":
-                behind.append(child)
+                trailing.append(child)
             elif tag in (f"{W}drawing", f"{W}pict", f"{W}object"):
-                self._drawing(child, behind)
+                self._drawing(child, trailing)
             elif tag == ALTERNATE:
                 for each in chosen(child, all_words):
-                    self._inline(each, parts, behind)
+                    self._inline(each, parts, trailing)
             elif tag in _BLOCKS:
-                behind.append(node)
+                trailing.append(node)
                 return
             else:
-                self._inline(child, parts, behind)
+                self._inline(child, parts, trailing)
 
-    def _drawing(self, node: Element, behind: list[Element | str | tuple[str, str]]) -> None:
-        """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `behind`."""
+    def _drawing(self, node: Element, trailing: list[Element | str | tuple[str, str]]) -> None:
+        """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `trailing`."""
         found = [*alternative_texts(node), *linked_texts(node, self.part, self.package)]
         for each in node.iter(f"{_VML}textpath", f"{_VML}imagedata", f"{_VML}shape", f"{_VML}rect", f"{_VML}image"):
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
                 if (text := (each.get(name) or "").strip()) and text not in found:
                     found.append(clean_text(text))
         add_pictures(node, self.part, self.package, self.target, described=bool(found))
-        behind += found
+        trailing += found
         boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
-        behind += boxes
+        trailing += boxes
         words = set(" ".join(all_words(box) for box in boxes).split())
         for paragraph in node.iter(f"{DRAWING}p"):
             if (text := paragraph_text(paragraph)) and not set(text.split()) <= words:
-                behind.append(text)
+                trailing.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """Appends a character that is given by its number in a font. A font with its own signs leaves its meaning unknown."""
+        """Appends a character that is given by its number in a font. Reports the character as unknown if the font has its own
+        signs."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
@@ -281,7 +283,7 @@ class _WordReader:
             self.omissions.add(OmissionKind.HIDDEN, f"deleted: {clean_text(words).strip()}")
 
     def _control(self, properties: Element) -> None:
-        """Reports the name of a content control, which its content does not repeat (17.5.2.1)."""
+        """Reports the name of a content control (17.5.2.1). The text of the control does not contain the name."""
         for text in _attributes(properties, "alias"):
             self.omissions.add(OmissionKind.METADATA, text)
 
@@ -307,7 +309,7 @@ class _WordReader:
             for _, cells in rows:
                 self._blocks(cells[0])
             return
-        laid: list[list[Cell]] = []
+        grid: list[list[Cell]] = []
         above: dict[int, Cell] = {}
         for row, cells in rows:
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
@@ -326,18 +328,18 @@ class _WordReader:
                     above[column] = Cell(clean_text(" ".join(found)), width, is_name=is_head)
                     line.append(above[column])
                 column += width
-            laid.append(line)
+            grid.append(line)
         if self.cell is None:
-            fill_table(self.target, laid)
+            fill_table(self.target, grid)
         else:
-            self.cell += row_texts(laid, self.omissions)
+            self.cell += row_texts(grid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
-        """Adds another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
+        """Adds a document that this document includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
         relation = self.package.relations(self.part).get(relation_id(node))
         data = None if relation is None or relation.external else self.package.data(relation.target)
         self.included += 1
-        if relation is None or data is None or self.depth >= _DEEPEST_INCLUDED or self.included > _MOST_INCLUDED:
+        if relation is None or data is None or self.depth >= _MAX_INCLUDED_DEPTH or self.included > _MAX_INCLUDED:
             self.omissions.add(OmissionKind.EMBEDDED, "" if relation is None else relation.target)
             return
         try:
@@ -366,7 +368,7 @@ def _attributes(node: Element | None, *names: str) -> Iterator[str]:
 
 
 def _descend(node: Element, tag: str) -> Iterator[Element]:
-    """Yields the rows of a table, or the cells of a row, including those inside content controls and tracked changes."""
+    """Yields the rows of a table or the cells of a row, also inside content controls and tracked changes."""
     for child in node:
         if child.tag == tag:
             yield child
@@ -385,7 +387,8 @@ def _inside(box: Element, drawing: Element) -> bool:
 
 
 def _form_field(node: Element) -> str:
-    """Returns a form field's value that is not in the text: the selected list entry, or the mark of a check box (17.16)."""
+    """Returns the value of a form field that is not in the text: the selected list entry or the state of a check box
+    (17.16)."""
     entries = node.find(f"{W}ddList")
     if entries is not None:
         values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]

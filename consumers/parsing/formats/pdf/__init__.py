@@ -1,1 +1,1 @@
-"""PDF by PDFium (pypdfium2), the engine of Chromium: ten times as fast as pdfminer, with Chromium's repair of damaged files."""
+"""PDF by PDFium (pypdfium2), Chromium's engine: ten times as fast as pdfminer, and repairs damaged files as Chromium does."""

@@ -13,9 +13,9 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.outline import comment_text
 from consumers.splitting import Attachment
 
-_MOST = 10_000
-"""Maximum number of annotations, and of structure elements, that are visited on a page."""
-_LONGEST = 1 << 20
+_MAX_ITEMS = 10_000
+"""Maximum number of annotations and of structure elements visited on a page."""
+_MAX_TEXT_BYTES = 1 << 20
 _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
 _PASSWORD = 1 << 13
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Attachments:
-    """Collects the files in a document, in the order in which they are added, within a limit of size."""
+    """Collects the files in a document, up to a total size."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.found: list[Attachment] = []
@@ -33,7 +33,7 @@ class Attachments:
 
     def add_embedded(self, document: Any) -> None:
         """Adds the files that are embedded in the document (ISO 32000-1, 7.11.4)."""
-        for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
+        for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MAX_ITEMS)):
             self.add(pdfium.FPDFDoc_GetAttachment(document.raw, at))
 
     def add(self, attachment: Any, description: str = "") -> None:
@@ -72,7 +72,8 @@ def field_values(page: Any, forms: Any) -> Iterator[str]:
 
 
 def comments(page: Any, attachments: Attachments) -> Iterator[str]:
-    """Yields the comments that users added to a page (ISO 32000-1, 12.5). Collects the files that are attached to it."""
+    """Yields the comments that users added to a page (ISO 32000-1, 12.5). Adds the files attached to the page to
+    `attachments`."""
     for annotation in _annotations(page):
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
@@ -84,7 +85,8 @@ def comments(page: Any, attachments: Attachments) -> Iterator[str]:
 
 
 def draw_annotations(page: Any) -> bool:
-    """Makes the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of its content, for the next time it is loaded.
+    """Makes the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of the page's content. Takes effect when the
+    page is loaded again.
 
     Returns False if nothing changed.
     """
@@ -94,7 +96,7 @@ def draw_annotations(page: Any) -> bool:
 
 
 def unknown_lines(text: str, known: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a text that contain a word which is not in `known`."""
+    """Yields the lines of a text that contain a word not in `known`."""
     words = {word for each in known for word in _WORD.findall(each)}
     for line in text.splitlines():
         if not words.issuperset(_WORD.findall(line)):
@@ -108,8 +110,8 @@ def alternative_texts(page: Any) -> Iterator[str]:
         return
     try:
         count = pdfium.FPDF_StructTree_CountChildren(tree)
-        stack = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in reversed(range(min(count, _MOST)))]
-        left = _MOST
+        stack = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in reversed(range(min(count, _MAX_ITEMS)))]
+        left = _MAX_ITEMS
         while stack and left:
             left -= 1
             element = stack.pop()
@@ -117,14 +119,14 @@ def alternative_texts(page: Any) -> Iterator[str]:
                 continue
             if text := _text(pdfium.FPDF_StructElement_GetAltText, element):
                 yield text
-            children = min(pdfium.FPDF_StructElement_CountChildren(element), _MOST)
+            children = min(pdfium.FPDF_StructElement_CountChildren(element), _MAX_ITEMS)
             stack += [pdfium.FPDF_StructElement_GetChildAtIndex(element, at) for at in reversed(range(children))]
     finally:
         pdfium.FPDF_StructTree_Close(tree)
 
 
 def report_xfa_form(document: Any, omissions: Omissions) -> None:
-    """Reports a form in XFA, which PDFium does not parse."""
+    """Reports an XFA form, which PDFium does not parse."""
     if pdfium.FPDF_GetXFAPacketCount(document.raw) > 0:
         omissions.add(OmissionKind.EMBEDDED, "a form in XFA")
 
@@ -132,13 +134,13 @@ def report_xfa_form(document: Any, omissions: Omissions) -> None:
 def bookmarks(document: Any) -> Iterator[str]:
     """Yields the titles of the document's outline (ISO 32000-1, 12.3.3)."""
     for number, bookmark in enumerate(document.get_toc()):
-        if number == _MOST:
+        if number == _MAX_ITEMS:
             return
         yield " ".join(clean_text(bookmark.get_title() or "").split())
 
 
 def _annotations(page: Any) -> Iterator[Any]:
-    for at in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MOST)):
+    for at in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MAX_ITEMS)):
         annotation = pdfium.FPDFPage_GetAnnot(page.raw, at)
         if annotation:
             try:
@@ -151,13 +153,13 @@ def _string(annotation: Any, key: bytes) -> str:
     return _text(pdfium.FPDFAnnot_GetStringValue, annotation, key)
 
 
-def _text(read: Any, *of: Any) -> str:
-    """Returns the text that a PDFium function copies into a UTF-16 buffer, or "" if there is none."""
-    kind = read.argtypes[len(of)]
-    size = read(*of, None, 0)
-    if not 2 < size <= _LONGEST:
+def _text(read: Any, *arguments: Any) -> str:
+    """Returns the text that the PDFium function `read` writes into a UTF-16 buffer; "" if there is none."""
+    kind = read.argtypes[len(arguments)]
+    size = read(*arguments, None, 0)
+    if not 2 < size <= _MAX_TEXT_BYTES:
         return ""
     buffer = ctypes.create_string_buffer(size)
-    if isinstance(given := read(*of, ctypes.cast(buffer, kind), size), int) and given > size:
+    if isinstance(given := read(*arguments, ctypes.cast(buffer, kind), size), int) and given > size:
         return ""
     return clean_text(buffer.raw.decode("utf-16-le", "replace").rstrip("\0")).strip()

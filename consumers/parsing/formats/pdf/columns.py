@@ -1,6 +1,6 @@
-"""Puts columns of text one below the other that a PDF draws line by line, across the page.
+"""Separates columns of text that a PDF draws line by line across the page.
 
-PDFium gives the words in the order in which they are drawn. Most programs draw a column as a whole.
+PDFium returns the words in drawing order. Most programs draw one column after the other, but some draw across columns.
 """
 
 import re
@@ -13,22 +13,24 @@ from typing import Any
 import pypdfium2.raw as pdfium
 
 Place = tuple[int, str]
-"""A line: the position of its first character in the page's text, and its text."""
+"""A line: (position of its first character in the page's text, text)."""
 _SENTENCE_END = re.compile(r"[.!?:;][\"'”’»)\]]*\Z")
-_NARROWEST_GUTTER = 1.0
-"""Width of the space between two columns in multiples of the font size."""
-_FEWEST_LINES, _FEWEST_WORDS = 3, 3
-"""Lines that have text in both columns, and the median number of words of one line in a column; cells of tables have fewer."""
-_LARGEST_STEP = 2.0
-"""Distance between the tops of two lines of a column in multiples of the font size."""
+_MIN_GUTTER = 1.0
+"""Minimum width of the space between two columns, in multiples of the font size."""
+_MIN_LINES, _MIN_WORDS = 3, 3
+"""Minimum number of lines with text in both columns, and minimum median of words per line in a column. Cells of tables have
+fewer words."""
+_MAX_STEP = 2.0
+"""Maximum distance between the tops of two successive lines of a column, in multiples of the font size."""
 _WORD = re.compile(r"\w{2,}")
 _ALIGNED = 0.8
-"""Share of a column's lines that begin at the same position."""
+"""Minimum share of a column's lines that begin at the same position."""
 
 
 @dataclass(slots=True)
 class _Row:
-    """A line of the page. `gap` is its widest space, `cut` the position in `text` after it; both only if it is wide."""
+    """A line of the page. `gap`: (left, right) of the widest space, None if no space is wide enough for a gutter.
+    `cut`: position in `text` after this space."""
 
     first: int
     text: str
@@ -40,7 +42,7 @@ class _Row:
     cut: int = 0
 
     def parts(self, gutter: tuple[float, float]) -> tuple[Place | None, Place | None]:
-        """Returns the parts of the line on the left and on the right of the gutter."""
+        """Returns the parts of the line to the left and to the right of the gutter."""
         if self.gap is None:
             place = (self.first, self.text)
             return (place, None) if self.right <= gutter[1] else (None, place)
@@ -48,7 +50,7 @@ class _Row:
 
 
 def in_columns(text_page: Any, places: Sequence[Place]) -> list[Place]:
-    """Returns the lines of a page in reading order; a line that extends over two columns is two lines."""
+    """Returns the lines of a page in reading order. A line across two columns becomes two lines."""
     rows = [_row(text_page, first, text) for first, text in places]
     found: list[Place] = []
     at = 0
@@ -72,9 +74,7 @@ def _row(text_page: Any, first: int, text: str) -> _Row:
     row = _Row(first, text, head.left, max((right for _, right in boxes), default=head.right), head.top, size)
     right = row.left
     for left, following in boxes:
-        if left - right >= max(_NARROWEST_GUTTER * size, 1.0) and (
-            row.gap is None or left - right > row.gap[1] - row.gap[0]
-        ):
+        if left - right >= max(_MIN_GUTTER * size, 1.0) and (row.gap is None or left - right > row.gap[1] - row.gap[0]):
             row.gap = (right, left)
         right = max(right, following)
     if row.gap is not None:
@@ -86,7 +86,7 @@ def _row(text_page: Any, first: int, text: str) -> _Row:
 
 
 def _rectangles(text_page: Any, start: int, count: int) -> Iterator[tuple[float, float]]:
-    """Yields the left and right end of each run of characters without a wide space."""
+    """Yields (left, right) of each run of characters that contains no wide space."""
     for number in range(pdfium.FPDFText_CountRects(text_page.raw, start, count)):
         left, top, right, bottom = (pdfium.c_double() for _ in range(4))
         pdfium.FPDFText_GetRect(text_page.raw, number, left, top, right, bottom)
@@ -94,7 +94,7 @@ def _rectangles(text_page: Any, start: int, count: int) -> Iterator[tuple[float,
 
 
 def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, float]]:
-    """Returns where the rows end that leave one gutter free, downwards from the row `at`, and the gutter."""
+    """Finds the rows from `at` on that leave the same gutter free. Returns (index after the last such row, gutter)."""
     gutter = rows[at].gap
     if gutter is None:
         return at, (0.0, 0.0)
@@ -107,7 +107,7 @@ def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, fl
             left = max(left, row.right)
         else:
             right = min(right, row.left)
-        if not 0 < above.top - row.top < _LARGEST_STEP * row.size or right - left < _NARROWEST_GUTTER * row.size:
+        if not 0 < above.top - row.top < _MAX_STEP * row.size or right - left < _MIN_GUTTER * row.size:
             break
         gutter = (left, right)
         end += 1
@@ -115,14 +115,15 @@ def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, fl
 
 
 def _is_prose(rows: Sequence[_Row]) -> bool:
-    """Whether rows are columns of a text, and not a table: both columns are aligned, and sentences continue in each."""
+    """Whether rows are columns of text, not a table: both columns are aligned, and in each column a sentence continues
+    on the next line."""
     split = [row for row in rows if row.gap is not None]
-    if len(split) < _FEWEST_LINES:
+    if len(split) < _MIN_LINES:
         return False
     columns = [row.text[: row.cut].rstrip() for row in split], [row.text[row.cut :] for row in split]
     edges = [row.left for row in split], [row.gap[1] for row in split if row.gap is not None]
     return all(
-        median(len(_WORD.findall(text)) for text in column) >= _FEWEST_WORDS
+        median(len(_WORD.findall(text)) for text in column) >= _MIN_WORDS
         and sum(abs(each - median(edge)) < split[0].size / 2 for each in edge) >= _ALIGNED * len(edge)
         and any(not _SENTENCE_END.search(above) and below[:1].islower() for above, below in pairwise(column))
         for column, edge in zip(columns, edges, strict=True)

@@ -1,4 +1,4 @@
-"""Turns a PDF's bytes into blocks (pages, form values, comments) and reports what is left out."""
+"""Parses a PDF into blocks (text, form values, comments) and reports omissions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from consumers.parsing.formats.pdf.annotations import (
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
 from consumers.parsing.formats.pdf.page_image import page_image
-from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
+from consumers.parsing.formats.pdf.running_headers import MAX_STAMPS, without_running_headers
 from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -35,17 +35,17 @@ _TAIL = 1 << 16
 _CONTENTS = re.compile(
     "(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次", re.IGNORECASE
 )
-"""Headings of contents tables, which are no titles."""
+"""Headings of contents tables. Such headings are not used as titles."""
 
 
 @dataclass(slots=True)
 class _Pages:
-    """The contents of a document's pages. `notes` are texts outside a page's content, such as form values, by page."""
+    """The contents of a document's pages. `notes`, by page: texts outside the page's content, such as form values."""
 
     lines: list[Line] = field(default_factory=list)
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
-    """Pages with a picture and so few lines that a program may have stamped them on a scan."""
+    """Pages with a picture and so few lines that the lines may be stamps on a scan."""
     scans: set[int] = field(default_factory=set)
     """Pages with a picture that covers more than `_SCAN_SHARE` of the page."""
     blank: set[int] = field(default_factory=set)
@@ -56,7 +56,7 @@ _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NO_WIDTH = 0.01
 _SCAN_SHARE = 0.5
 _SHORT_PAGE = 500
-"""In characters."""
+"""A page with fewer characters is checked for vertical text."""
 
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -124,11 +124,11 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
         content = text_page.get_text_range()
         read = sum(len(line.text) for line in found)
-        # Visiting every object is slow on pages with drawings, so only pages with little or East Asian text are checked.
+        # Visiting all objects is slow on pages with drawings, so only pages with little or East Asian text are checked.
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
-        # On pages with more lines the result is not used, and visiting the objects of drawings is slow.
-        shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MOST_STAMPS else ()
+        # Pictures matter only on pages with few lines, and visiting the objects of drawings is slow.
+        shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MAX_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)
             if max(shares) > _SCAN_SHARE:
@@ -159,15 +159,16 @@ def _text_of_page(document: Any, number: int) -> str:
 
 
 def _share(bounds: tuple[float, float, float, float], width: float, height: float) -> float:
-    """Returns how much of a page of this size an object covers, from 0 to about 1."""
+    """Returns the share of a page that an object covers, from 0 to about 1. `width` and `height` are those of the
+    page."""
     left, bottom, right, top = bounds
     return (right - left) * (top - bottom) / max(width * height, 1.0)
 
 
 def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
-    """Reports vertical text that PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
+    """Reports vertical text, which PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
 
-    Text objects without width and height are spaces, unless they outnumber the `read` characters of the page.
+    Text objects without width and height count as spaces unless they outnumber `read`, the number of characters read.
     """
     columns = signs = 0
     for piece in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_TEXT,)):
@@ -182,7 +183,8 @@ def _report_vertical_text(page: Any, number: int, read: int, omissions: Omission
 def _pages_without_text(
     data: bytes, pages: _Pages, lines: Iterable[Line], blocks: Sequence[TextBlock], count: int
 ) -> Iterator[Picture]:
-    """Yields the pages, except blank ones, that have no text of their own, and scans, whose only text may be a stamp."""
+    """Yields pages for OCR: pages without text that are not blank, and scans, because the only text of a scan may be a
+    stamp."""
     with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank | pages.broken
     before = 0
     for page in range(1, count + 1):

@@ -13,11 +13,12 @@ from consumers.parsing.outline import Outline
 
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*\Z")
 _HEADING_RATIO = 1.12
-_LONGEST_HEADING_WORDS = 20
+_MAX_HEADING_WORDS = 20
 
 
 def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Sequence[str]]) -> None:
-    """Adds the lines to the outline as headings and paragraphs, and after each page its `notes`, one block each."""
+    """Adds the lines to the outline as headings and paragraphs. After each page, its `notes` follow, one block per
+    note."""
     body = _body_size(lines)
     ranks = {size: level for level, size in enumerate(_heading_sizes(lines, body), 1)}
     pitch = _pitch(lines)
@@ -47,7 +48,7 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
     for line in lines:
         add_notes(line.page)
-        if line.size in ranks and len(line.text.split()) <= _LONGEST_HEADING_WORDS:
+        if line.size in ranks and len(line.text.split()) <= _MAX_HEADING_WORDS:
             end_paragraph()
             if heading and (heading[-1].size != line.size or heading[-1].page != line.page):
                 end_heading()
@@ -63,7 +64,7 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
 
 def _body_size(lines: Sequence[Line]) -> float:
-    """Returns the font size of most of the text."""
+    """Returns the most common font size, weighted by characters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -71,7 +72,8 @@ def _body_size(lines: Sequence[Line]) -> float:
 
 
 def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
-    """Returns at most four font sizes of headings, the largest first: clearly larger than the body's and used rarely."""
+    """Returns at most four font sizes of headings, largest first. Such a size is clearly larger than `body` and used for less
+    than a quarter of the text."""
     sizes: Counter[float] = Counter()
     for line in lines:
         if line.size > body * _HEADING_RATIO:
@@ -88,7 +90,7 @@ def _pitch(lines: Sequence[Line]) -> float:
 
 def _begins_paragraph(above: Line, line: Line, pitch: float) -> bool:
     ended = bool(_SENTENCE_END.search(above.text))
-    if above.page != line.page or line.top > above.top:  # next page or column, over which a sentence may continue
+    if above.page != line.page or line.top > above.top:  # next page or column: a sentence may continue there
         return ended or not line.text[0].islower()
     size = max(line.size, 1.0)
     if above.bottom - line.top > pitch + 0.4 * size:

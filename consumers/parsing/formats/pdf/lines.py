@@ -14,7 +14,8 @@ from consumers.parsing.hyphenation import decision
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
-"""PDFium joins a word that a line end divides and marks the position with U+FFFE, which is converted to a soft hyphen here."""
+"""A word with a soft hyphen. PDFium joins a word that a line end divides and marks the position with U+FFFE; `page_lines`
+converts the mark to a soft hyphen."""
 _NUMBER = r"(?:\d{1,5}|[ivxlc]{1,7})"
 EDGE_NUMBER = re.compile(
     rf"\A({_NUMBER})(?=\s+\S)|(?<=\S)\s+({_NUMBER})(?:\s*(?:/|\b(?:of|von|de|di|sur|van)\b)\s*\d{{1,5}})?\Z"
@@ -23,15 +24,16 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _LAM = "\u0644"
 _SAMPLED_CHARACTERS = 64
 _APART = 1.5
-"""Minimum distance, in multiples of the font size, between a number and the words next to it for the number to be separate."""
+"""Minimum distance between a separate number and the words next to it, in multiples of the font size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One printed line. Lengths are in points; `top` grows upwards; `size` is the font size.
+    """One printed line. Lengths are in points. `top` and `bottom` are measured from the bottom of the page. `size` is the font
+    size.
 
-    `number_apart`: whether the line is the first or last of its page and a wide space separates the number at its beginning or
-    end (`EDGE_NUMBER`) from the words.
+    `number_apart`: the line is the first or last of its page, and a wide space separates the number at one of its ends
+    (`EDGE_NUMBER`) from the words.
     """
 
     page: int
@@ -52,7 +54,7 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
     for piece in text.split("\r\n"):
         body = piece.strip()
         if body:
-            # PDFium's character numbers include the line ends that it generates.
+            # Positions in PDFium's text include the line ends that PDFium generates.
             places.append((start + piece.index(body), body))
         start += len(piece) + 2
     places = in_columns(text_page, places)
@@ -77,8 +79,8 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
 def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
     """Returns an Arabic word with the letters of its ligatures in reading order.
 
-    PDFium reverses a right-to-left line letter by letter, including the letters of one ligature, which share one box. Ligatures
-    that begin with lam are already in order, because PDFium splits the Unicode characters that are ligatures.
+    PDFium reverses a right-to-left line letter by letter, and so also the letters of a ligature, which share one box. Ligatures
+    that begin with lam are Unicode characters; PDFium splits them itself, in the right order.
     """
     places = [_box(text_page, first + at) for at in range(*word.span())]
     letters = list(word[0])
@@ -92,8 +94,7 @@ def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
 
 
 def _unknown_characters(text_page: Any, text: str) -> frozenset[int]:
-    """Returns the positions of characters that have no Unicode value because their font has no ToUnicode map (ISO 32000-1,
-    9.10).
+    """Returns the positions of characters without a Unicode value: their font has no ToUnicode map (ISO 32000-1, 9.10).
 
     A font has the map for all characters or for none, so a sample shows whether a search is necessary.
     """
@@ -121,7 +122,7 @@ def _number_apart(text_page: Any, first: int, body: str, size: float) -> bool:
 
 
 def _box(text_page: Any, index: int) -> Any:
-    """Returns one character's box with `left`, `top`, `right` and `bottom`; its height is that of the font."""
+    """Returns one character's box (`left`, `top`, `right`, `bottom`). The height of the box is that of the font."""
     box = pdfium.FS_RECTF()
     at = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, index)
     pdfium.FPDFText_GetLooseCharBox(text_page.raw, at, box)
@@ -129,7 +130,7 @@ def _box(text_page: Any, index: int) -> Any:
 
 
 def with_whole_words(lines: Sequence[Line]) -> list[Line]:
-    """Returns the lines with the words joined that line ends divide."""
+    """Returns the lines, with words joined that were divided at line ends."""
     breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
     if not breaks:
         return list(lines)

@@ -7,18 +7,19 @@ import pypdfium2
 from consumers.parsing.limits import PictureError
 
 _DPI = 300
-_MOST_PIXELS = 40_000_000
-"""A larger page, such as a plan, is drawn with fewer dots per inch."""
+_MAX_PIXELS = 40_000_000
+"""Maximum size of the image in pixels. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
 def page_image(data: bytes, index: int) -> bytes:
-    """Returns the page, counted from 0, in shades of grey, as PGM. Raises PictureError."""
+    """Returns the page as a greyscale image (PGM). `index` counts from 0. Raises PictureError if the page cannot be
+    drawn."""
     try:
         document = pypdfium2.PdfDocument(data)
         try:
             page = document[index]
             width, height = page.get_size()
-            scale = min(_DPI / 72, (_MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+            scale = min(_DPI / 72, (_MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
             image = page.render(scale=scale, grayscale=True).to_pil()
             out = BytesIO()
             image.save(out, "PPM")

@@ -1,8 +1,8 @@
 """Removes running headers and footers of a PDF, which would otherwise interrupt sentences.
 
-The first or last line of a page is a running header if it is the same on at least three pages and half of all pages, or if on
-three pages it differs only by the page's number. Any other number (of an invoice, an amount) makes lines different. The first
-occurrence stays in the text, unless it is only a page number, and no page loses all its text.
+The first or last line of a page is a running header if it occurs on at least three pages and half of all pages, or if the lines
+of three pages differ only in the page number. Other numbers (of an invoice, an amount) make lines different. The first
+occurrence stays in the text, unless it is only a page number. No page loses all its text.
 """
 
 import re
@@ -19,26 +19,26 @@ _PAGE_LABEL = re.compile(
     rf"\W*(?:(?:{_PAGE_WORDS})\b\W*)?(\d{{1,5}}|[ivxlc]{{1,7}})(?:\W*(?:/|\b(?:{_OF_WORDS})\b)\W*\d{{1,5}})?\W*",
     re.IGNORECASE,
 )
-"""A line that contains only the number of its page."""
+"""A line that contains only a page number."""
 _ROMAN = re.compile(r"(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
-_LEAST = 3
+_MIN_PAGES = 3
 _PLACE = "\0"
-"""Replaces the page's number in the key of a line."""
-MOST_STAMPS = 2
-"""The most running headers of a page: its first and last line."""
+"""Placeholder for the page number in the key of a line."""
+MAX_STAMPS = 2
+"""Maximum number of running headers on a page: its first and last line."""
 
 
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
-    """Returns the lines without running headers. `pictures` are pages that are pictures.
+    """Returns the lines without running headers. `pictures` are the numbers of pages that are pictures.
 
-    Such a page may lose all its text, because a program may have stamped it on each scan.
+    Such a page may lose all its text: it may be a stamp that a program put on each scan.
     """
     keys = dict(_edge_keys(lines))
     seen: dict[str, set[int]] = defaultdict(set)
     for index, key in keys.items():
         seen[key].add(lines[index].page)
-    common = {key for key, on in seen.items() if len(on) >= _LEAST and (_PLACE in key or 2 * len(on) >= pages)}
+    common = {key for key, on in seen.items() if len(on) >= _MIN_PAGES and (_PLACE in key or 2 * len(on) >= pages)}
     dropped: set[int] = set()
     begun: set[str] = set()
     for page, indices in groupby(range(len(lines)), key=lambda index: lines[index].page):
@@ -56,7 +56,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
 
 
 def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
-    """Yields the index of the first and last line of each page, with a key that all occurrences of one running header share."""
+    """Yields (index, key) of the first and last line of each page. Equal running headers have equal keys."""
     edges = [
         index
         for index, line in enumerate(lines)
@@ -66,11 +66,11 @@ def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
     seen = Counter(shapes.values())
     for index in edges:
         shape = shapes.get(index)
-        yield index, shape[0] if shape is not None and seen[shape] >= _LEAST else lines[index].text
+        yield index, shape[0] if shape is not None and seen[shape] >= _MIN_PAGES else lines[index].text
 
 
 def _shape(line: Line) -> tuple[str, int] | None:
-    """Returns the line with a placeholder for the possible page number, and that number's offset from the page's index."""
+    """Returns (the line with a placeholder for its page number, page number minus `line.page`), or None without a number."""
     if (match := _PAGE_LABEL.fullmatch(line.text)) is not None:
         start, end = match.span(1)
     elif line.number_apart and (match := EDGE_NUMBER.search(line.text)) is not None:

@@ -21,7 +21,7 @@ _OPENING_MARKS = frozenset(("(", "["))
 
 
 class Mdoc:
-    """Converts macros to text and remembers the page's name, which `Nm` prints."""
+    """Converts macros to text and stores the page's name, which `Nm` prints."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -92,7 +92,8 @@ class Mdoc:
 
 
 def _call(macro: str, words: list[str], index: int, out: "_Words") -> int:
-    """Adds a function with its arguments, a page with its section, or a header. Returns the index of the next word."""
+    """Adds a function with its arguments, a man page with its section, or a header file. Returns the index of the next
+    word."""
     given = []
     while index < len(words) and words[index] not in _CALLABLE and words[index] not in _CLOSING_MARKS:
         given.append(words[index])

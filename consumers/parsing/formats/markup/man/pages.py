@@ -53,7 +53,7 @@ class _Page:
         self._waits_for = ""
         self._table: list[str] | None = None
         self._link = ""
-        """Target of a link that has no text yet."""
+        """Target of a link without text so far."""
         self._index: list[str] = []
 
     def read(self, text: str) -> None:
@@ -136,7 +136,8 @@ class _Page:
             self._text(words, number)
 
     def _words(self, name: str, rest: str) -> str:
-        """Returns the text of a macro line. The arguments of unknown macros are text; requests (in lower case) have none."""
+        """Returns the text of a macro line. Arguments of unknown macros are text; arguments of requests (names in lower case)
+        are not."""
         given = arguments(rest)
         if name in _ALTERNATING:
             return "".join(given)
@@ -214,8 +215,8 @@ class _Page:
         self._gathered, self._line, self._waits_for = [], None, ""
 
     def _table_line(self, line: str, number: int, found: tuple[str, str] | None) -> None:
-        """Collects a table of tbl: layout lines up to one that ends in ".", then rows with tabs; `T{` and `T}` enclose long
-        cells."""
+        """Collects a line of a tbl table: layout lines, the last of which ends in ".", then rows with tabs. `T{` and `T}`
+        enclose long cells."""
         assert self._table is not None
         if found is not None and found[0] == "TE":
             self._end_table(number)

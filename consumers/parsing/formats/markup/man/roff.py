@@ -29,7 +29,7 @@ _CHARACTERS |= {
 _CHARACTERS |= {
     name.upper(): letter.upper() for name, letter in _CHARACTERS.items() if name.startswith("*") and name != "**"
 }
-"""Special characters (groff_char(7)); a Greek letter is named "*" and a Latin letter."""
+"""Special characters by name (groff_char(7)). A Greek letter's name is "*" and a Latin letter."""
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", ":": "\u0308", ",": "\u0327"}
 _ESCAPE = re.compile(
     r"""\\(?:
@@ -51,28 +51,28 @@ _UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
 
 
 def lines(text: str, omissions: Omissions) -> list[str]:
-    """Returns the lines without comments; a line that ends in a backslash is joined with the next one."""
+    """Returns the lines without comments. A line that ends in a backslash is joined with the next line."""
 
     def comment(match: re.Match[str]) -> str:
         report(OmissionKind.COMMENT, match[1], omissions)
         return ""
 
     found: list[str] = []
-    held = ""
+    continued = ""
     for line in text.split("\n"):
-        line = held + _COMMENT.sub(comment, line)
-        held = ""
+        line = continued + _COMMENT.sub(comment, line)
+        continued = ""
         if line.endswith("\\") and not line.endswith("\\\\"):
-            held = line[:-1]
+            continued = line[:-1]
         else:
             found.append(line)
-    if held:
-        found.append(held)
+    if continued:
+        found.append(continued)
     return found
 
 
 def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
-    """Reports a line that is not printed, if it contains a word other than a request's name."""
+    """Reports a line that is not printed if it contains a word besides the name of the request."""
     found = control(line)
     if found is not None:
         line = "" if found[0].islower() and found[0] != "tl" else found[1]
@@ -138,15 +138,15 @@ def _is_character(point: int) -> bool:
     return point < 0x110000 and not 0xD800 <= point < 0xE000
 
 
-def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
-    """Yields numbered lines without macro definitions and the branches of false conditions.
+def without_programs(all_lines: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
+    """Yields (number, line), without macro definitions and the branches of false conditions.
 
     Conditions are evaluated for a terminal (`n`). Numbers start at 1.
     """
     index = 0
-    held = False
-    while index < len(every):
-        line = every[index]
+    was_true = False
+    while index < len(all_lines):
+        line = all_lines[index]
         index += 1
         found = control(line)
         if found is None:
@@ -156,34 +156,34 @@ def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[i
         first = index
         if name in ("de", "de1", "am", "ig", "dei"):
             end = "." + ((arguments(rest)[1:] or ["."])[0] if name != "ig" else (arguments(rest) or ["."])[0])
-            while index < len(every) and not every[index].startswith(end):
+            while index < len(all_lines) and not all_lines[index].startswith(end):
                 index += 1
-            for left_out in every[first:index]:
+            for left_out in all_lines[first:index]:
                 report(OmissionKind.COMMENT if name == "ig" else OmissionKind.OTHER, left_out, omissions)
             index += 1
         elif name in ("if", "ie", "el", "while"):
             if name == "el":
-                true, body = not held, rest
+                is_true, body = not was_true, rest
             else:
                 test, _, body = rest.partition(" ")
-                true = name != "while" and test in ("n", "!t", "1")
-                held = true
-            index = _past_condition(every, index, body, true)
+                is_true = name != "while" and test in ("n", "!t", "1")
+                was_true = is_true
+            index = _past_condition(all_lines, index, body, is_true)
             kept = body.strip().removeprefix("\\{").strip()
-            if true and kept:
+            if is_true and kept:
                 yield index, kept
-            for left_out in () if true else (kept, *every[first:index]):
+            for left_out in () if is_true else (kept, *all_lines[first:index]):
                 report(OmissionKind.HIDDEN, left_out, omissions)
         elif not name.startswith("\\}"):
             yield index, line
 
 
-def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
-    """Returns the index of the next line to parse, which is after the block if the condition is false."""
-    if true or "\\{" not in body:
+def _past_condition(all_lines: list[str], index: int, body: str, is_true: bool) -> int:
+    """Returns the index of the next line to parse. If the condition is false, it is the line after the block."""
+    if is_true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")
-    while depth > 0 and index < len(every):
-        depth += every[index].count("\\{") - every[index].count("\\}")
+    while depth > 0 and index < len(all_lines):
+        depth += all_lines[index].count("\\{") - all_lines[index].count("\\}")
         index += 1
     return index
