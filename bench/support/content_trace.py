@@ -68,7 +68,7 @@ class Recorder:
         kind = type(value)
         if not kind.__module__.startswith(PACKAGES):
             return False
-        fields = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "model_fields", ())
+        fields = {**getattr(kind, "__dataclass_fields__", {}), **getattr(kind, "model_fields", {})}
         found = [each for each in fields if self._contains(getattr(value, each, None), depth - 1)]
         if found:
             self._classes.add(f"{kind.__module__}.{kind.__qualname__}")

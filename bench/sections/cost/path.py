@@ -26,7 +26,8 @@ class TracedDaemon(Daemon):
     """A daemon that records what a marked text passes through."""
 
     def launch(self) -> "TracedDaemon":
-        command = [sys.executable, "-m", "bench.support.content_trace", self.home, "hippod", "--config", self.config]
+        program = [sys.executable, "-m", "bench.support.content_trace"]
+        command = [*program, str(self.home), "hippod", "--config", str(self.config)]
         environment = clean_environment(self.home)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
