@@ -1,6 +1,6 @@
 """Delivers events from any thread to any number of readers. A slow reader neither blocks the daemon nor fills its memory.
 
-A reader sees the events that it may see, as if only its own documents existed.
+A reader receives only events of documents that it may see, as if no other documents existed.
 """
 
 import asyncio
@@ -28,7 +28,8 @@ class EventView:
         self._removed = 0
 
     def shown(self, event: Event, before: object | None, after: object | None) -> Event | None:
-        """Returns the event as the reader sees it, None if it does not. `before`, `after`: the document's versions."""
+        """Returns the event as the reader sees it; None if the reader must not see it. `before`, `after`: the document before
+        and after the change, None if absent."""
         if event.event == EventName.COMMIT:
             return self._commit(event)
         was_seen, is_seen = before is not None and self._sees(before), after is not None and self._sees(after)
@@ -77,7 +78,7 @@ class EventHub:
     ) -> None:
         """Sends an event to every reader that may see it.
 
-        `before` and `after` are the document before and after the change. Values of `more` must be JSON values.
+        `before` and `after` are the document before and after the change, None if absent. Values of `more` must be JSON values.
         """
         with self._lock:
             self._last_id += 1
@@ -102,7 +103,7 @@ class EventHub:
             self._readers.discard(reader)
 
     def close(self) -> None:
-        """Ends all readers, present and future."""
+        """Ends all readers; later readers end at once."""
         with self._lock:
             self._closed = True
         self.disconnect()

@@ -1,7 +1,7 @@
 """The sockets on which the API listens.
 
-A Unix socket gets its mode and group before it accepts connections. The service manager may also pass one
-(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket: otherwise they would go on
+A Unix socket gets its mode and group before it accepts connections. The service manager may also pass a Unix socket
+(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket. Otherwise they would keep
 waiting, and each of them would make the service manager start hippod again.
 """
 
@@ -31,7 +31,7 @@ REQUEST_BYTES = 65536
 CANNOT_START_DETAIL = (
     "hippod cannot start: `systemctl status` of its unit and its log (`journalctl -u hippod`) say why and what to do"
 )
-"""Without the reason itself, which may name files that a client may not know."""
+"""Omits the reason, which may name files that the client must not know."""
 
 
 class ListenError(Exception):
@@ -112,7 +112,7 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     """Returns the listening Unix socket that the service manager passed to this process, or None if it passed none.
 
     The manager owns the socket's mode, group and file; hippod changes and unlinks nothing. Raises ListenError for any other
-    kind of socket. Removes the variables that describe it from `environ`, so that no child process takes them for its own.
+    kind of socket. Removes the variables that describe it from `environ`, so that no child process uses them.
     """
     variables = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if (

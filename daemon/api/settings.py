@@ -17,7 +17,8 @@ class ApiLimits:
     lines_bytes: int = 64 * MIB
     """Maximum length of a body of JSON lines, which is parsed line by line as it arrives."""
     documents_per_request: int = 100_000
-    """Maximum documents in one body of JSON lines: the number that may wait to be indexed, as more would be refused."""
+    """Maximum documents in one body of JSON lines: the limit of documents that wait to be indexed, because more would be
+    refused."""
     import_bytes: int = 1024 * MIB
     """Maximum length of an import, which is passed on in chunks and never kept in memory."""
     body_memory_bytes: int = 192 * MIB
@@ -32,9 +33,10 @@ class ApiLimits:
     """How long a client may stop reading a response before it is cut off."""
     events_stall_s: float = 600.0
     connections: int = 512
-    """Maximum connections on the Unix socket and on TCP, each. Beyond it, the longest idle connection is closed."""
+    """Maximum connections of each listener (Unix socket, TCP). Beyond it, the longest idle connection is closed."""
     refused_connections: int = 64
-    """Connections beyond the limit that are answered with 503 at a time. Further ones are closed without a response."""
+    """Maximum number of connections beyond the limit that are answered with 503 at a time. Further ones are closed without a
+    response."""
     queries: int = 64
     asks: int = 8
     exports: int = 4
@@ -47,8 +49,8 @@ class ApiLimits:
     as_of: int = 8
     """Queries at an earlier commit. One commit is loaded at a time."""
     client_share: float = 0.5
-    """Share of each of these numbers, of `connections` and of `body_memory_bytes`, that one client may hold while no other
-    client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
+    """Share of `connections`, of `body_memory_bytes` and of each limit of requests above that one client may hold while no
+    other client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
     requests_per_s: float = 1000.0
     """Requests per second of one client (`daemon.api.access.client`); 0 means no limit."""
     heartbeat_s: float = 15.0

@@ -1,4 +1,5 @@
-"""Identifies the client of each request, also by a token in a file, which is read again when the file changes."""
+"""Identifies the client of each request by its token or by the Unix socket's peer. A token file is read again when it
+changes."""
 
 import asyncio
 import os
@@ -106,7 +107,7 @@ class Clients:
         token_file: Path | None = None,
         token_ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`token_file` is that of `[api]`. `token_ended` is called when a token that was valid stops being valid."""
+        """`token_file`: the `token_file` of `[api]`. `token_ended` is called when a token that was valid stops being valid."""
         self._token_ended = token_ended
         self._rules: tuple[ClientRule, ...] = ()
         self._tokens: tuple[_Token, ...] = ()

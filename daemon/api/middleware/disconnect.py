@@ -68,7 +68,7 @@ class _Exchange:
 
 
 async def cancel_on_stop(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what `work` returns. Cancels it and raises NotReady when the daemon stops."""
+    """Runs `work` and returns its result. When the daemon stops, cancels `work` and raises NotReady."""
     task = asyncio.create_task(work)
     stop = asyncio.create_task(stopping.wait())
     try:
@@ -83,7 +83,7 @@ async def cancel_on_stop(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) 
 
 
 async def cancel_stream_on_stop(parts: AsyncGenerator[T, None], stopping: asyncio.Event) -> AsyncGenerator[T, None]:
-    """Yields what `parts` yields. Closes it and raises NotReady when the daemon stops."""
+    """Yields the items of `parts`. When the daemon stops, closes `parts` and raises NotReady."""
     stop = asyncio.create_task(stopping.wait())
     try:
         async with aclosing(parts):

@@ -1,7 +1,7 @@
 """Limits for requests of one kind: a rate per client, and concurrency, with a share for each client.
 
-A client that already holds units may take more only if its units are then at most `client_share` times the sum of its own
-and the free units. So one client never takes a whole limit, and a client that holds nothing finds a free unit.
+A client that holds units may take more if its new total is at most `client_share` times the sum of its present units and the
+free units. So one client never takes a whole limit, and a client without units finds a free one.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class FairShares:
 
 
 class ConcurrencyLimit:
-    """Slots for one kind of request. `what` names the kind in the plural, as its metric's label. Use from one event loop."""
+    """Slots for one kind of request. `what`: the kind in the plural, also its metric's label. Use from one event loop."""
 
     def __init__(self, limit: int, what: str, client_share: float = 1.0) -> None:
         self._what = what

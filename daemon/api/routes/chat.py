@@ -69,8 +69,8 @@ NO_TOKENS = Tokens(prompt=0, completion=0)
 def conversation_question(request: ChatRequest) -> str:
     """Returns the user's last message, preceded by the two questions before it: "And when?" alone finds nothing.
 
-    Answers are left out, because the memory would find its own statements again; so are instructions to the model. Raises
-    Invalid if the conversation has no user message or the last one is too long.
+    Answers are left out, because they would find their own sources again; so are instructions to the model. Raises Invalid if
+    the conversation has no user message or the last one is too long.
     """
     asked = [each.text for each in request.messages if each.role == "user" and each.text]
     if not asked:
@@ -118,7 +118,8 @@ def _link(title: str, uri: str) -> str:
 
 
 def _annotations(content: str, cited: Iterable[tuple[int, str, str]]) -> list[Annotation]:
-    """Takes (rank, title, URI) of each citation. Programs turn annotations into links, so other URIs get none."""
+    """`cited`: (rank, title, URI) of each citation. Chat programs turn annotations into links, so only URIs with a scheme of
+    `_LINKED` get one."""
     return [_annotation(content, rank, title, uri) for rank, title, uri in cited if _LINKED.match(uri)]
 
 
@@ -184,7 +185,7 @@ async def _streamed(
                 if isinstance(part, AskResponse):
                     content, annotations = answer_content(part)
                     answer = safe_markdown(part.answer)
-                    # The client has more than the answer if hippod cut off a repetition.
+                    # If hippod removed a repetition from the answer, the client has already received more than the answer.
                     content = content[len(answer) :] if shown.startswith(answer) else _new_text(shown, content)
                     for piece in made.end(content, annotations, part.tokens):
                         yield piece
@@ -201,7 +202,7 @@ async def _streamed(
 
 
 def _new_text(shown: str, text: str) -> str:
-    """Returns what `text` adds to `shown`; if it does not begin with `shown`, all of `text` as a separate paragraph."""
+    """Returns the part of `text` after `shown`; if `text` does not begin with `shown`, all of `text` as a new paragraph."""
     if text.startswith(shown):
         return text[len(shown) :]
     return f"\n\n{text}"

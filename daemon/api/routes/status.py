@@ -37,7 +37,7 @@ def add_routes(endpoints: Endpoints) -> None:
 
     @endpoints.add("GET", Route.EVENTS, Need.READ, described=stream)
     async def events(request: Request) -> Response:
-        """What happens, as it happens (server-sent events)."""
+        """Stream events as they happen (server-sent events)."""
         begin = partial(event_messages, context.startup(request).events, context.limits.heartbeat_s)
         return LimitedStream(context.subscribers, begin, EVENT_STREAM)
 
