@@ -1,4 +1,4 @@
-"""Gauges computed when Prometheus scrapes: queues, sizes on disk, ages. Counters are elsewhere."""
+"""Gauges computed when Prometheus scrapes: queues, sizes on disk, ages. Counters are incremented where the events happen."""
 
 import os
 import threading
