@@ -38,8 +38,8 @@ def run(
 ) -> int:
     """Processes all shards; returns the number of records written. Raises Ray's exception if Ray gives up.
 
-    `actors` is the maximum number of concurrent actors; None means one per processor of the cluster. `gpus` is per actor.
-    `progress` is called with the number of finished shards and of their records.
+    `actors` is the maximum number of concurrent actors; None means one per processor of the cluster. `gpus`: number of GPUs of
+    each actor. `progress` is called with the number of finished shards and of their records.
     """
     started = not ray.is_initialized()
     if started:

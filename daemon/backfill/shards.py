@@ -50,7 +50,8 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Whole files, or a part of one file: bytes (`lines`) or rows (`rows`) from `begin` to `end`. `first` counts from 1."""
+    """Whole files, or a part of one file: bytes (`lines`) or rows (`rows`) from `begin` to `end`. `first`: number of the first
+    line or row, counted from 1."""
 
     kind: Kind
     files: tuple[InputFile, ...]
