@@ -41,7 +41,7 @@ class NoConfigFile(ConfigError):
 
 
 def _one_line(text: str) -> str:
-    """Removes control characters and undisplayable characters, because values and names are untrusted."""
+    """Escapes control characters and undisplayable characters, because values and names are untrusted."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -169,7 +169,7 @@ def unsupported(config: Config, *, read_secrets: bool = True) -> list[str]:
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:
-    """Returns values by section and key, the variable of each dotted key, and errors in the variables' names."""
+    """Returns (values by section and key, name of the variable by dotted key, errors in the variables' names)."""
     values: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
     problems: list[str] = []
@@ -203,7 +203,8 @@ def _single_underscore(name: str, rest: str) -> list[str]:
 
 
 def _value(text: str, annotation: Any) -> Any:
-    """Converts a variable's text: text settings take it as it is, others parse it as TOML (numbers, booleans, lists)."""
+    """Returns the value in a variable's text: the text itself for a text setting, else the text parsed as TOML (numbers,
+    booleans, lists)."""
     if annotation in (int, float, bool) or (get_args(annotation) and text.lstrip().startswith("[")):
         try:
             parsed = tomllib.loads(f"value = {text}")

@@ -19,7 +19,7 @@ _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1",
 
 
 def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
-    """Returns one error as a sentence. `sources`: the environment variable of each key set there, by dotted key."""
+    """Returns one error as a sentence. `sources`: names of the environment variables that set keys, by dotted key."""
     path = list(error["loc"])
     message, found = error["msg"], error["input"]
     if error["type"] == "at_key":

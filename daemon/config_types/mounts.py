@@ -21,7 +21,8 @@ VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """`at`: the mount point. `root`: the directory of the file system that is mounted there. All "" if unknown."""
+    """`at`: the mount point. `root`: the directory of the file system that is mounted there. The fields are empty if the mount
+    is unknown."""
 
     at: str = ""
     root: str = ""

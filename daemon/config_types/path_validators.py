@@ -128,7 +128,7 @@ def _head(path: Path) -> str:
 
 
 def _similar(path: Path) -> str:
-    """Returns a did-you-mean from the names in the same folder."""
+    """Returns a suggestion from the names in the same folder."""
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:
