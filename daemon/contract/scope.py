@@ -1,4 +1,4 @@
-"""`scope`: limits a request to some documents. The memory of a scope is what a memory of only these documents would be."""
+"""`scope`: limits a request to some documents. The request sees the memory that these documents alone would make."""
 
 import operator
 from typing import Annotated, Any
@@ -36,7 +36,7 @@ class Scope(Request):
 class ClientScope(Scope):
     """A request's scope, limited to what one client sees: documents with one of the labels `visible`.
 
-    A request cannot contain one. It is made from the request's scope after the client was identified.
+    No request can contain a ClientScope: it is made from the request's scope after the client was identified.
     """
 
     visible: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The common behaviour of clients: parsing refusals, retries, time limits, parsing server-sent events.
 
-`hippoctl`, the page that it serves and the MCP server use it. It does not depend on an HTTP library. A time limit is the time
-without data from the daemon.
+`hippoctl`, the page that it serves and the MCP server use it. It does not depend on an HTTP library. A time limit applies to
+the time without data from the daemon.
 """
 
 import json
@@ -25,7 +25,7 @@ MODEL_TIMEOUT_S = 900.0
 WHOLE_MEMORY_TIMEOUT_S = 3600.0
 """For work that reads or writes the whole memory."""
 ANSWER_MARGIN_S = 120.0
-"""How much the limit exceeds the time limit in a question."""
+"""Seconds that the client waits longer than the time limit in a question."""
 WAIT_MARGIN_S = 10.0
 _BY_ROUTE: Mapping[tuple[str, str], float | None] = {
     ("POST", Route.ASK): MODEL_TIMEOUT_S,
@@ -125,7 +125,7 @@ def answer_timeout_s(method: str, path: str, fields: object = None) -> float | N
 
 
 def _may_take_long(query: Mapping[str, Any]) -> bool:
-    """Whether a query may call the model, as the modes that walk the graph do, or may be of an earlier commit."""
+    """Whether a query may call the model, as the modes that walk the graph do, or may load an earlier commit."""
     from memory.retrieval.modes import MODES  # loaded only for queries
 
     mode = MODES.get(str(query.get("mode")))  # without a mode, the daemon uses the configured one

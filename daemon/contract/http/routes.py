@@ -18,7 +18,7 @@ GZIP = "application/gzip"
 TIMEOUT_MAX_S = 7 * 24 * 3600.0
 """Maximum time limit that a client may set."""
 QUERY_CHARS_MAX = 32_768
-"""Maximum characters of a query. An encoder uses only a small part of such a long one."""
+"""Maximum characters of a query. An encoder uses only a small part of such a long query."""
 K_MAX = 1_000
 NODES_MAX = 2_000
 """Maximum nodes in a response of `graph`, whatever the memory's size. There are at most four edges per node."""
@@ -81,7 +81,7 @@ class Need(StrEnum):
 
 
 def served(method: str, path: Route, need: Need, *statuses: int, **options: bool) -> Callable[[Method], Method]:
-    """Declares the decorated method as a route. It takes a request of the contract, or nothing.
+    """Declares the decorated method as a route. Its only parameter, if it has one, is a request of the contract.
 
     The arguments are those of `daemon.api.endpoints.Endpoints.add`.
     """
@@ -94,7 +94,7 @@ def served(method: str, path: Route, need: Need, *statuses: int, **options: bool
 
 
 class ProblemType(StrEnum):
-    """What went wrong, for a program to decide on. `hippoctl` exits with 4 on NOT_CONFIGURED and 5 on TIMED_OUT."""
+    """The kind of error, on which a program can decide. `hippoctl` exits with 4 on NOT_CONFIGURED and 5 on TIMED_OUT."""
 
     BAD_REQUEST = "urn:hippod:problem:bad-request"
     INVALID = "urn:hippod:problem:invalid"
