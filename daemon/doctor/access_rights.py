@@ -1,6 +1,6 @@
 """Checks who can read files with secrets, connect to the socket, and choose the labels of documents.
 
-hippod's directories are closed to other users, as they should be; `nearest` and `closed` find what the present user may access.
+hippod's directories are closed to other users on purpose; `nearest` and `closed` find what the present user may access.
 """
 
 import os
@@ -59,7 +59,8 @@ def label_rights(config: Config) -> Iterator[Finding]:
 
 
 def socket_rights(config: Config) -> Iterator[Finding]:
-    """Compares the socket's mode and group with those that the configuration names, which systemd does not read.
+    """Compares the socket's mode and group with the configured ones: a socket that systemd creates does not follow the
+    configuration.
 
     `hippoctl doctor` itself reports an absent socket.
     """
@@ -87,6 +88,7 @@ def nearest(path: Path) -> Path:
 
 
 def closed(path: Path) -> Path | None:
-    """Returns the directory, `path` or one above it, that this user may not enter; None if there is none."""
+    """Returns `path`, or the nearest directory above it that exists for this user, if this user may not enter it; otherwise
+    None."""
     place = nearest(path)
     return place if place.is_dir() and not os.access(place, os.X_OK, effective_ids=True) else None

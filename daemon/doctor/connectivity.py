@@ -1,4 +1,4 @@
-"""Checks the encoder's files and the model servers, by a request with a time limit."""
+"""Checks the encoder's files, and the model servers by a request with a time limit."""
 
 import asyncio
 from collections.abc import Iterator

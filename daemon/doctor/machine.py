@@ -27,7 +27,7 @@ OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
 CLOCK_TOLERANCE_S = 120.0
 MEMORY_PER_STORE_BYTE = 0.15
-"""Approximate memory that the system cannot drop, per byte of the store's texts and vectors ("Size" in operations.md has the
+"""Approximate memory that the system cannot reclaim, per byte of the store's texts and vectors ("Size" in operations.md has the
 measurements)."""
 
 
@@ -89,7 +89,7 @@ def memory(config: Config) -> Iterator[Finding]:
 
 
 def open_files(config: Config) -> Iterator[Finding]:
-    """Checks how many files the running hippod may open, or a hippod that is started here."""
+    """Checks the limit of open files of the running hippod, or else of this process."""
     pid = lock_owner(config.store.path)
     hard = _open_files_limit(pid) if pid is not None else None
     if hard is None:

@@ -35,7 +35,8 @@ FULL_BYTES = 100 << 20
 SPARE_BYTES = 1 << 30
 """Bytes that should stay free, however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
-"""Free inodes below which the check fails or warns. A commit creates dozens of files; rewriting a table creates hundreds."""
+"""Free inodes: below the first number the check fails, below the second it warns. A commit creates dozens of files; rewriting a
+table creates hundreds."""
 
 
 def store(config: Config) -> Iterator[Finding]:
