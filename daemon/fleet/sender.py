@@ -22,14 +22,15 @@ from daemon.sources.kafka.dead_letter_queue import are_brokers_away
 from memory.encoder.errors import EncoderRefused
 
 SEND_BATCH_RECORDS = 64
-"""Maximum messages whose records are encoded and sent together: enough to share the cost, few enough to wait for."""
+"""Maximum messages whose records are encoded and sent together: enough to share the cost of a call, few enough for a short
+delay."""
 SEND_BATCH_PASSAGES = 256
 MAX_PAUSE_S = 2.0
 """Maximum pause before the server of embeddings, or the brokers, are tried again."""
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
-"""Maximum size of a record with vectors. A larger one is sent without, and the replica encodes it."""
+"""Maximum size of a record with vectors. A larger record is sent without vectors, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024
-"""Maximum size of a record without vectors. A larger one is replaced by the record of a failed document."""
+"""Maximum size of a record without vectors. A larger record is replaced by the record of a failed document."""
 
 log = structlog.get_logger()
 
@@ -57,7 +58,7 @@ class RecordSender:
         self._waiting: asyncio.Queue[Outgoing] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="records")
         self.needed = Dependency(MAX_PAUSE_S)
-        """The brokers, and the encoder's server."""
+        """Tracks outages of the brokers and of the encoder's server."""
 
     def put(self, outgoing: Outgoing) -> None:
         self._waiting.put_nowait(outgoing)
@@ -124,7 +125,8 @@ class RecordSender:
             log.warning("record_refused", uri=record.uri, error=reason)
             failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
         while any(await self._publish(failures)):
-            # The topic refuses even the failure. Do not acknowledge the message, or the document would be lost silently.
+            # The topic refuses even the record of the failure. Do not acknowledge the message, or the document would be lost
+            # silently.
             await self.needed.wait("records_wait", TopicRefuses(f"the topic refuses records: {refused[0][1]}"))
 
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
@@ -144,8 +146,8 @@ def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
 
 
 def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
-    """Returns the batch without messages of partitions that another worker has now: it processes them again, and an older
-    record from here must not follow."""
+    """Returns the batch without messages of reassigned partitions: another worker processes them again, and an older record
+    must not follow its records."""
     kept = []
     for each in batch:
         if each.acknowledgement.tracker.disowned:

@@ -30,8 +30,8 @@ Coordinates = tuple[str, int, int]
 
 
 class Worker:
-    """Processes articles. Use on the event loop. It stores nothing: after it ends, another member of the group processes
-    again whatever was not sent.
+    """Processes articles. Use on the event loop. It stores nothing: after it ends, another member of the group processes again
+    all messages that were not sent.
 
     Messages are processed and sent concurrently, except those of one document: these are sent in their order, so that a
     compacted topic keeps the newest.
@@ -56,7 +56,8 @@ class Worker:
         self._feed: TopicFeed[list[ParsedDocument]] = TopicFeed(settings, self.in_flight, self._read, self._take)
         self._places = asyncio.Semaphore(section.concurrency)
         self._reading: dict[Coordinates, asyncio.Task[list[Record]]] = {}
-        """The extraction of each message until it is sent, so that a message repeated after a rebalance is not paid twice."""
+        """The extraction of each message until it is sent, so that a message repeated after a rebalance is not paid for
+        twice."""
         self._remembered = 4 * section.concurrency
         self._last: dict[str, asyncio.Event] = {}
         """For each document, the event that is set when its latest message is sent."""
@@ -98,7 +99,7 @@ class Worker:
         return self._feed.failure is not None
 
     def lags(self) -> dict[tuple[str, int], int]:
-        """Returns, for each assigned partition, the number of offsets that are not sent as records."""
+        """Returns, for each assigned partition, the number of offsets whose records are not sent yet."""
         ends = self._feed.offsets.ends
         return {partition: self._feed.lag(partition, end, None) for partition, end in ends.items()}
 
@@ -119,7 +120,7 @@ class Worker:
                 self._places.release()
                 acknowledgement.drop()
                 return
-            # From here on, in the order of the partition.
+            # From here on, messages follow the order of their partition.
             before, sent = self._follow_up({each.uri for each in sound})
             self._feed.spawn(self._extract_and_send(message, acknowledgement, sound, before, sent))
 
