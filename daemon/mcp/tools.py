@@ -1,4 +1,5 @@
-"""The tools by name: each as requests to the HTTP API, its description for the agent, and whether it changes the memory."""
+"""The tools by name, with the requests that they send to the HTTP API, their descriptions for the agent, and whether they
+change the memory."""
 
 import math
 import time
@@ -185,7 +186,7 @@ class MemoryTool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            # "object" is for clients that know no other schema. All members of unions are objects.
+            # Clients may require the type "object". All members of the unions are objects.
             output_schema={"type": "object", **result.json_schema(mode="serialization")},
             annotations=ToolAnnotations(
                 title=self.title,
