@@ -1,8 +1,8 @@
 """The page's login on TCP: a form exchanges the token for a cookie, and the middleware exchanges the cookie for the token.
 
-`daemon.api.middleware.tcp_auth` runs after the middleware and makes the decision. It sees a request with a cookie as a request
-with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they end with the
-daemon. The form needs no other file, so nothing else is served without a token.
+`daemon.api.middleware.tcp_auth` runs after the middleware and decides on each request. It sees a request with a cookie as a
+request with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they end
+with the daemon. The form needs no other file, so nothing else is served without a token.
 """
 
 import secrets
@@ -28,9 +28,9 @@ from daemon.page.security_headers import SECURITY_HEADERS, login_headers
 
 SESSION_LIFETIME_S = 12 * 3600.0
 SESSIONS_MAX = 64
-"""Maximum concurrent sessions. A further one ends the oldest session of the client with the most sessions."""
+"""Maximum concurrent sessions. A further session ends one of the client with the most sessions."""
 SESSIONS_PER_CLIENT = 16
-"""Maximum sessions of one client. A further one ends the oldest session of the client's address with the most sessions."""
+"""Maximum sessions of one client. A further session of the client ends one of its earlier sessions."""
 LOGIN_PATH = "/page/login"
 FIELD_NAME = "token"
 _STYLE = """
@@ -141,7 +141,8 @@ def login_page(wrong: bool = False) -> HTMLResponse:
 
 
 class LoginMiddleware:
-    """Serves logins. A browser's request for the page without a token gets the login form; other requests, Unauthorised."""
+    """Serves logins. A browser's request for the page without a token gets the login form; other requests raise
+    Unauthorised."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
