@@ -141,11 +141,11 @@ def restore_backup(backup: str, folder: Path) -> int:
 
 
 def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int:
-    """Does `work` with the lock of the store, and returns the exit code."""
+    """Runs `work` with the store's lock; returns the exit code."""
     try:
         make_shared_folder(config.store.path.parent)
         config.store.path.mkdir(mode=0o700, exist_ok=True)
-        # Before the model is loaded, so that a second hippod on this store is refused at once.
+        # Lock before the model is loaded, so that a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:

@@ -12,7 +12,8 @@ def model_settings(config: Config) -> ModelSettings | None:
 
 
 def judge_settings(config: Config) -> ModelSettings | None:
-    """Returns the settings of `[llm.judge]`; None if the section sets nothing. A key is sent only to the server it is for."""
+    """Returns the settings of `[llm.judge]`; None if the section sets nothing. The key of `[llm]` is sent to the judge's server
+    only if both have the same address."""
     llm, judge = config.llm, config.llm.judge
     own = {name: value for name in ("base_url", "model") if (value := getattr(judge, name)) is not None}
     if not judge.model_fields_set:
