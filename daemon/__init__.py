@@ -1,4 +1,4 @@
-"""The daemon. Importing any part of it first sets environment variables that libraries read when they are loaded."""
+"""The daemon. Importing any of its modules first sets environment variables that libraries read when they are loaded."""
 
 import os
 

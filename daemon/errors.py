@@ -1,4 +1,4 @@
-"""Errors that refuse a request. The API answers with each as a problem+json document.
+"""Errors that refuse a request. The API sends them as problem+json documents.
 
 A status of 500 and above means an error of hippod or of a server that it needs (500, 502), or a temporary state (503, with
 `Retry-After`). A request that is valid but impossible in the present state gets 409; `type` gives the reason.

@@ -172,7 +172,7 @@ def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int
 
 
 def serve(config: Config, lock: StoreLock, file: Path | None, reencode: bool) -> None:
-    """Runs the daemon until it is told to stop."""
+    """Runs the daemon until a signal stops it."""
     configure_malloc()
     shorten_switch_interval()
     pause_collection()  # until the store is open

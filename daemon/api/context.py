@@ -22,7 +22,7 @@ class ApiContext:
     """Shared by all routes of a server, on its Unix socket and on TCP. `stopping` is set when the server begins to stop."""
 
     startup_ports: StartupPorts
-    """Not limited to a client. `startup` returns them limited to the client of a request."""
+    """Not limited to a client, unlike the result of `startup`."""
     gate: StartupGate
     limits: ApiLimits
     body_memory: BodyMemory

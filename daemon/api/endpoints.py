@@ -28,7 +28,7 @@ from daemon.contract.http.routes import Need
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])
 
 BODY_PROBLEMS = (400, 408, 413, 415, 422)
-"""Statuses of the problems of any route that reads a body."""
+"""Problem statuses of all routes that read a body."""
 
 
 class Endpoints:

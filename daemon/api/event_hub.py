@@ -19,7 +19,7 @@ EVENTS_QUEUED_MAX = 1024
 
 
 class EventView:
-    """One reader's view of the events. It numbers the events itself, and counts only visible documents in a commit."""
+    """One reader's view of the events. Events are numbered for this reader, and a commit counts only visible documents."""
 
     def __init__(self, sees: Callable[[object], bool]) -> None:
         self._sees = sees
@@ -34,7 +34,7 @@ class EventView:
             return self._commit(event)
         was_seen, is_seen = before is not None and self._sees(before), after is not None and self._sees(after)
         if event.event == DocumentState.PENDING:
-            # The document's future labels are unknown: use its present labels, or its source's if it is new.
+            # The document's future labels are unknown: use its present labels, or the source's for a new document.
             return self._numbered(event) if was_seen or (before is None and is_seen) else None
         if is_seen:
             self._committed += 1
@@ -58,7 +58,7 @@ class EventView:
 
 
 class EventHub:
-    """Delivers events to readers. `publish` may be called from any thread and never waits."""
+    """`publish` may be called from any thread and never waits."""
 
     def __init__(self, capacity: int = EVENTS_QUEUED_MAX) -> None:
         self._capacity = capacity

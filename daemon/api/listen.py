@@ -41,8 +41,8 @@ class ListenError(Exception):
 def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
     """Returns a socket bound to `path` that does not listen yet.
 
-    Connections are refused until `listen`, so mode and group are set before the first one. This needs no umask, which all
-    threads would share. The socket of a dead process is replaced; that of a live process raises ListenError.
+    Connections are refused until `listen`, so mode and group are set before the first one. Unlike a umask, this does not affect
+    other threads. The socket of a dead process is replaced; that of a live process raises ListenError.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         raise ListenError(
@@ -112,7 +112,7 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     """Returns the listening Unix socket that the service manager passed to this process, or None if it passed none.
 
     The manager owns the socket's mode, group and file; hippod changes and unlinks nothing. Raises ListenError for any other
-    kind of socket. Removes the variables that describe it from `environ`, so that no child process uses them.
+    kind of socket. Removes the variables that describe the socket from `environ`, so that no child process uses them.
     """
     variables = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if (
@@ -158,8 +158,8 @@ def bind_tcp(host: str, port: int) -> socket.socket:
         bound = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-    # Accepted connections inherit TCP_NODELAY. Without it, the body of a response waits 40 ms for the client to acknowledge
-    # the head. asyncio sets it only on sockets that were created with an explicit protocol.
+    # Accepted connections inherit TCP_NODELAY. Otherwise, the body of a response waits 40 ms for the client to acknowledge the
+    # head. asyncio sets it only on sockets that were created with an explicit protocol.
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bound
 

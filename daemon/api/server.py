@@ -99,11 +99,11 @@ class ApiServer:
         return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
-        """Uses the token in this file from now on; for a reload. The file may change later without a call."""
+        """Replaces `[api] token_file` after a reload. The file itself may change without a call."""
         self._clients.use_token_file(path)
 
     def use_clients(self, clients: Sequence[ClientRule]) -> None:
-        """Uses these clients from now on; for a reload. Readers of events must reconnect."""
+        """Replaces the clients after a reload. Readers of events must reconnect."""
         if self._clients.use_rules(clients):
             self._context.startup_ports.events.disconnect()
 

@@ -22,7 +22,7 @@ class ApiLimits:
     import_bytes: int = 1024 * MIB
     """Maximum length of an import, which is passed on in chunks and never kept in memory."""
     body_memory_bytes: int = 192 * MIB
-    """Maximum total bytes of bodies in memory. At least the maximum length of one body."""
+    """Maximum total bytes of bodies in memory. Must be at least the maximum length of one body."""
     body_grace_s: float = 10.0
     min_bytes_per_s: int = 16 * 1024
     """A body must arrive within `body_grace_s` plus the time that its bytes take at this rate."""
@@ -45,7 +45,7 @@ class ApiLimits:
     maintenance: int = 1
     """Verifications and backups, which read the whole store."""
     waits: int = 256
-    """Requests that wait for documents to be indexed: `wait`, and queries with `after`."""
+    """Requests that wait for documents to be indexed (`wait`, queries with `after`)."""
     as_of: int = 8
     """Queries at an earlier commit. One commit is loaded at a time."""
     client_share: float = 0.5
@@ -67,5 +67,5 @@ class ApiSettings:
     tcp: tuple[str, int] | None = None
     token_file: Path | None = None
     clients: tuple[ClientRule, ...] = ()
-    """The configured clients. If there are none, anyone who can connect has all rights."""
+    """Without clients, anyone who can connect has all rights."""
     limits: ApiLimits = field(default_factory=ApiLimits)

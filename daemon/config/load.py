@@ -29,7 +29,7 @@ CREDENTIALS = "CREDENTIALS_DIRECTORY"
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has at least one sentence, one for each error."""
+    """The configuration cannot be used. `problems`: one sentence for each error."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)

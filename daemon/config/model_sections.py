@@ -33,7 +33,7 @@ class OpenIE(Section):
     backend: OpenIEBackendName = "rules"
     """A backend of `memory.openie.registry`."""
     concurrency: Count = 8
-    """Maximum number of concurrent model calls; fewer if the server does not accept as many. `rules` makes no calls."""
+    """Maximum concurrent model calls; fewer if the server does not accept as many. `rules` makes no calls."""
     fallback: FallbackName = "none"
     """Extractor of a passage's triples until the model has extracted the passage."""
     reextract: Literal["off", "idle"] = "off"
@@ -90,9 +90,9 @@ class LLM(ModelServer):
     price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
     """Money for a million prompt tokens and a million completion tokens, in any currency."""
     budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
-    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    """Maximum prompt and completion tokens per UTC day; then extraction pauses until the next day."""
     budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
-    """Money spent in a UTC day after which extraction pauses until the next day."""
+    """Maximum money per UTC day; then extraction pauses until the next day."""
     judge: Judge = Field(default_factory=Judge)
 
 

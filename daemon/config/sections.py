@@ -103,20 +103,19 @@ class Api(Section):
     """Requests per second of one client (a `[[client]]`, otherwise a token, otherwise a user of the socket or an address on
     TCP); further requests are refused with 429. 0: no limit."""
     connections: Annotated[int, Field(ge=8, le=1_000_000)] = 512
-    """Maximum number of open connections, separately for the socket and for TCP; fewer if the system allows fewer open
-    files."""
+    """Maximum open connections, separately for the socket and for TCP; fewer if the system allows fewer open files."""
     concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Maximum number of concurrent queries; further ones are refused with 503."""
+    """Maximum concurrent queries; further ones are refused with 503."""
     concurrent_asks: Annotated[int, Field(ge=1, le=10_000)] = 8
-    """Maximum number of questions that the model answers concurrently."""
+    """Maximum questions that the model answers concurrently."""
     concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
     event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Maximum number of clients that follow events (`hippoctl watch`) concurrently."""
+    """Maximum clients that follow events (`hippoctl watch`) concurrently."""
     concurrent_waits: Annotated[int, Field(ge=1, le=100_000)] = 256
-    """Maximum number of requests that wait for documents concurrently: `wait`, and queries with `after`."""
+    """Maximum requests that wait for documents concurrently (`wait`, queries with `after`)."""
     concurrent_as_of: Annotated[int, Field(ge=1, le=1000)] = 8
-    """Maximum number of concurrent queries of an earlier state (`as_of`). Earlier states are loaded one at a time. These
-    queries do not count towards `concurrent_queries`."""
+    """Maximum concurrent queries of an earlier state (`as_of`). Earlier states are loaded one at a time. These queries do not
+    count towards `concurrent_queries`."""
     client_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Maximum share of each limit (connections, request bodies, concurrent work) that one client may use; the share shrinks
     while other clients use a part of the limit. 1: no limit per client."""
@@ -176,7 +175,7 @@ class Graph(Section):
     synonym_threshold: Literal["auto"] | Annotated[float, Field(gt=0, le=1)] = "auto"
     """Minimum cosine of synonyms; auto: the encoder's own (`memory.encoder.calibration`)."""
     synonym_max: Count = 100
-    """Accepted from older configurations; it has no effect."""
+    """Has no effect; accepted from older configurations."""
     synonym_variants: bool = True
     """Whether synonyms must also be variants of one wording; false: the cosine alone decides, as in HippoRAG."""
 
@@ -262,11 +261,11 @@ class Worker(Section):
     message_bytes: Annotated[Bytes, Field(ge=16 * 1024)] = 900_000
     """Maximum size of a sent message; a larger record is sent in parts. The topic must accept this size."""
     concurrency: Count = 16
-    """Maximum number of messages processed concurrently."""
+    """Maximum messages processed concurrently."""
     buffer_messages: Count = 1000
-    """Maximum number of messages that are fetched but not yet sent as records; above it, the partitions are paused."""
+    """Maximum messages that are fetched but not yet sent as records; above it, the partitions are paused."""
     buffer_bytes: Bytes = 64 * MiB
-    """The same limit in bytes."""
+    """Like `buffer_messages`, in bytes."""
     listen: Annotated[OptionalText, AfterValidator(_tcp_or_socket)] = None
     """Address of /healthz and /metrics: host:port, or the path of a Unix socket."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -274,7 +273,6 @@ class Worker(Section):
 
     @property
     def settings(self) -> KafkaSettings:
-        """Returns the settings for the consumer."""
         return KafkaSettings(
             self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
         )
@@ -318,15 +316,15 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 class Daemon(Section):
     stop_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """Maximum duration of a stop; work that is not finished by then is returned to its source."""
+    """Maximum duration of a stop; unfinished work is then returned to its source."""
     log_level: LogLevel = "info"
     inbox_documents: Count = 100_000
-    """Maximum number of added documents (`add`) that wait to be indexed; further ones are refused with 503, and a single
-    request with more documents with 413."""
+    """Maximum added documents (`add`) that wait to be indexed; further ones are refused with 503, and a single request with
+    more documents with 413."""
     inbox_bytes: Bytes = 256 * MiB
-    """The same limit in bytes; added documents are kept on disk and in memory until they are indexed."""
+    """Like `inbox_documents`, in bytes; added documents are kept on disk and in memory until they are indexed."""
     queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768
-    """Maximum number of passages that are parsed but not committed; above it, parsing waits. Fresh work has a separate limit of
-    the same size."""
+    """Maximum passages that are parsed but not committed; above it, parsing waits. Fresh work has a separate limit of the same
+    size."""
     queue_bytes: Bytes = 64 * MiB
-    """The same limit in bytes of text."""
+    """Like `queue_passages`, in bytes of text."""

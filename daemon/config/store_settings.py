@@ -18,8 +18,8 @@ from store.types import EncoderIdentity
 PREFIX_KEY = "settings/passage_prefix"
 """Key of the position that records the prefix of texts that are sent to the encoder's server."""
 PASSAGES_KEY = "settings/passages"
-"""Key of the position that records the sizes with which files are split into passages. A store without it was split with the
-defaults."""
+"""Key of the position that records the sizes with which files are split into passages. A store without this position was split
+with the defaults."""
 
 
 @dataclass(frozen=True, slots=True)

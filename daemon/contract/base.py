@@ -1,7 +1,4 @@
-"""Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457.
-
-A request must not contain unknown keys. A response may: an older client ignores the keys that a newer daemon adds.
-"""
+"""Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457."""
 
 import re
 from datetime import UTC, datetime

@@ -48,7 +48,7 @@ class ModelCost(Response):
 
 
 class JudgeScores(Response):
-    """The judge's scores: means over the `n` judged answers, from 0 to 100, and `accuracy`: the share of right answers among
+    """Means of the judge's scores over the `n` judged answers, from 0 to 100. `accuracy`: the share of right answers among
     those with known answers. `failed`: answers without a usable verdict. `calls` and tokens are those of the judge.
     """
 
@@ -81,8 +81,8 @@ class JudgedComparison(Response):
 class StepScores(Response):
     """Scores of the answer after a step of a deep question, or their means over the questions. `recall`: over the passages from
     which that answer was written. `calls`: number of model calls up to this answer, without the calls for the answers after
-    earlier steps. If the steps of a question ended before this one, its last answer counts. `accuracy`: the share of claims
-    judged rightly.
+    earlier steps. If a question's steps ended before this step, its last answer counts. `accuracy`: the share of claims judged
+    rightly.
     """
 
     step: int
@@ -96,10 +96,10 @@ class StepScores(Response):
 class QuestionScore(Response):
     """Scores of one question. `recall`: by k. `retrieved`: documents, best first. `absent`: its gold passages that are not in
     the memory. `short`: the short answer, which is compared with the known answers. `error`: why there is no answer (which
-    counts as 0). `em`, `f1` and `keyword_f1`: of a question; `correct`: of a claim. `found`: false if the model abstained.
-    `judged`: the judge's scores by criterion. `steps`: scores after each step, if an answer was written after each. Calls and
-    tokens are those of the answer, without recognition memory's answers from equal earlier queries; if there is no answer,
-    those of the query.
+    counts as 0). `em`, `f1`, `keyword_f1`: scores of a question; `correct`: the verdict on a claim. `found`: false if the model
+    abstained. `judged`: the judge's scores by criterion. `steps`: scores after each step, if an answer was written after each.
+    Calls and tokens are those of the answer, without recognition memory's answers from equal earlier queries; if there is no
+    answer, those of the query.
     """
 
     id: str | None = Field(default=None, exclude_if=is_empty)
@@ -135,10 +135,10 @@ class ClaimScores(Response):
 
 
 class AnswerScores(Response):
-    """Exact match and token F1 as in SQuAD's evaluation, as means over the questions with known answers, and `claims`.
-    `keyword_f1`: LV-Eval's F1, over the questions with keywords. `steps`: means after each step. Of the
-    `n` questions and claims, the model `abstained` from some, and `failed` have no answer; these count as 0. Tokens are
-    sums over all questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
+    """`em`, `f1`: exact match and token F1 as in SQuAD's evaluation, means over the questions with known answers. `keyword_f1`:
+    mean of LV-Eval's F1 over the questions with keywords. `steps`: means after each step. `abstained`: number of questions and
+    claims from which the model abstained; `failed`: number without an answer; both count as 0. Tokens are sums over all
+    questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
     """
 
     n: int
@@ -203,8 +203,8 @@ class Difference(Response):
 
 
 class ComparisonResponse(Response):
-    """Several rows (modes, settings, answerers or saved runs) over the same questions, and the difference of each to the
-    first."""
+    """Several rows (modes, settings, answerers or saved runs) over the same questions, and their differences from the first
+    row."""
 
     n: int
     gold_passages: int = 0
@@ -249,9 +249,9 @@ class Criterion(StrEnum):
 
 
 class JudgeRequest(Request):
-    """An answer to judge. By comprehensiveness or diversity, `answer` is scored, or compared with `other` in this order. By
-    correctness, `answer` is compared with `references`: known answers. `passages`: the passages that the question was made
-    from, for the judge to read.
+    """An answer to judge. By comprehensiveness or diversity, the judge scores `answer`, or compares it with `other` in this
+    order. By correctness, `answer` is compared with `references`: known answers. `passages`: the passages that the question was
+    made from, for the judge to read.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_QUALITY, _CORRECTNESS]})
@@ -265,7 +265,7 @@ class JudgeRequest(Request):
 
 
 class JudgeResponse(Response):
-    """The judge's `reason`, and one of: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for a
+    """The judge's `reason` and one verdict: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for a
     tie; `correct`.
     """
 

@@ -74,11 +74,10 @@ else:
 
 
 class QueryRequest(Request):
-    """A query. `mode`, `filter` and `settings` are as configured unless they are given. `as_of`: an earlier state of the
-    memory, by time (RFC 3339) or number of a commit. `scope`: some documents only. `after`: positions that the memory must have
-    reached: the `position` of an answer to `add`; or the offset of a message, by topic and partition (`{"records/0": 41}`) or
-    by the URI of its document. The query waits up to `after_timeout_s`; then it is refused, and `errors` contain the positions
-    reached.
+    """`mode`, `filter` and `settings` are as configured unless they are given. `as_of`: an earlier state of the memory, by time
+    (RFC 3339) or number of a commit. `scope`: some documents only. `after`: positions that the memory must have reached: the
+    `position` of an answer to `add`; or the offset of a message, by topic and partition (`{"records/0": 41}`) or by the URI of
+    its document. The query waits up to `after_timeout_s`; then it is refused, and `errors` contain the positions reached.
     """
 
     query: QueryText

@@ -38,7 +38,7 @@ class Edges(Response):
 
 
 PAUSED = "paused"
-"""The state of a source that waits for memory. It replaces all states except `BAD_SOURCE_STATES`."""
+"""The state of a source that waits for memory. Replaces every state except `BAD_SOURCE_STATES`."""
 
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
 """The states in which a source delivers nothing."""
@@ -209,8 +209,8 @@ class Unapplied(Response):
 
 
 class ReaderShare(Response):
-    """Number of followed documents that one version of the reader has parsed ("reader/0": an unknown one). hippod parses the
-    files of earlier versions again.
+    """Number of followed documents that one version of the reader has parsed ("reader/0": an unknown version). hippod parses
+    the files of earlier versions again.
     """
 
     name: str
@@ -224,20 +224,19 @@ PROGRAM_OF_REASON = {
         "libreoffice-writer-nogui libreoffice-impress-nogui libreoffice-draw-nogui",
     ),
 }
-"""The program that skipped documents wait for, and its Debian packages, by the reason in `Status.skipped`."""
+"""By the reason in `Status.skipped`: the program that the documents need, and its Debian packages."""
 
 
 class Status(Response):
-    """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
-    `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if one is
-    configured. `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full).
-    `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are such phrases.
-    `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
-    encoder. `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers`
-    and `encoders`: what made the stored data. `unapplied`: settings that the stored data does not follow yet. A client that
-    sees only some documents gets the counts of these documents. Its status has no `progress`, `extraction`, `memory`,
-    `languages`, `encoder_advice`, `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`, and `rss_bytes` is
-    0.
+    """`pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason; `left_out` counts,
+    by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if one is configured.
+    `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full). `synonym_recall`:
+    only if there are too many phrases to compare all. `indistinct_phrases`: only if there are such phrases. `languages`: shares
+    of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another encoder.
+    `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers` and
+    `encoders`: what made the stored data. `unapplied`: settings that the stored data does not follow yet. A client that sees
+    only some documents gets the counts of these documents. Its status has no `progress`, `extraction`, `memory`, `languages`,
+    `encoder_advice`, `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`, and `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -273,8 +272,8 @@ class Status(Response):
 
 
 class EventName(StrEnum):
-    """The events of `GET /v1/events` in addition to those of documents, which are named after the document's new
-    `DocumentState`. A reader must ignore unknown names.
+    """The events of `GET /v1/events` other than those of documents, which are named after the document's new `DocumentState`. A
+    reader must ignore unknown names.
     """
 
     COMMIT = "commit"

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Daily limits; None is no limit."""
+    """Daily limits; None means no limit."""
 
     tokens: int | None = None
     money: float | None = None

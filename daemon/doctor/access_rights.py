@@ -88,7 +88,6 @@ def nearest(path: Path) -> Path:
 
 
 def closed(path: Path) -> Path | None:
-    """Returns `path`, or the nearest directory above it that exists for this user, if this user may not enter it; otherwise
-    None."""
+    """Returns the directory `nearest(path)` if this user may not enter it; otherwise None."""
     place = nearest(path)
     return place if place.is_dir() and not os.access(place, os.X_OK, effective_ids=True) else None

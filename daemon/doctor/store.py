@@ -31,7 +31,7 @@ from store.upgrade_backup import kept_until, upgrade_backups
 OLD_CHECKPOINT_COMMITS = 2000
 """A start applies this many commits after a checkpoint within seconds."""
 FULL_BYTES = 100 << 20
-"""Free bytes below which commits fail soon, if they do not fail already."""
+"""Below this number of free bytes, commits fail now or soon."""
 SPARE_BYTES = 1 << 30
 """Bytes that should stay free, however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
@@ -250,7 +250,7 @@ def disk(config: Config) -> Iterator[Finding]:
 
 
 def largest_part_bytes(folder: Path) -> int:
-    """Returns the bytes of the largest table or checkpoint. Each one is rewritten while its old files still exist."""
+    """Returns the bytes of the largest table or checkpoint, which is rewritten while its old files still exist."""
     try:
         parts = [each.path for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)]
     except OSError:

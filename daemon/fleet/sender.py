@@ -26,7 +26,7 @@ SEND_BATCH_RECORDS = 64
 delay."""
 SEND_BATCH_PASSAGES = 256
 MAX_PAUSE_S = 2.0
-"""Maximum pause before the server of embeddings, or the brokers, are tried again."""
+"""Maximum pause before another try of the embedding server or the brokers."""
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of a record with vectors. A larger record is sent without vectors, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024

@@ -71,7 +71,7 @@ class Worker:
         self._feed.start()
 
     async def close(self) -> None:
-        """Returns the partitions at once, with the offsets of what is sent. Drops unfinished work."""
+        """Returns the partitions at once, with the offsets of sent messages. Drops unfinished work."""
         for task in tuple(self._reading.values()):
             task.cancel()
         await self._feed.close()
@@ -125,7 +125,7 @@ class Worker:
             self._feed.spawn(self._extract_and_send(message, acknowledgement, sound, before, sent))
 
     def _follow_up(self, uris: set[str]) -> tuple[list[asyncio.Event], asyncio.Event]:
-        """Returns the events of earlier messages of these documents, and the event that is set when this one is sent."""
+        """Returns (events of earlier messages of these documents, event to set when this message is sent)."""
         sent = asyncio.Event()
         before = [self._last[uri] for uri in uris if uri in self._last]
         self._last.update(dict.fromkeys(uris, sent))
@@ -158,7 +158,7 @@ class Worker:
         task = self._reading.get(message.coordinates)
         if task is None:
             task = self._reading[message.coordinates] = asyncio.create_task(self._extract(message, documents))
-            # Drop the oldest results: messages of partitions that another worker has now never come again.
+            # Drop the oldest results: messages of reassigned partitions never come again.
             for old in [at for at, each in self._reading.items() if each.done()][: -self._remembered or None]:
                 del self._reading[old]
         return await asyncio.shield(task)

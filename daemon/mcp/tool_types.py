@@ -165,7 +165,7 @@ class Added(Response):
 
 
 class Forgotten(Response):
-    """Counts, and the URIs without a document. `done`: false if the time ran out first."""
+    """Counts, and the URIs without a document. `done`: false if the time ran out before the removal."""
 
     removed: int
     missing: int

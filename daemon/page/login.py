@@ -133,7 +133,7 @@ def _digest(cookie: str) -> bytes:
 
 
 def login_page(wrong: bool = False) -> HTMLResponse:
-    """Returns the form with status 401. `wrong` adds that the token sent was wrong."""
+    """Returns the form with status 401. `wrong`: adds a message that the token is wrong."""
     note = '<p role="alert">That is not the token.</p>\n' if wrong else ""
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     headers = {**login_headers(digest), "WWW-Authenticate": 'Bearer realm="hippod"'}

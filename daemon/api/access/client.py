@@ -21,7 +21,7 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of the memory. It sees the documents that have one of `labels`, or all documents if `labels` is None."""
+    """Sees the documents that have one of `labels`, or all documents if `labels` is None."""
 
     name: str
     labels: frozenset[str] | None

@@ -23,7 +23,7 @@ from daemon.errors import Unauthorised
 from daemon.observe.logs import mask
 
 TOKEN_READ_TIMEOUT_S = 5.0
-"""Timeout for reading the token file. A read takes less than a millisecond if the drive responds."""
+"""A read takes less than a millisecond if the drive responds."""
 log = structlog.get_logger(__name__)
 
 
@@ -107,7 +107,7 @@ class Clients:
         token_file: Path | None = None,
         token_ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`token_file`: the `token_file` of `[api]`. `token_ended` is called when a token that was valid stops being valid."""
+        """`token_file`: the `token_file` of `[api]`. `token_ended` is called when a valid token becomes invalid."""
         self._token_ended = token_ended
         self._rules: tuple[ClientRule, ...] = ()
         self._tokens: tuple[_Token, ...] = ()

@@ -14,7 +14,7 @@ from daemon.errors import Busy, TooManyRequests
 from daemon.observe import metrics
 
 BURST_S = 2.0
-"""Seconds' worth of requests that a client may send at once after a pause."""
+"""After a pause, a client may send the requests of this many seconds at once."""
 CLIENTS_MAX = 4096
 """Maximum number of clients with a bucket. A client whose bucket was dropped starts again with a full one."""
 
@@ -33,11 +33,12 @@ class FairShares:
         return self._held[client]
 
     def has_room(self, count: int) -> bool:
-        """Returns whether `count` more units are within the limit, whichever client takes them."""
+        """Returns whether `count` more units are within the limit."""
         return self.total + count <= self.limit
 
     def fits(self, client: str, count: int = 1, *, first: bool) -> bool:
-        """Returns whether `client` may take `count` units. `first`: it holds nothing yet, so its share does not matter."""
+        """Returns whether `client` may take `count` units. `first`: the client holds no units yet, so its share does not
+        matter."""
         if not self.has_room(count):
             return False
         own = self._held[client]

@@ -154,7 +154,7 @@ class _Completion:
         return data_message(ChatChunk(id=self.id, created=self.created, model=self.model, choices=[choice]))
 
     def end(self, content: str, annotations: list[Annotation], tokens: Tokens) -> list[bytes]:
-        """Returns the last pieces: the rest of the content, and the usage if the client wants it."""
+        """Returns the last pieces: the rest of the content, and the usage if requested."""
         pieces = [self.chunk(ChatDelta(content=content, annotations=annotations)), self.chunk(ChatDelta(), last=True)]
         if self.with_usage:
             usage = ChatChunk(id=self.id, created=self.created, model=self.model, choices=[], usage=_usage(tokens))

@@ -60,5 +60,5 @@ def add_routes(endpoints: Endpoints) -> None:
             now = await context.startup(request).status.status()
         except RequestError:  # not ready; the counters are still useful
             now = None
-        # In a thread, because it looks up sizes on disk.
+        # Render in a thread, because it looks up sizes on disk.
         return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

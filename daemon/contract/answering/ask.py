@@ -18,7 +18,7 @@ from daemon.contract.scope import Scope
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
 """A letter, digit or underscore, then up to 59 letters, digits, underscores, dots and dashes: the name is also a file name."""
 OF_MODE = ("mode", "filter", "settings", "depth")
-"""Fields that have an effect only on answers from the passages of a mode."""
+"""Fields that have no effect on deep questions."""
 OF_MEMORY = ("filter", "settings", "depth", "passages", "deep", "steps", "scope", "as_of")
 """Fields that have no effect without retrieval."""
 
@@ -99,10 +99,10 @@ def _default_alone(default: Any) -> JsonDict:
 
 
 class AskRequest(Request):
-    """A question. `steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as
-    its query. `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question itself.
-    `mode`, `filter`, `settings` and `as_of` are as in a query; mode "none" answers without retrieval. `passages`: the response
-    also contains the retrieved passages, best first; for `deep`, the passages from which each answer was written. `depth`: like
+    """`steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as its query.
+    `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question itself. `mode`,
+    `filter`, `settings` and `as_of` are as in a query; mode "none" answers without retrieval. `passages`: the response also
+    contains the retrieved passages, best first; for `deep`, the passages from which each answer was written. `depth`: like
     `passages`, but with `depth` passages of each retrieval if that is more than `k`. `length`: approximate number of words, by
     default one to four sentences. `reason`: the model writes its reasoning before the answer. `verify`: the question is a
     claim, and the short answer is "true" or "false". `consistent`: like `verify`, but "true" means that the memory does not
@@ -116,8 +116,8 @@ class AskRequest(Request):
     - `forced`: makes all steps, even if the points are judged to be enough.
     - `deep_settings`: settings of `[deep]`.
 
-    Budgets of both kinds of steps: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When a
-    budget is spent, the answer uses what was found until then, and its `note` says so.
+    Budgets of questions in several steps: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When
+    a budget is spent, the answer uses what was found until then, and its `note` says so.
     """
 
     model_config = ConfigDict(json_schema_extra=_ways_to_ask)
@@ -192,10 +192,10 @@ class AskSession(Response):
 class AskResponse(Response):
     """An answer, as of `commit`. `found`: whether the memory contains the answer. `short`: the bare answer. `reasoning`: the
     model's text before the answer, if requested. `passages`: the retrieved passages, best first, if requested. `note`: what the
-    user should know about the answer. `steps`: the record of each step; `stopped`: why they ended. `calls`: requests to the
-    model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer consists
-    of what the steps found. `remembered`: cost of answers of recognition memory that equal earlier queries paid for; `tokens`
-    and `calls` do not include it. A deep answer also has `version`, `settings`, `earlier` (the working memory at the
+    user should know about the answer. `steps`: the record of each step; `stopped`: why the steps ended. `calls`: requests to
+    the model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer
+    consists of the steps' results. `remembered`: cost of answers of recognition memory that equal earlier queries paid for;
+    `tokens` and `calls` do not include it. A deep answer also has `version`, `settings`, `earlier` (the working memory at the
     beginning), `forgotten` (ids of the points dropped from it), `answered` (the calls that wrote the answer), and
     `entities_a_point`, the average number of entities per point.
     """

@@ -95,7 +95,7 @@ class DeepStep(Response):
 
 
 class Thought(Response):
-    """One sentence towards the answer. `sources`: ids of passages."""
+    """One sentence of reasoning. `sources`: ids of passages."""
 
     text: str
     answers: bool
@@ -103,8 +103,8 @@ class Thought(Response):
 
 
 class IterativeStep(Response):
-    """A retrieval. `found`: the passages of its query; `new`: ids of passages that no earlier step found; `passages`: the
-    best of all steps so far.
+    """A retrieval. `found`: the passages that its query found; `new`: ids of passages that no earlier step found; `passages`:
+    the best of all steps so far.
     """
 
     number: int

@@ -1,7 +1,7 @@
 """The common behaviour of clients: parsing refusals, retries, time limits, parsing server-sent events.
 
-`hippoctl`, the page that it serves and the MCP server use it. It does not depend on an HTTP library. A time limit applies to
-the time without data from the daemon.
+`hippoctl`, the page that it serves, and the MCP server use this module. It does not depend on an HTTP library. A time limit
+applies to the time without data from the daemon.
 """
 
 import json
@@ -21,9 +21,9 @@ FIELD_ERRORS_MAX = 5
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 120.0
 MODEL_TIMEOUT_S = 900.0
-"""For an answer that may wait for the model ([retrieval] filter_timeout_s), or for the index of an earlier commit."""
+"""Limit for requests that may wait for the model ([retrieval] filter_timeout_s) or for the index of an earlier commit."""
 WHOLE_MEMORY_TIMEOUT_S = 3600.0
-"""For work that reads or writes the whole memory."""
+"""Limit for requests that read or write the whole memory."""
 ANSWER_MARGIN_S = 120.0
 """Seconds that the client waits longer than the time limit in a question."""
 WAIT_MARGIN_S = 10.0

@@ -1,6 +1,6 @@
 """The HTTP API without its JSON: paths, media types, limits, types of problems, and the declaration of a method as a route.
 
-Does not import pydantic, because hippoctl needs it before it sends a request or parses a response.
+Does not import pydantic, because hippoctl needs this module before it sends a request or parses a response.
 """
 
 from collections.abc import Callable
