@@ -50,7 +50,7 @@ PROGRAM_SHARE = 0.75
 """Share of a document's time limit that one run of an external program may take. The rest lets the process report the
 timeout."""
 PASSAGES_PER_CALL = 1.25
-"""Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
+"""Number of passages extracted at once per concurrent call, so that the next call is ready when one ends."""
 
 
 def price(config: Config) -> Price | None:

@@ -78,7 +78,7 @@ class EventHub:
     ) -> None:
         """Sends an event to every reader that may see it.
 
-        `before` and `after` are the document before and after the change, None if absent. Values of `more` must be JSON values.
+        `before`, `after`: as in `EventView.shown`. Values of `more` must be JSON values.
         """
         with self._lock:
             self._last_id += 1

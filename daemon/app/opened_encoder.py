@@ -77,6 +77,6 @@ def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
 
 
 def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Records the prefix of encoded texts in a store that has none, for `daemon.config.store_settings`."""
+    """Records the prefix of encoded texts in a store without this record (`daemon.config.store_settings`)."""
     if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
         store.commit(Batch(positions={PREFIX_KEY: prefix}))

@@ -108,11 +108,11 @@ class Encoder(Section):
     passage_prefix: OptionalText = None
     """For `openai`: prefix of an indexed text."""
     triple_query_prefix: OptionalText = None
-    """Prefix of a query that is compared with triples, if the model needs another instruction for facts."""
+    """Prefix of a query for the comparison with triples, if the model needs another instruction for facts."""
     phrase_query_prefix: OptionalText = None
-    """For `openai`: prefix of a query that is compared with phrases (mode `query-to-node`)."""
+    """For `openai`: prefix of a query for the comparison with phrases (mode `query-to-node`)."""
     name_query_prefix: OptionalText = None
-    """For `openai`: prefix of a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
+    """For `openai`: prefix of a name from a query for the comparison with phrases (modes `ner-to-node` and `hipporag`)."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 

@@ -19,7 +19,7 @@ ABSENT = "absent: "
 
 
 def existing_directory(path: Path) -> Path:
-    """Returns `path` if it is a directory that can be listed; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a directory that can be listed."""
     if "s3:" in path.parts:
         raise ValueError(
             "a directory; hippod follows no object store: mount it and set `polling`, or read it by hippod-backfill "
@@ -40,7 +40,7 @@ def existing_directory(path: Path) -> Path:
 
 
 def directory_to_be(path: Path) -> Path:
-    """Returns `path` if it is a directory, or one can be created with its parents; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a directory or can be created with its parents."""
     allowed = "a directory, which is made when absent"
     if problem := private_tmp_problem(path):
         raise ValueError(f"{allowed}; {problem}")
@@ -57,14 +57,14 @@ def directory_to_be(path: Path) -> Path:
 
 
 def readable_secret(path: Path | None, info: ValidationInfo) -> Path | None:
-    """Returns `path` if it is a regular file that can be opened; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a regular file that can be opened."""
     if path is not None and context_of(info).read_secrets:
         _head(path)
     return path
 
 
 def usable_prompts(folder: Path | None) -> Path | None:
-    """Returns `folder` if each prompt in it is usable; else raises `ValueError`."""
+    """Raises `ValueError` unless each prompt in `folder` is usable."""
     if folder is not None:
         try:
             read_prompt_files(folder)
@@ -74,7 +74,7 @@ def usable_prompts(folder: Path | None) -> Path | None:
 
 
 def token_in(path: Path | None, info: ValidationInfo) -> Path | None:
-    """Returns `path` if it contains a usable bearer token; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` contains a usable bearer token."""
     if path is not None and context_of(info).read_secrets:
         read_token(path)
     return path

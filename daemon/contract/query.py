@@ -189,8 +189,8 @@ class PassageExplanation(Response):
     own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` contains the largest) sum to 1.
     Modes without PageRank have no shares. `hub_factor`: a passage that states far more triples than others keeps only this
     share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
-    is then that passage's score divided by `group_size`, and the shares are that passage's. `link`: the passage has its score
-    from this link of a better passage, so it has no shares.
+    is then the better passage's score divided by `group_size`, and the shares are the better passage's. `link`: the passage has
+    its score from this link of a better passage, so it has no shares.
     """
 
     rank: int
@@ -220,8 +220,8 @@ class Tokens(Response):
 
 
 class QueryCost(Response):
-    """Model calls and tokens of recognition memory and of naming the query's entities. `remembered`: all these calls were
-    answered for an equal earlier query.
+    """Model calls and tokens of recognition memory and of naming the query's entities. `remembered`: an equal earlier query
+    paid for the calls, and their answers were reused.
     """
 
     calls: int

@@ -25,7 +25,7 @@ MODEL_TIMEOUT_S = 900.0
 WHOLE_MEMORY_TIMEOUT_S = 3600.0
 """Limit for requests that read or write the whole memory."""
 ANSWER_MARGIN_S = 120.0
-"""Seconds that the client waits longer than the time limit in a question."""
+"""Seconds added to a question's own time limit."""
 WAIT_MARGIN_S = 10.0
 _BY_ROUTE: Mapping[tuple[str, str], float | None] = {
     ("POST", Route.ASK): MODEL_TIMEOUT_S,
@@ -48,7 +48,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def is_problem(body: Any) -> bool:
-    """Returns whether a parsed body is a problem document (RFC 9457), rather than the response of some other server."""
+    """Returns whether a parsed body is a problem document (RFC 9457), not the response of another server."""
     return isinstance(body, dict) and ("detail" in body or "title" in body)
 
 

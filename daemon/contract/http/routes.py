@@ -21,7 +21,7 @@ QUERY_CHARS_MAX = 32_768
 """Maximum characters of a query. An encoder uses only a small part of such a long query."""
 K_MAX = 1_000
 NODES_MAX = 2_000
-"""Maximum nodes in a response of `graph`, whatever the memory's size. There are at most four edges per node."""
+"""Maximum nodes in a response of `graph`. There are at most four edges per node."""
 STEPS_MAX = 20
 LENGTH_MAX = 4_000
 """Maximum words that may be requested for an answer."""
