@@ -130,13 +130,15 @@ def restore_backup(backup: str, folder: Path) -> int:
 
     try:
         make_shared_folder(folder.parent)
-        made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
+        restored, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
         encoder = encoder_of_store(folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
     by = "" if encoder is None else f", encoded by {encoder.name} ({encoder.dim} dimensions),"
-    click.echo(f"restored commit {made.commit} ({made.files} files){by} to {folder}; the previous store is in {aside}")
+    click.echo(
+        f"restored commit {restored.commit} ({restored.files} files){by} to {folder}; the previous store is in {aside}"
+    )
     return OK
 
 

@@ -67,27 +67,29 @@ class Endpoints:
             reads_body = BodyReservation in kinds.values() or (model is not None and method != "GET")
 
             async def endpoint(request: Request) -> Response:
-                with ExitStack() as held:
-                    given: dict[type, Any] = {Request: request}
+                with ExitStack() as stack:
+                    arguments: dict[type, Any] = {Request: request}
                     if reads_body:
-                        reserved = given[BodyReservation] = held.enter_context(self.context.body_reservation(request))
+                        reserved = arguments[BodyReservation] = stack.enter_context(
+                            self.context.body_reservation(request)
+                        )
                     if model is not None and reads_body:
-                        given[model] = await read_model(request, model, reserved, self.context.limits)
+                        arguments[model] = await read_model(request, model, reserved, self.context.limits)
                     elif model is not None:
-                        given[model] = read_query_string(request, model)
+                        arguments[model] = read_query_string(request, model)
                     if releases_body:
-                        held.close()
+                        stack.close()
                     if MemoryPorts in kinds.values():
-                        given[MemoryPorts] = await self.context.memory(request)
-                    answer = await handler(**{name: given[kind] for name, kind in kinds.items()})
+                        arguments[MemoryPorts] = await self.context.memory(request)
+                    answer = await handler(**{name: arguments[kind] for name, kind in kinds.items()})
                     return answer if isinstance(answer, Response) else responses.json_response(answer)
 
             endpoint.__name__ = handler.__name__
             changes = need in (Need.WRITE, Need.ADMIN) and method != "GET"
             endpoint.__dict__["audited"] = changes if audited is None else audited
             description: dict[str, Any] = {}
-            if sent := body or (model if reads_body else None):
-                description |= json_body(endpoint, sent, lines=body_lines, required=body_required)
+            if body_model := body or (model if reads_body else None):
+                description |= json_body(endpoint, body_model, lines=body_lines, required=body_required)
             elif model is not None:
                 description |= query_parameters(model)
             usual = BODY_PROBLEMS if reads_body else (422,) if model is not None else ()

@@ -106,8 +106,8 @@ def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = 
         parameter = (rename or {}).get(name, name)
         inlined = _without_null(_inline(field, schema))
         # An object is passed as JSON in the query string.
-        how = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
-        found.append({"name": parameter, "in": "query", "required": False, **how})
+        value = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
+        found.append({"name": parameter, "in": "query", "required": False, **value})
     return {"parameters": found}
 
 

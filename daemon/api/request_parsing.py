@@ -212,8 +212,8 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
     except ValueError as error:
         raise BadRequest(f"Line {number} is not JSON: {error}.") from None
     if not isinstance(value, dict):
-        wrong = {f"line {number}": "must be a JSON object, one document a line"}
-        raise Invalid(f"Line {number} is not a JSON object.", errors=wrong)
+        errors = {f"line {number}": "must be a JSON object, one document a line"}
+        raise Invalid(f"Line {number} is not a JSON object.", errors=errors)
     found.append(value)
 
 

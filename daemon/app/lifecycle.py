@@ -246,13 +246,13 @@ def status_line(memory: RunningParts) -> str:
     waiting = len(memory.pipeline.intake)
     parts = []
     if committer.trouble is not None:
-        what = "cannot encode" if committer.trouble.event == "encoder_away" else "cannot commit"
-        parts.append(f"{what}, trying again: {committer.trouble.loggable[:200]}")
+        failure = "cannot encode" if committer.trouble.event == "encoder_away" else "cannot commit"
+        parts.append(f"{failure}, trying again: {committer.trouble.loggable[:200]}")
     if memory.paused is not None:
         parts.append(memory.paused)
     if waiting:
-        at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
-        parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
+        step = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        parts.append(f"indexing, {count(waiting, 'document')} pending{step}")
     if len(extraction_queue):
         waits_for = extraction_queue.waits_for
         why = f": {waits_for.loggable[:200]}" if waits_for is not None else ""

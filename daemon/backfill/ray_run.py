@@ -46,7 +46,7 @@ def run(
         ray.init(address=address, log_to_driver=False)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False  # `progress` reports it
-        most = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        max_actors = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         rows = ray.data.from_items(
             [{"shard": shard.to_json()} for shard in work], override_num_blocks=max(1, len(work))
         )
@@ -54,7 +54,7 @@ def run(
         read = rows.map(
             ShardActor,
             fn_constructor_kwargs={"config": config, "out": out},
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(most, max(1, len(work)))),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(max_actors, max(1, len(work)))),
             num_gpus=gpus or None,
         )
         for row in read.iter_rows():

@@ -161,8 +161,8 @@ def _position(file: InputFile, number: int) -> SourcePosition:
 
 def _without_costs(record: Record) -> Record:
     """Removes the durations of calls, which differ between runs, so that equal runs write equal files."""
-    kept = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
-    return replace(record, extractions=tuple(kept))
+    extractions = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
+    return replace(record, extractions=tuple(extractions))
 
 
 def _content(file: InputFile, begin: int, end: int) -> bytes:

@@ -197,8 +197,8 @@ def _single_underscore(name: str, rest: str) -> list[str]:
     """Returns errors for names that would be settings if written with two underscores. Other names belong to other programs."""
     section, _, key = rest.partition("_")
     if section in Config.model_fields and key and field_at([section, key])[1] is not None:
-        wanted = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"
-        return [f"environment: ${name} sets nothing; write {wanted}, with two underscores"]
+        correct = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"
+        return [f"environment: ${name} sets nothing; write {correct}, with two underscores"]
     return []
 
 

@@ -38,7 +38,7 @@ def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
     """`store`: summary of the store's log; None for a new store."""
     if store is None:
         return EncoderChoice(config)
-    section, made_by, kept = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
+    section, made_by, stored_prefix = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
     if not section.model_fields_set & {"backend", "model"}:
         backend, model = backend_and_model(made_by)
         section = section.model_copy(update={"backend": backend, "model": model})
@@ -48,12 +48,12 @@ def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
     prefix = ENCODER_BACKENDS[section.backend].passage_prefix(section.model, section.passage_prefix)
     same_encoder = name == made_by.name and (known is None or known == made_by)
     if not same_encoder:
-        opened, content, configured = _section_of(made_by, kept, section), made_by.name, name
+        opened, content, configured = _section_of(made_by, stored_prefix, section), made_by.name, name
         if content == configured:
             content, configured = f"{content} ({made_by.dim})", f"{name} ({known.dim if known else '?'})"
-    elif prefix is not None and kept is not None and prefix != kept:
-        opened = section.model_copy(update={"passage_prefix": kept})
-        content, configured = f'{name} with passage_prefix "{kept}"', f'{name} with passage_prefix "{prefix}"'
+    elif prefix is not None and stored_prefix is not None and prefix != stored_prefix:
+        opened = section.model_copy(update={"passage_prefix": stored_prefix})
+        content, configured = f'{name} with passage_prefix "{stored_prefix}"', f'{name} with passage_prefix "{prefix}"'
     else:
         return EncoderChoice(config)
     return EncoderChoice(config.model_copy(update={"encoder": opened}), config, content, configured)
@@ -63,8 +63,8 @@ def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encode
     """Returns the section of the encoder that made the vectors, with the configured server. The server's address must not come
     from the store: in a restored backup of another person, it could name a server that would receive the texts and the key."""
     backend, model = backend_and_model(made_by)
-    kept = ("base_url", "batch_size", "device")
-    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})
+    server_keys = ("base_url", "batch_size", "device")
+    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in server_keys})
     return section.model_copy(update={"passage_prefix": prefix}) if ENCODER_BACKENDS[backend].needs_server else section
 
 

@@ -108,20 +108,20 @@ class _NoSuchFile(ValueError):
 
 
 def _head(path: Path) -> str:
-    what = "a file that hippod can read"
+    expected = "a file that hippod can read"
     try:
         # Opened without blocking and checked afterwards: reading a named pipe that replaced the file would block forever.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise ValueError(f"{what}; {path} is not a regular file")
+                raise ValueError(f"{expected}; {path} is not a regular file")
             content = os.read(file, _TOKEN_BYTES + 1)
         finally:
             os.close(file)
     except FileNotFoundError:
-        raise _NoSuchFile(f"{what}; there is no {path}{_similar(path)}") from None
+        raise _NoSuchFile(f"{expected}; there is no {path}{_similar(path)}") from None
     except OSError as error:
-        raise ValueError(f"{what}; {path}: {error.strerror}, check its owner and mode") from None
+        raise ValueError(f"{expected}; {path}: {error.strerror}, check its owner and mode") from None
     if len(content) > _TOKEN_BYTES:
         raise ValueError(f"a file of at most {_TOKEN_BYTES} bytes; {path} is larger")
     return content.decode("utf-8", "replace")

@@ -92,9 +92,9 @@ class RecordSender:
 
     async def _encoded(self, records: list[Record]) -> list[Record]:
         try:
-            what = "the embeddings server does not answer"
+            problem = "the embeddings server does not answer"
             encode = partial(self._maker.encoded, records)
-            return await self.needed.until_done("records_wait", encode, encoder_is_away, what)
+            return await self.needed.until_done("records_wait", encode, encoder_is_away, problem)
         except EncoderRefused as error:
             if len(records) > 1:
                 return [done for record in records for done in await self._encoded([record])]
@@ -131,16 +131,16 @@ class RecordSender:
 
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
         publish = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._publisher.publish, messages)
-        what = "records wait for the brokers"
-        return await self.needed.until_done("records_wait", publish, are_brokers_away, what)
+        problem = "records wait for the brokers"
+        return await self.needed.until_done("records_wait", publish, are_brokers_away, problem)
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
     """Returns the record of a failed document that replaces a record which cannot be sent."""
     document = record.document
-    about = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
+    metadata = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
     failed = ParsedDocument(
-        record.uri, document.title[:200], metadata=about, modified_at=document.modified_at, error=reason, code=code
+        record.uri, document.title[:200], metadata=metadata, modified_at=document.modified_at, error=reason, code=code
     )
     return Record(failed, (), record.position)
 
@@ -148,14 +148,14 @@ def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
 def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
     """Returns the batch without messages of reassigned partitions: another worker processes them again, and an older record
     must not follow its records."""
-    kept = []
+    owned = []
     for each in batch:
         if each.acknowledgement.tracker.disowned:
             each.acknowledgement.drop()
             each.sent.set()
         else:
-            kept.append(each)
-    return kept
+            owned.append(each)
+    return owned
 
 
 def _size(messages: Sequence[RecordMessage]) -> int:

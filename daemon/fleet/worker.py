@@ -61,8 +61,8 @@ class Worker:
         self._remembered = 4 * section.concurrency
         self._last: dict[str, asyncio.Event] = {}
         """For each document, the event that is set when its latest message is sent."""
-        letters = section.dead_letter
-        self._dead_letters = DeadLetterQueue(settings, letters, self._letter_sent) if letters else None
+        topic = section.dead_letter
+        self._dead_letters = DeadLetterQueue(settings, topic, self._letter_sent) if topic else None
 
     def start(self) -> None:
         self._feed.spawn(self._sender.run())
@@ -86,9 +86,9 @@ class Worker:
     def problem(self) -> str | None:
         """Why the worker cannot work at present, None if it can."""
         state = self._feed.consumer.state
-        letters = self._dead_letters.brokers.problem if self._dead_letters is not None else None
+        dead_letters = self._dead_letters.brokers.problem if self._dead_letters is not None else None
         sending = self._sender.needed.outage
-        own = self._feed.problem or (sending and sending.loggable) or letters
+        own = self._feed.problem or (sending and sending.loggable) or dead_letters
         return own or (
             None if state.state in ("starting", "joining", "following") else f"{state.state}: {state.detail}"
         )
@@ -108,21 +108,21 @@ class Worker:
     async def _take(
         self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, documents: list[ParsedDocument]
     ) -> None:
-        letters = [each for each in documents if each.error is not None and not each.skipped and self._dead_letters]
-        sound = [each for each in documents if each not in letters]
-        acknowledgement.parts_left = len(letters) + bool(sound)
-        for each in letters:
+        unreadable = [each for each in documents if each.error is not None and not each.skipped and self._dead_letters]
+        readable = [each for each in documents if each not in unreadable]
+        acknowledgement.parts_left = len(unreadable) + bool(readable)
+        for each in unreadable:
             assert self._dead_letters is not None
             self._dead_letters.put(UnreadableMessage(message, each, [acknowledgement]))
-        if sound:
+        if readable:
             await self._places.acquire()
             if not self._feed.is_owned(acknowledgement):
                 self._places.release()
                 acknowledgement.drop()
                 return
             # From here on, messages follow the order of their partition.
-            before, sent = self._follow_up({each.uri for each in sound})
-            self._feed.spawn(self._extract_and_send(message, acknowledgement, sound, before, sent))
+            before, sent = self._follow_up({each.uri for each in readable})
+            self._feed.spawn(self._extract_and_send(message, acknowledgement, readable, before, sent))
 
     def _follow_up(self, uris: set[str]) -> tuple[list[asyncio.Event], asyncio.Event]:
         """Returns (events of earlier messages of these documents, event to set when this message is sent)."""
@@ -159,7 +159,7 @@ class Worker:
         if task is None:
             task = self._reading[message.coordinates] = asyncio.create_task(self._extract(message, documents))
             # Drop the oldest results: messages of reassigned partitions never come again.
-            for old in [at for at, each in self._reading.items() if each.done()][: -self._remembered or None]:
+            for old in [key for key, each in self._reading.items() if each.done()][: -self._remembered or None]:
                 del self._reading[old]
         return await asyncio.shield(task)
 

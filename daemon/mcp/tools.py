@@ -89,9 +89,9 @@ async def add(client: DaemonClient, arguments: tool_types.Add, progress: Progres
 
 
 async def forget(client: DaemonClient, arguments: tool_types.Forget, progress: Progress) -> Forgotten:
-    gone = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
+    response = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
     done = await _wait(client, arguments.wait_s, progress)
-    return Forgotten(removed=gone.removed, missing=gone.missing, missing_uris=gone.missing_uris, done=done)
+    return Forgotten(removed=response.removed, missing=response.missing, missing_uris=response.missing_uris, done=done)
 
 
 async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:

@@ -112,10 +112,10 @@ class LoginSessions:
 
     def _end_oldest(self, client: str) -> None:
         """Ends the oldest session of the address from which `client` has the most sessions."""
-        own = {digest: session for digest, session in self._open.items() if session.client == client}
-        by_address = Counter(session.address for session in own.values())
-        most = max(by_address, key=by_address.__getitem__)
-        del self._open[next(digest for digest, session in own.items() if session.address == most)]
+        sessions = {digest: session for digest, session in self._open.items() if session.client == client}
+        by_address = Counter(session.address for session in sessions.values())
+        address = max(by_address, key=by_address.__getitem__)
+        del self._open[next(digest for digest, session in sessions.items() if session.address == address)]
 
     def find(self, cookie: str) -> LoginSession | None:
         session = self._open.get(_digest(cookie)) if cookie else None
@@ -217,12 +217,12 @@ class LoginMiddleware:
 
 def _with_token(scope: Scope, token: bytes) -> Scope:
     """Returns the request as a program would send it: with the token, without the cookie."""
-    shown = dict(scope)
+    request = dict(scope)
     headers = MutableHeaders(raw=[pair for pair in scope["headers"] if pair[0] != b"cookie"])
     headers[SESSION_HEADER] = "yes"
     headers["authorization"] = f"Bearer {token.decode('latin-1')}"
-    shown["headers"] = headers.raw
-    return shown
+    request["headers"] = headers.raw
+    return request
 
 
 def _cookie_name(scope: Scope) -> str:

@@ -31,9 +31,9 @@ class Client:
         """Returns `scope` limited to what this client may see. No other code combines scopes with clients."""
         if self.labels is None:
             return scope
-        asked = scope or Scope()
+        requested = scope or Scope()
         return ClientScope(
-            **{name: getattr(asked, name) for name in Scope.model_fields},
+            **{name: getattr(requested, name) for name in Scope.model_fields},
             visible=tuple(sorted(self.labels)),
             client=self.name,
         )

@@ -23,15 +23,15 @@ async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, sen
     """
     exchange = _Exchange(scope, receive, send)
     answering = asyncio.ensure_future(app(scope, exchange.receive, exchange.send))
-    gone = asyncio.create_task(exchange.disconnected())
+    disconnected = asyncio.create_task(exchange.disconnected())
     try:
-        await asyncio.wait([answering, gone], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([answering, disconnected], return_when=asyncio.FIRST_COMPLETED)
         if answering.done() or exchange.answered:
             await answering
     finally:
         answering.cancel()
-        gone.cancel()
-        await asyncio.gather(answering, gone, return_exceptions=True)
+        disconnected.cancel()
+        await asyncio.gather(answering, disconnected, return_exceptions=True)
 
 
 class _Exchange:

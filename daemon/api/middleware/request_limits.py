@@ -138,21 +138,21 @@ class RateLimiter:
 
     def __init__(self, per_s: float, now: Callable[[], float] = monotonic) -> None:
         self._per_s = per_s
-        self._most = max(per_s * BURST_S, 1.0)
+        self._burst = max(per_s * BURST_S, 1.0)
         self._now = now
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, client: str) -> None:
         """Takes one token from the bucket of `client`. Raises TooManyRequests if it is empty."""
         if not self._per_s:
             return
         now = self._now()
-        left, at = self._left.pop(client, (self._most, now))
-        left = min(left + (now - at) * self._per_s, self._most)
-        self._left[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        if len(self._left) > CLIENTS_MAX:
-            self._left.popitem(last=False)
-        if left < 1:
+        tokens, updated_at = self._buckets.pop(client, (self._burst, now))
+        tokens = min(tokens + (now - updated_at) * self._per_s, self._burst)
+        self._buckets[client] = (max(tokens - 1, 0.0) if tokens >= 1 else tokens, now)
+        if len(self._buckets) > CLIENTS_MAX:
+            self._buckets.popitem(last=False)
+        if tokens < 1:
             raise TooManyRequests(
                 f"More than {self._per_s:g} requests a second came from one client ([api] requests_per_s); "
                 "make fewer, or wait a moment."
