@@ -109,7 +109,7 @@ class EventHub:
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Ends all present readers. They may reconnect, possibly with another view."""
+        """Ends all present readers. Readers may reconnect, possibly with another view."""
         with self._lock:
             for reader in self._readers:
                 reader.end()
@@ -117,7 +117,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. If it overflows, the oldest events are replaced by one `lost` event with their number."""
+    """One reader's bounded queue. On overflow, one `lost` event with their number replaces the oldest events."""
 
     def __init__(
         self,

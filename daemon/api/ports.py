@@ -1,6 +1,6 @@
 """The services that the routes call, limited to one client's documents, and the gate for requests during the start.
 
-The API names their classes only for the type checker. Requests of a client are limited to its documents, whatever scope they
+Their classes are imported for the type checker only. Requests of a client are limited to its documents, whatever scope they
 name. The API listens before the memory is open; requests wait for it at `StartupGate`.
 
 Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model, hashing,

@@ -20,7 +20,7 @@ from daemon.observe import metrics
 REFUSAL_STATUSES = (401, 403, 408, 413, 421, 429, 503)
 """Statuses of requests that are refused because of their sender, size, speed or time, not because of their content."""
 OPENAI_PATHS = (Route.CHAT, Route.MODELS)
-"""The paths of OpenAI's protocol. Its clients expect an `error` key in the body of a refusal."""
+"""The paths of OpenAI's protocol. Clients of these paths expect an `error` key in the body of a refusal."""
 FIRST_COMMENT = b": hippod\n\n"
 HEARTBEAT = b":\n\n"
 _UNICODE_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})

@@ -31,7 +31,7 @@ LAST_ACCEPTED_S = 0.05
 
 
 class ApiServer:
-    """Serves the API on the running event loop: `ports` at once, the memory's ports once the gate `memory` has opened.
+    """On the running event loop, serves `ports` at once, and the memory's ports once the gate `memory` has opened.
 
     `inherited` is a bound Unix socket that a service manager passed.
     """
@@ -150,7 +150,7 @@ class ApiServer:
 
 
 class HttpListener(uvicorn.Server):
-    """One uvicorn server on one socket. It installs no signal handlers: the daemon handles signals."""
+    """One uvicorn server on one socket. Installs no signal handlers: the daemon handles signals."""
 
     def __init__(self, config: HttpServerConfig) -> None:
         super().__init__(config)

@@ -10,10 +10,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ApiLimits:
-    """Limits for clients. A client that exceeds one is refused or cut off, so that it cannot delay others."""
+    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay others."""
 
     json_bytes: int = 16 * MIB
-    """Maximum length of a JSON body. It is parsed in one step on the event loop: 16 MiB take about 80 ms."""
+    """Maximum length of a JSON body. A body is parsed in one step on the event loop, in about 80 ms for 16 MiB."""
     lines_bytes: int = 64 * MIB
     """Maximum length of a body of JSON lines, which is parsed line by line as it arrives."""
     documents_per_request: int = 100_000
@@ -33,10 +33,10 @@ class ApiLimits:
     """How long a client may stop reading a response before it is cut off."""
     events_stall_s: float = 600.0
     connections: int = 512
-    """Maximum connections of each listener (Unix socket, TCP). Beyond it, the longest idle connection is closed."""
+    """Maximum connections of each listener (Unix socket, TCP). Beyond the limit, the longest idle connection is closed."""
     refused_connections: int = 64
-    """Maximum number of connections beyond the limit that are answered with 503 at a time. Further ones are closed without a
-    response."""
+    """Maximum number of connections beyond the limit that are answered with 503 at a time. Further connections are closed
+    without a response."""
     queries: int = 64
     asks: int = 8
     exports: int = 4

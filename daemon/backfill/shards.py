@@ -27,7 +27,7 @@ SHARD_BYTES = 4 << 20
 SHARD_LINES = 256
 SHARD_FILES = 64
 GROUP_BOUNDARY = 16
-"""On average, one in this many file names ends a group of small files."""
+"""On average, one of `GROUP_BOUNDARY` file names ends a group of small files."""
 READ_BYTES = 4 << 20
 
 Kind = Literal["files", "lines", "rows"]

@@ -37,7 +37,7 @@ class OpenIE(Section):
     fallback: FallbackName = "none"
     """Extractor of a passage's triples until the model has extracted the passage."""
     reextract: Literal["off", "idle"] = "off"
-    """idle: while hippod has nothing else to do, it extracts passages again whose extraction is by older rules."""
+    """idle: while hippod has nothing else to do, it extracts passages again that older rules have extracted."""
 
 
 def _check_address(base_url: str | None) -> None:

@@ -255,7 +255,7 @@ class Worker(Section):
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic for which the group has no offset."""
     dead_letter: OptionalText = None
-    """Topic for unreadable messages; without one they become records of failed documents."""
+    """Topic for unreadable messages; without it, these messages become records of failed documents."""
     encode: bool = True
     """Whether the worker encodes records; otherwise the receiver does."""
     message_bytes: Annotated[Bytes, Field(ge=16 * 1024)] = 900_000

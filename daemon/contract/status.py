@@ -93,7 +93,7 @@ SERIOUS_SHARE, SERIOUS_MIN = 0.05, 100
 """An encoder is unsuitable if the phrases that it cannot distinguish exceed both this share of all phrases and this number."""
 
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
-"""The packaged encoder. It was trained on English, and splits most words of other languages with Latin letters into pieces."""
+"""Trained on English; splits most words of other languages with Latin letters into pieces."""
 
 MULTILINGUAL_ENCODER = "multilingual-e5-small-4bit"
 

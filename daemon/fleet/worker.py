@@ -30,8 +30,8 @@ Coordinates = tuple[str, int, int]
 
 
 class Worker:
-    """Processes articles. Use on the event loop. It stores nothing: after it ends, another member of the group processes again
-    all messages that were not sent.
+    """Processes articles. Use on the event loop. A worker stores nothing: after it ends, another member of the group processes
+    again all messages that were not sent.
 
     Messages are processed and sent concurrently, except those of one document: these are sent in their order, so that a
     compacted topic keeps the newest.

@@ -67,7 +67,7 @@ def _answered(answer: AskResponse) -> Answered:
 
 
 def _progress_text(event: str, data: Any) -> str:
-    """Returns a step, or the end of the answer so far, as one line."""
+    """Returns a progress text of one line: a step, or the end of the answer so far."""
     fields = data if isinstance(data, dict) else {}
     if event == "text":
         text = str(fields.get("text", ""))

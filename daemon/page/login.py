@@ -1,8 +1,8 @@
 """The page's login on TCP: a form exchanges the token for a cookie, and the middleware exchanges the cookie for the token.
 
-`daemon.api.middleware.tcp_auth` runs after the middleware and decides on each request. It sees a request with a cookie as a
-request with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they end
-with the daemon. The form needs no other file, so nothing else is served without a token.
+`daemon.api.middleware.tcp_auth` runs after the middleware and decides on each request. `tcp_auth` sees a request with a cookie
+as a request with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they
+end with the daemon. The form needs no other file, so nothing else is served without a token.
 """
 
 import secrets

@@ -70,7 +70,7 @@ class StreamOptions(_Lenient):
 
 
 class ChatRequest(_Lenient):
-    """The user's last message is the question. Its settings for sampling, tools and length have no effect."""
+    """The user's last message is the question. Settings for sampling, tools and length have no effect."""
 
     model: Annotated[str, Field(json_schema_extra={"enum": [model.value for model in ChatModel]})]
     messages: Annotated[list[ChatMessage], Field(min_length=1, json_schema_extra={"contains": _QUESTION})]

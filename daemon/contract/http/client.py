@@ -1,7 +1,7 @@
 """The common behaviour of clients: parsing refusals, retries, time limits, parsing server-sent events.
 
-`hippoctl`, the page that it serves, and the MCP server use this module. It does not depend on an HTTP library. A time limit
-applies to the time without data from the daemon.
+`hippoctl`, the page that it serves, and the MCP server use this module. It depends on no HTTP library. A time limit applies to
+the time without data from the daemon.
 """
 
 import json
@@ -100,7 +100,7 @@ class EventStream:
         self._name = ""
 
     def read_line(self, line: str) -> tuple[str, Any] | None:
-        """Returns the event's name and parsed data when its data line has arrived. Data that is not JSON is None."""
+        """Returns the event's name and parsed data when its data line has arrived. Invalid JSON is returned as None."""
         key, _, value = line.partition(": ")
         if key == "event":
             self._name = value

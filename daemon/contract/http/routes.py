@@ -81,7 +81,7 @@ class Need(StrEnum):
 
 
 def served(method: str, path: Route, need: Need, *statuses: int, **options: bool) -> Callable[[Method], Method]:
-    """Declares the decorated method as a route. Its only parameter, if it has one, is a request of the contract.
+    """Declares the decorated method as a route. The method's only parameter, if it has one, is a request of the contract.
 
     The arguments are those of `daemon.api.endpoints.Endpoints.add`.
     """
