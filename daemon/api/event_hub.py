@@ -117,7 +117,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. On overflow, one `lost` event with their number replaces the oldest events."""
+    """One reader's bounded queue. On overflow, one `lost` event replaces the oldest events and states their number."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The services that the routes call, limited to one client's documents, and the gate for requests during the start.
 
-Their classes are imported for the type checker only. Requests of a client are limited to its documents, whatever scope they
-name. The API listens before the memory is open; requests wait for it at `StartupGate`.
+The services' classes are imported for the type checker only. Requests of a client are limited to its documents, whatever scope
+they name. The API listens before the memory is open; requests wait for it at `StartupGate`.
 
 Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model, hashing,
 parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the service with as many

@@ -64,7 +64,7 @@ class JudgeScores(Response):
 
 class JudgedComparison(Response):
     """The judge's comparison of `mode` with `baseline` by a criterion, over `n` questions. The judge compares each pair in both
-    orders: a win counts 1, a tie 1/2. An answer wins the question with a sum above 1; a sum of 1 is a tie. `win_rate`: the
+    orders: a win counts 1, a tie 1/2. The answer with a sum above 1 wins the question; sums of 1 are a tie. `win_rate`: the
     mode's share of wins.
     """
 
@@ -98,8 +98,8 @@ class QuestionScore(Response):
     the memory. `short`: the short answer, which is compared with the known answers. `error`: why there is no answer (which
     counts as 0). `em`, `f1`, `keyword_f1`: scores of a question; `correct`: the verdict on a claim. `found`: false if the model
     abstained. `judged`: the judge's scores by criterion. `steps`: scores after each step, if an answer was written after each.
-    Calls and tokens are those of the answer, without recognition memory's answers from equal earlier queries; if there is no
-    answer, those of the query.
+    Calls and tokens are those of the answer, or of the query if there is no answer, without reused answers of recognition
+    memory.
     """
 
     id: str | None = Field(default=None, exclude_if=is_empty)
@@ -265,8 +265,8 @@ class JudgeRequest(Request):
 
 
 class JudgeResponse(Response):
-    """The judge's `reason` and one verdict: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for a
-    tie; `correct`.
+    """The judge's `reason` and one verdict: `score`, from 0 to 100; `better`: 1 for `answer`, 2 for `other`, 0 for a tie;
+    `correct`.
     """
 
     reason: str

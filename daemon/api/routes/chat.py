@@ -69,8 +69,8 @@ NO_TOKENS = Tokens(prompt=0, completion=0)
 def conversation_question(request: ChatRequest) -> str:
     """Returns the user's last message, preceded by the two questions before it: "And when?" alone finds nothing.
 
-    Answers are left out, because they would find their own sources again; so are instructions to the model. Raises Invalid if
-    the conversation has no user message or the last one is too long.
+    Answers would find their own sources again, so they are left out. Instructions to the model are left out too. Raises Invalid
+    if the conversation has no user message or the last one is too long.
     """
     questions = [each.text for each in request.messages if each.role == "user" and each.text]
     if not questions:
