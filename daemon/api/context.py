@@ -32,11 +32,8 @@ class ApiContext:
     subscribers: ConcurrencyLimit
     imports: ConcurrencyLimit
     maintenance: ConcurrencyLimit
-    """Verifications and backups, which read the whole store."""
     waits: ConcurrencyLimit
-    """Requests that wait for documents to be indexed."""
     as_of: ConcurrencyLimit
-    """Queries at an earlier commit."""
     rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -70,7 +70,7 @@ class Spent:
 
 
 class CostLedger:
-    """The ledger of one store. Use on the event loop only."""
+    """Use on the event loop only."""
 
     def __init__(
         self,
