@@ -1,7 +1,7 @@
-"""The reasons for refusing a request. The API answers with each as one problem+json.
+"""Errors that refuse a request. The API sends them as problem+json documents.
 
 A status of 500 and above means an error of hippod or of a server that it needs (500, 502), or a temporary state (503, with
-`Retry-After`). A request that is valid but impossible in the present state is 409; `type` gives the reason.
+`Retry-After`). A request that is valid but impossible in the present state gets 409; `type` gives the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class RequestError(Exception):
 
     @property
     def reason(self) -> str:
-        """Returns a short fixed word for counters."""
+        """Returns the reason as a short fixed word for counters."""
         return self.type.rpartition(":")[2]
 
     def problem(self) -> Problem:

@@ -130,22 +130,24 @@ def restore_backup(backup: str, folder: Path) -> int:
 
     try:
         make_shared_folder(folder.parent)
-        made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
+        restored, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
         encoder = encoder_of_store(folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
     by = "" if encoder is None else f", encoded by {encoder.name} ({encoder.dim} dimensions),"
-    click.echo(f"restored commit {made.commit} ({made.files} files){by} to {folder}; the previous store is in {aside}")
+    click.echo(
+        f"restored commit {restored.commit} ({restored.files} files){by} to {folder}; the previous store is in {aside}"
+    )
     return OK
 
 
 def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int:
-    """Does `work` with the lock of the store, and returns the exit code."""
+    """Runs `work` with the store's lock; returns the exit code."""
     try:
         make_shared_folder(config.store.path.parent)
         config.store.path.mkdir(mode=0o700, exist_ok=True)
-        # Before the model is loaded, so that a second hippod on this store is refused at once.
+        # Lock before the model is loaded, so that a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:
@@ -172,7 +174,7 @@ def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int
 
 
 def serve(config: Config, lock: StoreLock, file: Path | None, reencode: bool) -> None:
-    """Runs the daemon until it is told to stop."""
+    """Runs the daemon until a signal stops it."""
     configure_malloc()
     shorten_switch_interval()
     pause_collection()  # until the store is open

@@ -47,9 +47,10 @@ log = structlog.get_logger()
 JOURNAL = "openie.jsonl"
 USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off", "incomplete"})
 PROGRAM_SHARE = 0.75
-"""Share of a document's time limit that one run of an external program may take. So the process can report that it did."""
+"""Share of a document's time limit that one run of an external program may take. The rest lets the process report the
+timeout."""
 PASSAGES_PER_CALL = 1.25
-"""Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
+"""Number of passages extracted at once per concurrent call, so that the next call is ready when one ends."""
 
 
 def price(config: Config) -> Price | None:
@@ -68,11 +69,11 @@ def count_dropped(reason: str, count: int) -> None:
 
 
 class Models:
-    """The models of one process. Used on the event loop."""
+    """The models of one process. Use on the event loop."""
 
     def __init__(self, config: Config, store: Store | None = None, present: Callable[[], Config] | None = None) -> None:
-        """The ledger is that of `store`; without one, costs and budgets are those of this process. `present` returns the
-        configuration in force, from which prices and budgets are taken."""
+        """The ledger is stored in the folder of `store`; without a store, it lasts as long as the process. `present` returns
+        the configuration in force, from which prices and budgets are taken."""
         self._config = config
         present = present or (lambda: config)
         self.ledger = (
@@ -125,11 +126,11 @@ class Models:
 
     @property
     def present_names(self) -> tuple[str, ...]:
-        """Names of extractions that the configured backend would not change."""
+        """Names of extractors whose extractions the configured backend would not change."""
         return self.backend.present_names(self._config.llm.model or "")
 
     def is_outdated(self, extractor: str) -> bool:
-        """Returns whether the configured rules, unlike those named `extractor`, may find other triples; False for a model."""
+        """Returns whether the configured rules may find other triples than the rules named `extractor`; False for a model."""
         return isinstance(self.backend, WorkerBackend) and self.backend.is_outdated(extractor)
 
     @property
@@ -192,7 +193,8 @@ class Models:
         return None if worker is None else PooledExtractor(pool, worker)
 
     def commit_extractor(self, worker: PassageExtractor | None) -> PassageExtractor:
-        """Returns the extractor that runs before a commit: for a backend that runs after it, the fallback."""
+        """Returns the extractor that runs before a commit: the backend, or the fallback if the backend runs after the
+        commit."""
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
             return worker
@@ -230,8 +232,8 @@ class Models:
 def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Encoder:
     """Loads the configured encoder. Takes seconds; may run in any thread. Raises EncoderUnavailable.
 
-    `made_by`: the encoder of the store that it is for, if any. An embedding server's first answer gives the length of its
-    vectors. While the server is unreachable, that of `made_by` is used.
+    `made_by`: the encoder of the store, if there is a store. The dimension of an embedding server's vectors comes from its
+    first answer; while the server is unreachable, from `made_by`.
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:
@@ -253,7 +255,8 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
 
 
 def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
-    """Returns the encoder's calibration: the known one, or that of a store of this encoder. Otherwise measures it (seconds)."""
+    """Returns the encoder's calibration: the known one, or that of `store` if its vectors are by this encoder. Otherwise
+    measures the calibration, which takes seconds."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
     if store is not None and store.encoder == encoder.identity:

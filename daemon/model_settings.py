@@ -12,15 +12,16 @@ def model_settings(config: Config) -> ModelSettings | None:
 
 
 def judge_settings(config: Config) -> ModelSettings | None:
-    """Returns the settings of `[llm.judge]`; None if the section sets nothing. A key is sent only to the server it is for."""
+    """Returns the settings of `[llm.judge]`; None if the section sets nothing. The key of `[llm]` is sent to the judge's server
+    only if both have the same address."""
     llm, judge = config.llm, config.llm.judge
-    own = {name: value for name in ("base_url", "model") if (value := getattr(judge, name)) is not None}
+    overrides = {name: value for name in ("base_url", "model") if (value := getattr(judge, name)) is not None}
     if not judge.model_fields_set:
         return None
     has_key = judge.api_key_env is not None or judge.api_key_file is not None
     keyed = judge if has_key or judge.base_url not in (None, llm.base_url) else llm
     keys = {"api_key_env": keyed.api_key_env, "api_key_file": keyed.api_key_file}
-    return _settings(config, llm.model_copy(update={**own, **keys, "temperature": judge.temperature}))
+    return _settings(config, llm.model_copy(update={**overrides, **keys, "temperature": judge.temperature}))
 
 
 def _settings(config: Config, server: ModelServer) -> ModelSettings | None:

@@ -56,7 +56,7 @@ def main(file: Path | None, check: bool) -> None:
 
 
 def work(config: Config) -> int:
-    """Runs the worker until it is told to stop; returns the exit code."""
+    """Runs the worker until a signal stops it; returns the exit code."""
     configure_malloc()
     # Imported here: the model libraries take seconds, and --check needs none of them.
     from daemon.api.listen import ListenError

@@ -97,7 +97,7 @@ def _add_description(endpoints: Endpoints) -> None:
 
     @endpoints.add("GET", Paths.OPENAPI, Need.CLIENT, described=described)
     async def openapi() -> Response:
-        """What the routes take and give."""
+        """Describes requests and responses of all routes."""
         return Response(await asyncio.to_thread(description), media_type=JSON)
 
     @cache

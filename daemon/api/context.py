@@ -22,7 +22,7 @@ class ApiContext:
     """Shared by all routes of a server, on its Unix socket and on TCP. `stopping` is set when the server begins to stop."""
 
     startup_ports: StartupPorts
-    """The unrestricted ports. `startup` returns them as a request's client may see them."""
+    """Not limited to a client, unlike the result of `startup`."""
     gate: StartupGate
     limits: ApiLimits
     body_memory: BodyMemory
@@ -32,20 +32,17 @@ class ApiContext:
     subscribers: ConcurrencyLimit
     imports: ConcurrencyLimit
     maintenance: ConcurrencyLimit
-    """Verifications and backups, which read the whole store."""
     waits: ConcurrencyLimit
-    """Requests that wait for documents to be indexed."""
     as_of: ConcurrencyLimit
-    """Queries at an earlier commit."""
     rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def startup(self, request: Request) -> StartupPorts:
-        """Returns the ports that answer from the first moment, limited to what the client of `request` may see."""
+        """Returns the ports that work while the memory is opening, limited to what the client of `request` may see."""
         return startup_ports(self.startup_ports, client_of(request.scope))
 
     async def memory(self, request: Request) -> MemoryPorts:
-        """Returns the memory's ports, limited to what the client may see. Waits until they exist, see `StartupGate.ports`."""
+        """Waits until the memory's ports exist (`StartupGate.ports`); returns them limited to what the client may see."""
         client = client_of(request.scope)
         return memory_ports(await self.gate.ports(), client)
 
@@ -63,7 +60,7 @@ class ApiContext:
     ) -> AsyncIterator[MemoryPorts]:
         """Yields the memory's ports while holding a slot for `wanted`.
 
-        Requests that arrived while hippod started wait for a slot, oldest first. Later ones raise Busy if no slot is free.
+        Requests that arrived while hippod started wait for a slot, oldest first. Later requests raise Busy if no slot is free.
         """
         started = self.gate.is_decided
         ports = await self.memory(request)

@@ -1,6 +1,6 @@
-"""Adds the routes of the contract. A route is a function; the types of its parameters say what it is given.
+"""Adds the routes of the contract. A route is a function. The types of its parameters select its arguments:
 
-- A model of the contract: the parsed body, or of a GET the parsed query string.
+- A model of the contract: the parsed body; for GET, the parsed query string.
 - `MemoryPorts`: the memory as the client may see it. `Request`: the HTTP request.
 - `BodyReservation`: the reserved memory for a body that the function reads itself.
 
@@ -28,7 +28,7 @@ from daemon.contract.http.routes import Need
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])
 
 BODY_PROBLEMS = (400, 408, 413, 415, 422)
-"""Statuses of the problems of any route that reads a body."""
+"""Problem statuses of all routes that read a body."""
 
 
 class Endpoints:
@@ -54,10 +54,10 @@ class Endpoints:
     ) -> Callable[[Handler], Handler]:
         """Adds the decorated function as a route; its docstring is the summary.
 
-        `statuses` are those of its problems, in addition to the usual ones. `body` is the model of a body that the function
-        reads itself, perhaps as JSON lines (`body_lines`). `releases_body`: the reservation ends when the body is parsed,
-        because the work takes long. `audited`: its requests are logged at info, by default those that change something.
-        `described` and `extra` are further responses and keys of the route's description.
+        `statuses`: HTTP statuses of its problems, in addition to the usual ones. `body`: the model of a body that the function
+        reads itself. `body_lines`: the body may also be JSON lines. `releases_body`: the reservation ends as soon as the body
+        is parsed, because the work takes long. `audited`: its requests are logged at level info; by default, this holds for
+        routes that change something. `described`, `extra`: further responses and further keys of the route's description.
         """
 
         def added(handler: Handler) -> Handler:
@@ -67,27 +67,29 @@ class Endpoints:
             reads_body = BodyReservation in kinds.values() or (model is not None and method != "GET")
 
             async def endpoint(request: Request) -> Response:
-                with ExitStack() as held:
-                    given: dict[type, Any] = {Request: request}
+                with ExitStack() as stack:
+                    arguments: dict[type, Any] = {Request: request}
                     if reads_body:
-                        reserved = given[BodyReservation] = held.enter_context(self.context.body_reservation(request))
+                        reserved = arguments[BodyReservation] = stack.enter_context(
+                            self.context.body_reservation(request)
+                        )
                     if model is not None and reads_body:
-                        given[model] = await read_model(request, model, reserved, self.context.limits)
+                        arguments[model] = await read_model(request, model, reserved, self.context.limits)
                     elif model is not None:
-                        given[model] = read_query_string(request, model)
+                        arguments[model] = read_query_string(request, model)
                     if releases_body:
-                        held.close()
+                        stack.close()
                     if MemoryPorts in kinds.values():
-                        given[MemoryPorts] = await self.context.memory(request)
-                    answer = await handler(**{name: given[kind] for name, kind in kinds.items()})
+                        arguments[MemoryPorts] = await self.context.memory(request)
+                    answer = await handler(**{name: arguments[kind] for name, kind in kinds.items()})
                     return answer if isinstance(answer, Response) else responses.json_response(answer)
 
             endpoint.__name__ = handler.__name__
             changes = need in (Need.WRITE, Need.ADMIN) and method != "GET"
             endpoint.__dict__["audited"] = changes if audited is None else audited
             description: dict[str, Any] = {}
-            if sent := body or (model if reads_body else None):
-                description |= json_body(endpoint, sent, lines=body_lines, required=body_required)
+            if body_model := body or (model if reads_body else None):
+                description |= json_body(endpoint, body_model, lines=body_lines, required=body_required)
             elif model is not None:
                 description |= query_parameters(model)
             usual = BODY_PROBLEMS if reads_body else (422,) if model is not None else ()
@@ -107,7 +109,7 @@ class Endpoints:
         return added
 
     def add_service(self, port: str, service: type) -> None:
-        """Adds the methods of a service that `served` declares. They are called on the port of that name."""
+        """Adds the methods of `service` that `served` declares, as calls on the port named `port`."""
         for name, method in vars(service).items():
             if hasattr(method, "served"):
                 arguments, options = method.served
@@ -115,7 +117,8 @@ class Endpoints:
 
 
 def _call_of(port: str, name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[BaseModel]]:
-    """Returns a handler that calls the method `name` of a port with the request that the method takes, if it takes one."""
+    """Returns a handler that calls the method `name` of the port, with the parsed request if the method has a parameter for
+    it."""
     kinds = get_type_hints(method)
     model = next((kind for kind in kinds.values() if isinstance(kind, type) and issubclass(kind, RequestModel)), None)
 

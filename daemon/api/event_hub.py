@@ -1,6 +1,6 @@
 """Delivers events from any thread to any number of readers. A slow reader neither blocks the daemon nor fills its memory.
 
-A reader sees the events that it may see, as if only its own documents existed.
+A reader receives only events of documents that it may see, as if no other documents existed.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ EVENTS_QUEUED_MAX = 1024
 
 
 class EventView:
-    """One reader's view of the events. It numbers the events itself, and counts only visible documents in a commit."""
+    """One reader's view of the events. Events are numbered for this reader, and a commit counts only visible documents."""
 
     def __init__(self, sees: Callable[[object], bool]) -> None:
         self._sees = sees
@@ -28,12 +28,13 @@ class EventView:
         self._removed = 0
 
     def shown(self, event: Event, before: object | None, after: object | None) -> Event | None:
-        """Returns the event as the reader sees it, None if it does not. `before`, `after`: the document's versions."""
+        """Returns the event as the reader sees it; None if the reader must not see it. `before`, `after`: the document before
+        and after the change, None if absent."""
         if event.event == EventName.COMMIT:
             return self._commit(event)
         was_seen, is_seen = before is not None and self._sees(before), after is not None and self._sees(after)
         if event.event == DocumentState.PENDING:
-            # The document's future labels are unknown: use its present labels, or its source's if it is new.
+            # The document's future labels are unknown: use its present labels, or the source's for a new document.
             return self._numbered(event) if was_seen or (before is None and is_seen) else None
         if is_seen:
             self._committed += 1
@@ -57,7 +58,7 @@ class EventView:
 
 
 class EventHub:
-    """Delivers events to readers. `publish` may be called from any thread and never waits."""
+    """`publish` may be called from any thread and never waits."""
 
     def __init__(self, capacity: int = EVENTS_QUEUED_MAX) -> None:
         self._capacity = capacity
@@ -77,7 +78,7 @@ class EventHub:
     ) -> None:
         """Sends an event to every reader that may see it.
 
-        `before` and `after` are the document before and after the change. Values of `more` must be JSON values.
+        `before`, `after`: as in `EventView.shown`. Values of `more` must be JSON values.
         """
         with self._lock:
             self._last_id += 1
@@ -102,13 +103,13 @@ class EventHub:
             self._readers.discard(reader)
 
     def close(self) -> None:
-        """Ends all readers, present and future."""
+        """Ends all readers; later readers end at once."""
         with self._lock:
             self._closed = True
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Ends all present readers. They may reconnect, possibly with another view."""
+        """Ends all present readers. Readers may reconnect, possibly with another view."""
         with self._lock:
             for reader in self._readers:
                 reader.end()
@@ -116,7 +117,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. If it overflows, the oldest events are replaced by one `lost` event with their number."""
+    """One reader's bounded queue. On overflow, one `lost` event replaces the oldest events and states their number."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The sockets on which the API listens.
 
-A Unix socket gets its mode and group before it accepts connections. The service manager may also pass one
-(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket: otherwise they would go on
+A Unix socket gets its mode and group before it accepts connections. The service manager may also pass a Unix socket
+(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket. Otherwise they would keep
 waiting, and each of them would make the service manager start hippod again.
 """
 
@@ -29,7 +29,7 @@ REQUEST_BYTES = 65536
 CANNOT_START_DETAIL = (
     "hippod cannot start: `systemctl status` of its unit and its log (`journalctl -u hippod`) say why and what to do"
 )
-"""Without the reason itself, which may name files that a client may not know."""
+"""Omits the reason, which may name files that the client must not know."""
 
 
 class ListenError(Exception):
@@ -39,8 +39,8 @@ class ListenError(Exception):
 def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
     """Returns a socket bound to `path` that does not listen yet.
 
-    Connections are refused until `listen`, so mode and group are set before the first one. This needs no umask, which all
-    threads would share. The socket of a dead process is replaced; that of a live process raises ListenError.
+    Connections are refused until `listen`, so mode and group are set before the first one. Unlike a umask, this does not affect
+    other threads. The socket of a dead process is replaced; that of a live process raises ListenError.
     """
     if len(os.fsencode(path)) > SOCKET_BYTES_MAX:
         raise ListenError(f"socket path {path} is longer than {SOCKET_BYTES_MAX} bytes; choose a shorter [api] socket")
@@ -108,7 +108,7 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     """Returns the listening Unix socket that the service manager passed to this process, or None if it passed none.
 
     The manager owns the socket's mode, group and file; hippod changes and unlinks nothing. Raises ListenError for any other
-    kind of socket. Removes the variables that describe it from `environ`, so that no child process takes them for its own.
+    kind of socket. Removes the variables that describe the socket from `environ`, so that no child process uses them.
     """
     variables = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if (
@@ -154,8 +154,8 @@ def bind_tcp(host: str, port: int) -> socket.socket:
         bound = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-    # Accepted connections inherit TCP_NODELAY. Without it, the body of a response waits 40 ms for the client to acknowledge
-    # the head. asyncio sets it only on sockets that were created with an explicit protocol.
+    # Accepted connections inherit TCP_NODELAY. Otherwise, the body of a response waits 40 ms for the client to acknowledge the
+    # head. asyncio sets it only on sockets that were created with an explicit protocol.
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bound
 

@@ -67,7 +67,7 @@ def _errors_by_status() -> dict[int, list[type[RequestError]]]:
 
 
 def json_body(endpoint: Callable[..., Any], model: type[BaseModel], *, lines: bool, required: bool) -> dict[str, Any]:
-    """Returns the description of the endpoint's body: JSON of `model`, and also JSON lines if `lines`.
+    """Describes the endpoint's body: JSON of `model`, and also JSON lines if `lines`.
 
     The OpenAPI document of an application with the endpoint contains the model.
     """
@@ -79,13 +79,13 @@ def json_body(endpoint: Callable[..., Any], model: type[BaseModel], *, lines: bo
 
 
 def raw_body(schema: Mapping[str, Any], *others: str) -> dict[str, Any]:
-    """Returns the description of a JSON body without a model in the contract; `others` are further media types."""
+    """Describes a JSON body without a model in the contract; `others` are further media types."""
     content = {media_type: {"schema": dict(schema)} for media_type in (JSON, *others)}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def text_response(media_type: str, description: str, *, streamed: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Returns the description of a 200 response that is not a JSON document."""
+    """Describes a 200 response that is not a JSON document."""
     found: dict[str, Any] = {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}
     if streamed:
         never = {"description": "no-store", "required": True, "schema": {"type": "string", "const": "no-store"}}
@@ -94,25 +94,25 @@ def text_response(media_type: str, description: str, *, streamed: bool = False) 
 
 
 def alternative_response(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """Returns the description of a 200 response of another media type, sent if `Accept` contains it."""
+    """Describes a 200 response of another media type, sent if `Accept` contains it."""
     return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
 
 
 def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Returns the description of the query string's parameters, one per field of `model`."""
+    """Describes the query string's parameters, one per field of `model`."""
     schema = model.model_json_schema(mode="validation")
     found = []
     for name, field in schema["properties"].items():
         parameter = (rename or {}).get(name, name)
         inlined = _without_null(_inline(field, schema))
         # An object is passed as JSON in the query string.
-        how = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
-        found.append({"name": parameter, "in": "query", "required": False, **how})
+        value = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
+        found.append({"name": parameter, "in": "query", "required": False, **value})
     return {"parameters": found}
 
 
 def path_parameter(name: str, description: str) -> dict[str, Any]:
-    """Returns the description of a parameter in the path."""
+    """Describes a parameter in the path."""
     return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 

@@ -1,13 +1,13 @@
-"""The services that the routes call, as the API receives them, as one client sees them, and the gate before them.
+"""The services that the routes call, limited to one client's documents, and the gate for requests during the start.
 
-The API names their classes only for the type checker. Requests of a client are limited to its documents, whatever scope they
-name. The API listens before the memory is open; requests wait for it at `StartupGate`.
+The services' classes are imported for the type checker only. Requests of a client are limited to its documents, whatever scope
+they name. The API listens before the memory is open; requests wait for it at `StartupGate`.
 
-Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model,
-hashing, parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the service with as
-many threads as may run at once) and is awaited. A route holds no lock while it awaits a service. When the client disconnects
-or the daemon stops, `wait`, `ask` and the iterators are cancelled or closed, and clean up in `finally`. A service refuses a
-request with an error of `daemon.errors`; any other exception is logged and becomes a 500 without details.
+Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model, hashing,
+parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the service with as many
+threads as may run at once) and is awaited. A route holds no lock while it awaits a service. When the client disconnects or the
+daemon stops, `wait`, `ask` and the iterators are cancelled or closed, and clean up in `finally`. A service refuses a request
+with an error of `daemon.errors`; any other exception is logged and becomes a 500 without details.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Takes a client's labels and a document of the store; returns whether the client sees the document."""
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
-"""The message for operations that take no scope. They need the right `admin`, which only clients that see everything can have,
-so `daemon.api.access.rights` refuses these requests first."""
+"""The message for operations that take no scope. These operations need the right `admin`, which only clients that see
+everything can have, so `daemon.api.access.rights` refuses these requests first."""
 UNLIMITED = {"judge"}
 """The ports that do not read the memory."""
 STARTUP_WAIT_S = 100.0
-"""How long a request waits for the memory before it is refused. hippoctl's own timeout is longer."""
+"""How long a request waits for the memory before it is refused; less than hippoctl's own timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class StartupPorts:
-    """The services that answer from the first request on, while the memory is still opening."""
+    """The services that answer while the memory is still opening."""
 
     status: "StatusService"
     events: EventHub
     sees: Sees = field(default=lambda _labels, _document: False)
-    """Returns whether a client with these labels sees a document, using the labels that sources have now."""
+    """Uses the labels that sources have now."""
 
 
 def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
@@ -87,7 +87,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
 
 
 def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
-    """Returns `ports`, which answer from the first request on, limited to what `client` may see."""
+    """Returns `ports` limited to what `client` may see."""
     if client.labels is None:
         return ports
     status: Any = _LimitedPort(client, ports.status)
@@ -97,7 +97,8 @@ def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
 
 @dataclass(frozen=True, slots=True)
 class _LimitedPort:
-    """Limits the `scope` of each call: that of the request, or the method's parameter. A method with neither is refused."""
+    """Limits the `scope` of each call, a field of the request or a parameter of the method. A method without a scope is
+    refused."""
 
     client: Client
     port: object

@@ -1,6 +1,6 @@
 """Reads a request's body within limits of size, time and memory, and parses requests into models.
 
-Errors of pydantic become problems: which field, what is wrong, what is allowed.
+Errors of pydantic become problems with the field, the error and the allowed values.
 """
 
 import asyncio
@@ -81,8 +81,8 @@ class BodyDeadline:
 class BodyMemory:
     """Limits the total bytes of request bodies in memory, for all requests of one event loop.
 
-    `BodyReservation.take` raises Busy beyond the limit, or beyond the client's share of it. The share does not apply to a
-    client's only body.
+    `BodyReservation.take` raises Busy beyond the limit, or beyond the client's share of it. A client's only body may exceed the
+    share.
     """
 
     def __init__(self, limit: int, client_share: float = 1.0) -> None:
@@ -212,8 +212,8 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
     except ValueError as error:
         raise BadRequest(f"Line {number} is not JSON: {error}.") from None
     if not isinstance(value, dict):
-        wrong = {f"line {number}": "must be a JSON object, one document a line"}
-        raise Invalid(f"Line {number} is not a JSON object.", errors=wrong)
+        errors = {f"line {number}": "must be a JSON object, one document a line"}
+        raise Invalid(f"Line {number} is not a JSON object.", errors=errors)
     found.append(value)
 
 

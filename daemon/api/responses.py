@@ -1,4 +1,4 @@
-"""Responses: models as JSON, errors as problem+json, and streams, produced no faster than the client reads, as events."""
+"""Makes responses: models as JSON, errors as problem+json, and streams that are produced no faster than the client reads."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -20,7 +20,7 @@ from daemon.observe import metrics
 REFUSAL_STATUSES = (401, 403, 408, 413, 421, 429, 503)
 """Statuses of requests that are refused because of their sender, size, speed or time, not because of their content."""
 OPENAI_PATHS = (Route.CHAT, Route.MODELS)
-"""The paths of OpenAI's protocol. Its clients expect an `error` key in the body of a refusal."""
+"""The paths of OpenAI's protocol. Clients of these paths expect an `error` key in the body of a refusal."""
 FIRST_COMMENT = b": hippod\n\n"
 HEARTBEAT = b":\n\n"
 _UNICODE_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
@@ -47,7 +47,7 @@ def problem_response(error: RequestError, headers: Mapping[str, str] | None = No
 def openai_error(error: RequestError) -> OpenAiError:
     """Returns the refusal in OpenAI's format; `code` is the problem's type."""
     details = [f"{each.field}: {each.message}" for each in error.errors]
-    # The detail of an invalid request names the first of several fields, or the only one.
+    # The detail of an invalid request may begin with its first field error.
     named = bool(details) and error.detail.startswith(details[0])
     message = "; ".join(details if named and len(details) > 1 else [error.detail, *([] if named else details)])
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
@@ -79,7 +79,7 @@ class LimitedStream(Response):
 
 
 async def _fairly(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yields the chunks, and control to the event loop between them: a source that never waits would block other requests."""
+    """Yields the chunks, with control to the event loop between them: a source that never waits would block other requests."""
     yield first
     async for chunk in rest:
         await asyncio.sleep(0)
@@ -124,5 +124,5 @@ def data_message(data: BaseModel, key: str = "") -> bytes:
 
 
 def _on_one_line(json: str) -> str:
-    """Escapes Unicode line ends in JSON, which documents may contain: many clients end a line at them."""
+    """Escapes Unicode line ends, which text from documents may contain: many clients end a line at them."""
     return json.translate(_UNICODE_LINE_ENDS) if not json.isascii() else json

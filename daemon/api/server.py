@@ -27,11 +27,11 @@ log = structlog.get_logger(__name__)
 CANCEL_RESERVE_S = 1.0
 """Part of the stop time that is reserved for requests that must be cancelled."""
 LAST_ACCEPTED_S = 0.05
-"""How long connections that were accepted just before a stop may take to be set up and read."""
+"""Time for setting up and reading connections that were accepted just before a stop."""
 
 
 class ApiServer:
-    """Serves `ports` at once, and the ports of `memory` after its gate has opened, on the running event loop.
+    """On the running event loop, serves `ports` at once, and the memory's ports once the gate `memory` has opened.
 
     `inherited` is a bound Unix socket that a service manager passed.
     """
@@ -99,11 +99,11 @@ class ApiServer:
         return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
-        """Uses the token in this file from now on; for a reload. The file may change later without a call."""
+        """Replaces `[api] token_file` after a reload. The file itself may change without a call."""
         self._clients.use_token_file(path)
 
     def use_clients(self, clients: Sequence[ClientRule]) -> None:
-        """Uses these clients from now on; for a reload. Readers of events must reconnect."""
+        """Replaces the clients after a reload. Readers of events must reconnect."""
         if self._clients.use_rules(clients):
             self._context.startup_ports.events.disconnect()
 
@@ -137,7 +137,7 @@ class ApiServer:
     async def stop(self, timeout_s: float) -> None:
         """Stops accepting connections, ends event streams and waits, lets other requests finish, then cancels the rest.
 
-        Await it before closing what the requests use. The kernel refuses new connections; on an inherited socket it queues
+        Await it before closing anything that requests use. The kernel refuses new connections; on an inherited socket it queues
         them for the next hippod process.
         """
         self._context.stopping.set()
@@ -150,7 +150,7 @@ class ApiServer:
 
 
 class HttpListener(uvicorn.Server):
-    """One uvicorn server on one socket. It installs no signal handlers: the daemon handles signals."""
+    """One uvicorn server on one socket. Installs no signal handlers: the daemon handles signals."""
 
     def __init__(self, config: HttpServerConfig) -> None:
         super().__init__(config)
@@ -176,7 +176,8 @@ class HttpListener(uvicorn.Server):
             raise ListenError("the HTTP server ended as it started")
 
     async def _stop_accepting(self) -> None:
-        """Stops accepting and lets the kernel queue connections. Closing at once would reset recently accepted ones."""
+        """Stops accepting and lets the kernel queue connections. Closing the sockets at once would reset recently accepted
+        connections."""
         loop = asyncio.get_running_loop()
         listening = [each for server in self.servers for each in server.sockets]
         if not self.should_exit and listening:

@@ -10,18 +10,19 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ApiLimits:
-    """Limits for clients. A client that exceeds one is refused or cut off, so that it cannot delay others."""
+    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay others."""
 
     json_bytes: int = 16 * MIB
-    """Maximum length of a JSON body. It is parsed in one step on the event loop: 16 MiB take about 80 ms."""
+    """Maximum length of a JSON body. A body is parsed in one step on the event loop, in about 80 ms for 16 MiB."""
     lines_bytes: int = 64 * MIB
     """Maximum length of a body of JSON lines, which is parsed line by line as it arrives."""
     documents_per_request: int = 100_000
-    """Maximum documents in one body of JSON lines: the number that may wait to be indexed, as more would be refused."""
+    """Maximum documents in one body of JSON lines: the limit of documents that wait to be indexed, because more would be
+    refused."""
     import_bytes: int = 1024 * MIB
     """Maximum length of an import, which is passed on in chunks and never kept in memory."""
     body_memory_bytes: int = 192 * MIB
-    """Maximum total bytes of bodies in memory. At least the maximum length of one body."""
+    """Maximum total bytes of bodies in memory. Must be at least the maximum length of one body."""
     body_grace_s: float = 10.0
     min_bytes_per_s: int = 16 * 1024
     """A body must arrive within `body_grace_s` plus the time that its bytes take at this rate."""
@@ -32,9 +33,10 @@ class ApiLimits:
     """How long a client may stop reading a response before it is cut off."""
     events_stall_s: float = 600.0
     connections: int = 512
-    """Maximum connections on the Unix socket and on TCP, each. Beyond it, the longest idle connection is closed."""
+    """Maximum connections of each listener (Unix socket, TCP). Beyond the limit, the longest idle connection is closed."""
     refused_connections: int = 64
-    """Connections beyond the limit that are answered with 503 at a time. Further ones are closed without a response."""
+    """Maximum number of connections beyond the limit that are answered with 503 at a time. Further connections are closed
+    without a response."""
     queries: int = 64
     asks: int = 8
     exports: int = 4
@@ -43,12 +45,12 @@ class ApiLimits:
     maintenance: int = 1
     """Verifications and backups, which read the whole store."""
     waits: int = 256
-    """Requests that wait for documents to be indexed: `wait`, and queries with `after`."""
+    """Requests that wait for documents to be indexed (`wait`, queries with `after`)."""
     as_of: int = 8
     """Queries at an earlier commit. One commit is loaded at a time."""
     client_share: float = 0.5
-    """Share of each of these numbers, of `connections` and of `body_memory_bytes`, that one client may hold while no other
-    client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
+    """Share of `connections`, of `body_memory_bytes` and of each limit of requests above that one client may hold while no
+    other client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
     requests_per_s: float = 1000.0
     """Requests per second of one client (`daemon.api.access.client`); 0 means no limit."""
     heartbeat_s: float = 15.0
@@ -65,5 +67,5 @@ class ApiSettings:
     tcp: tuple[str, int] | None = None
     token_file: Path | None = None
     clients: tuple[ClientRule, ...] = ()
-    """The configured clients. If there are none, anyone who can connect has all rights."""
+    """Without clients, anyone who can connect has all rights."""
     limits: ApiLimits = field(default_factory=ApiLimits)

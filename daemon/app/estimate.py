@@ -28,11 +28,11 @@ from store.store import Store
 from store.types import ExtractionOutcome
 
 LEFT_OUT = tuple(kind for kind in SOURCE_KINDS if kind.table != "folder")
-"""Sources whose documents cannot be counted without taking them."""
+"""Sources whose documents cannot be counted without consuming them."""
 
 
 def estimate(config: Config, lock: StoreLock) -> list[str]:
-    """Returns the lines of the report. `lock` is that of the real store. Raises StoreError."""
+    """Returns the lines of the report. `lock`: the lock of the real store. Raises StoreError."""
     backend = OPENIE_BACKENDS[config.openie.backend]
     if not backend.calls_per_passage:
         return [f'[openie] backend = "{backend.name}" calls no model server: extraction costs no tokens']

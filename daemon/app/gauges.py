@@ -1,4 +1,4 @@
-"""Gauges computed when Prometheus scrapes: queues, sizes on disk, ages. Counters are elsewhere."""
+"""Gauges computed when Prometheus scrapes: queues, sizes on disk, ages. Counters are incremented where the events happen."""
 
 import os
 import threading
@@ -56,7 +56,7 @@ class Gauges:
         metrics.QUEUE.labels("intake").set(len(pipeline.intake))
         metrics.QUEUE.labels("extraction").set(len(waiting))
         metrics.WAITING.set(len(waiting))
-        # An outage with an empty queue is over, or concerned a single passage.
+        # With an empty queue, the outage is over or concerned a single passage.
         metrics.MODEL_DOWN.set(waiting.model.current is not None and len(waiting) > 0)
         metrics.SCOPES.set(self._store.scopes.count)
         metrics.SCOPE_BYTES.set(self._store.scopes.bytes)

@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 
 async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool = False) -> None:
-    """Runs the daemon; returns after a clean stop. With `reencode`, begins what `hippoctl reencode` asks for.
+    """Runs the daemon; returns after a clean stop. With `reencode`, also starts a re-encoding, like `hippoctl reencode`.
 
     Raises StoreError or ListenError if it cannot start.
     """
@@ -118,7 +118,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             await watch(stop, memory.pipeline, ended_tasks, [commits, *probes], notifier, status)
 
 
-# The part that listens before the memory is open.
+# Before the memory is open.
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
-    """Returns the MCP server for agents, by its path on TCP; empty without TCP. It calls hippod's own `socket`."""
+    """Returns the MCP server by its path on TCP; {} without TCP. The server sends its requests to hippod's own `socket`."""
     if config.api.tcp is None:
         return {}
     from daemon.mcp.server import MCP_PATH, McpApp  # the SDK takes 30 MB, so it is loaded only if used
@@ -177,7 +177,7 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
 
 @asynccontextmanager
 async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
-    """At its end, for any reason, announces the stop to clients and the service manager, and starts the stop timer."""
+    """On exit, for any reason, announces the stop to clients and the service manager, and starts the stop timer."""
     code = 1
     try:
         yield
@@ -194,7 +194,7 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
         await early.stop(timeout_s * API_STOP_SHARE)
 
 
-# The part that runs.
+# While the daemon runs.
 
 
 def _begin_following(memory: Memory) -> None:
@@ -251,8 +251,8 @@ def status_line(memory: RunningParts) -> str:
     if memory.paused is not None:
         parts.append(memory.paused)
     if waiting:
-        at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
-        parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
+        step = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        parts.append(f"indexing, {count(waiting, 'document')} pending{step}")
     if len(extraction_queue):
         waits_for = extraction_queue.waits_for
         why = f": {waits_for.loggable[:200]}" if waits_for is not None else ""

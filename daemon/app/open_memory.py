@@ -68,7 +68,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(RunningParts):
-    """The memory and all parts that use it. Nothing runs yet."""
+    """The memory and all parts that use it. Its tasks are not started yet."""
 
     pool: ParserPool
     scheduler: Scheduler
@@ -250,7 +250,7 @@ async def open_memory(
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
     scheduler.add("backup", backups.run, last_run=backups.last_run())
 
-    # Registered in the opposite order of stopping: sources are closed when nothing is committed any more.
+    # Registered in reverse order of stopping: sources are closed after the last commit.
     stack.push_async_callback(lambda: asyncio.to_thread(scheduler.stop, active.stop_timeout_s * SCHEDULE_STOP_SHARE))
     stack.push_async_callback(_together, [source.close for source in sources])
     stack.push_async_callback(lambda: pipeline.stop(clock.left_s(PIPELINE_STOP_SHARE)))
@@ -301,8 +301,8 @@ async def open_memory(
 async def _open_store(
     stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock, reencode: bool
 ) -> tuple[Encoder, EncoderChoice, Store, float | None, int]:
-    """Returns the encoder of the store's vectors, the choice between it and the configured one, the store, the cosine below
-    which a match is weak, and the bytes in use after loading the encoder and before opening the store.
+    """Returns (encoder of the store's vectors, choice between this encoder and the configured one, store, cosine below which a
+    match is weak, bytes in use before the store is opened).
 
     Runs in a thread, because loading a model and reading a store take seconds to minutes.
     """
@@ -346,7 +346,7 @@ async def _open_store(
 
 
 def write_last_checkpoint(store: Store, until: float) -> None:
-    """Writes a checkpoint for the next start, unless it takes longer than `until` (monotonic)."""
+    """Writes a checkpoint for the next start; gives up at `until` (monotonic)."""
     began = time.monotonic()
     try:
         if store.write_checkpoint(lambda: time.monotonic() > until):
@@ -354,7 +354,7 @@ def write_last_checkpoint(store: Store, until: float) -> None:
     except CheckpointTimeout:
         log.info("checkpoint_given_up", took_ms=round((time.monotonic() - began) * 1000))
     except (OSError, RuntimeError) as error:
-        # For example a full disk. The tables are complete; the next start takes longer.
+        # The disk may be full. The tables are complete; the next start takes longer.
         log.warning("checkpoint_failed", error=error)
 
 

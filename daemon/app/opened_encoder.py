@@ -24,11 +24,11 @@ log = structlog.get_logger()
 def load_opened_encoder(
     choice: EncoderChoice, store: LogSummary | None, reencode: bool
 ) -> tuple[Encoder, EncoderChoice]:
-    """Returns the encoder to open the store with, and the choice, which loading may change: the configured encoder may turn out
+    """Returns the encoder that opens the store, and the choice. Loading changes the choice if the configured encoder turns out
     to make other vectors than the store's.
 
-    If the store's encoder cannot be loaded, returns a stand-in, provided that its vectors are to be replaced now (`reencode`).
-    Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration names no other encoder.
+    If the store's encoder cannot be loaded, `reencode` allows a stand-in until the vectors are replaced. Without `reencode`,
+    raises EncoderMismatch, or EncoderUnavailable if the configuration names no other encoder.
     """
     made_by = None if store is None else store.encoder
     try:
@@ -56,7 +56,7 @@ def load_opened_encoder(
 
 
 def wanted_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
-    """Returns the encoder that should replace the opened one; None if the content is as configured."""
+    """Returns the encoder that should replace the opened one; None if the configured encoder made the content."""
     if choice.wanted is None:
         return None
     section = choice.wanted.encoder
@@ -77,6 +77,6 @@ def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
 
 
 def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Records the prefix of encoded texts in a store that has none, for `daemon.config.store_settings`."""
+    """Records the prefix of encoded texts in a store without this record (`daemon.config.store_settings`)."""
     if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
         store.commit(Batch(positions={PREFIX_KEY: prefix}))

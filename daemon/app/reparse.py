@@ -49,7 +49,8 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
 def mark_unread(
     store: Store, commit: Callable[[Batch], CommitResult], files: Iterable[str], settings: Mapping[str, Any]
 ) -> int:
-    """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of them are followed files."""
+    """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of `files` are followed
+    files."""
     found = {
         key: {**position, "reader": None}
         for key in files
@@ -60,7 +61,7 @@ def mark_unread(
 
 
 class ProgramWatch:
-    """Compares the installed programs with those that the store names. `check` may be called in any thread."""
+    """Compares the installed programs with the programs that the store records. `check` may be called in any thread."""
 
     def __init__(
         self, store: Store, commit: Callable[[Batch], CommitResult], pool: ParserPool, parsing: Parsing
@@ -77,7 +78,7 @@ class ProgramWatch:
 
     async def check(self, read_again: Callable[[Callable[[Document], bool]], Awaitable[object]]) -> None:
         """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
-        loop. If it fails, the next call finds the same change, because the store still names the earlier programs."""
+        loop. If `check` fails, the next call finds the same change, because the store still records the earlier programs."""
         programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
         if identities(programs) != identities(self._pool.limits.programs):
             self._pool.limits = replace(self._pool.limits, programs=programs)
@@ -85,7 +86,7 @@ class ProgramWatch:
             await read_again(lambda document: document.uri in affected)
 
     def _update(self) -> frozenset[str]:
-        """Returns the documents that the present programs may parse with another result, and marks their files."""
+        """Marks the files of documents that the present programs may parse with another result; returns these documents."""
         before, now = self._store.positions.get(PROGRAMS_KEY, {}), identities(self._pool.limits.programs)
         changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
         if not changed:

@@ -38,15 +38,15 @@ def run(
 ) -> int:
     """Processes all shards; returns the number of records written. Raises Ray's exception if Ray gives up.
 
-    `actors` is the maximum number of concurrent actors; None means one per processor of the cluster. `gpus` is per actor.
-    `progress` is called with the number of finished shards and of their records.
+    `actors` is the maximum number of concurrent actors; None means one per processor of the cluster. `gpus`: number of GPUs of
+    each actor. `progress` is called with the number of finished shards and of their records.
     """
     started = not ray.is_initialized()
     if started:
         ray.init(address=address, log_to_driver=False)
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False  # `progress` reports it
-        most = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        max_actors = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         rows = ray.data.from_items(
             [{"shard": shard.to_json()} for shard in work], override_num_blocks=max(1, len(work))
         )
@@ -54,7 +54,7 @@ def run(
         read = rows.map(
             ShardActor,
             fn_constructor_kwargs={"config": config, "out": out},
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(most, max(1, len(work)))),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(max_actors, max(1, len(work)))),
             num_gpus=gpus or None,
         )
         for row in read.iter_rows():

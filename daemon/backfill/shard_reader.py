@@ -112,7 +112,7 @@ class ShardReader:
         return [_without_costs(record) for record in await self._maker.make(found)]
 
     async def _documents(self, shard: Shard) -> AsyncIterator[tuple[InputFile, int, ParsedDocument]]:
-        """Yields each document with its file and its number within the shard's part of that file."""
+        """Yields (file, number, document). The numbers of a file's documents begin at `shard.first`."""
         for file in shard.files:
             number = shard.first
             stream = self._of_file(file) if shard.kind == "files" else self._of_lines(shard, file)
@@ -154,15 +154,15 @@ class _BulkReading:
 
 
 def _position(file: InputFile, number: int) -> SourcePosition:
-    """Returns a position by which a version of a file with a later modification time is newer, whichever actor parsed it."""
+    """Returns a position that is newer for a later modification time of the file, whichever actor parsed it."""
     modified_ms = file.modified_ns // 1_000_000
     return SourcePosition(f"backfill:{file.uri}@{modified_ms}", number, modified_ms)
 
 
 def _without_costs(record: Record) -> Record:
-    """Returns the record without the durations of calls, which differ between runs, so that equal runs write equal files."""
-    kept = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
-    return replace(record, extractions=tuple(kept))
+    """Removes the durations of calls, which differ between runs, so that equal runs write equal files."""
+    extractions = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
+    return replace(record, extractions=tuple(extractions))
 
 
 def _content(file: InputFile, begin: int, end: int) -> bytes:

@@ -27,7 +27,7 @@ SHARD_BYTES = 4 << 20
 SHARD_LINES = 256
 SHARD_FILES = 64
 GROUP_BOUNDARY = 16
-"""On average, one in this many file names ends a group of small files."""
+"""On average, one of `GROUP_BOUNDARY` file names ends a group of small files."""
 READ_BYTES = 4 << 20
 
 Kind = Literal["files", "lines", "rows"]
@@ -50,7 +50,8 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Whole files, or a part of one file: bytes (`lines`) or rows (`rows`) from `begin` to `end`. `first` counts from 1."""
+    """Whole files, or a part of one file: bytes (`lines`) or rows (`rows`) from `begin` to `end`. `first`: number of the first
+    line or row, counted from 1."""
 
     kind: Kind
     files: tuple[InputFile, ...]
@@ -60,8 +61,8 @@ class Shard:
 
     def file_name(self, reading: Mapping[str, Any]) -> str:
         """Returns the name of the file of records. `reading` contains the settings that `reading_of` returns."""
-        said = [[file.uri, file.size, file.modified_ns] for file in self.files]
-        content = [FORMAT, READER_VERSION, dict(reading), self.kind, said, self.begin, self.end, self.first]
+        files = [[file.uri, file.size, file.modified_ns] for file in self.files]
+        content = [FORMAT, READER_VERSION, dict(reading), self.kind, files, self.begin, self.end, self.first]
         return f"{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]}.parquet"
 
     def to_json(self) -> str:
@@ -91,9 +92,9 @@ def shards(inputs: Sequence[str]) -> Iterator[Shard]:
 def _input_files(url: str) -> Iterator[InputFile]:
     try:
         files, root = file_system(url)
-        about = files.get_file_info(root)
-        alone = about.type is fs.FileType.File
-        found = [about] if alone else files.get_file_info(fs.FileSelector(root, recursive=True))
+        root_info = files.get_file_info(root)
+        is_file = root_info.type is fs.FileType.File
+        found = [root_info] if is_file else files.get_file_info(fs.FileSelector(root, recursive=True))
     except ValueError as error:
         raise BackfillError(str(error)) from None
     except OSError as error:
@@ -101,7 +102,7 @@ def _input_files(url: str) -> Iterator[InputFile]:
     excluded = _excluded_folders(files, root, found)
     for info in found:
         folder, _, name = info.path.rpartition("/")
-        if info.type is fs.FileType.File and (alone or not (folder in excluded or by_name(name, folder=False))):
+        if info.type is fs.FileType.File and (is_file or not (folder in excluded or by_name(name, folder=False))):
             local = isinstance(files, fs.LocalFileSystem)
             uri = file_uri(info.path.encode()) if local else f"s3://{quote(info.path)}"
             yield InputFile(url, info.path, uri, info.size, info.mtime_ns or 0)

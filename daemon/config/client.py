@@ -28,7 +28,7 @@ def _group(name: str | None) -> str | None:
 
 
 def user_id(name: str) -> int | None:
-    """Returns the number of a user given by name or number; None if there is no such user."""
+    """`name` may also be a number. Returns None if there is no such user."""
     try:
         return int(name) if name.isascii() and name.isdigit() else pwd.getpwnam(name).pw_uid
     except (KeyError, ValueError):
@@ -36,7 +36,7 @@ def user_id(name: str) -> int | None:
 
 
 def group_id(name: str) -> int | None:
-    """Returns the number of a group given by name or number; None if there is no such group."""
+    """`name` may also be a number. Returns None if there is no such group."""
     try:
         return int(name) if name.isascii() and name.isdigit() else grp.getgrnam(name).gr_gid
     except (KeyError, ValueError):

@@ -46,7 +46,7 @@ else:
 
 
 class Config(_WithSources):
-    """All settings, checked; attribute names are those of the file (`config.folder` holds all `[[folder]]` tables)."""
+    """All settings, validated; attributes have the names of the file (`config.folder` contains all `[[folder]]` tables)."""
 
     passages: Passages = Field(default_factory=Passages)
     parsing: Parsing = Field(default_factory=Parsing)
@@ -72,8 +72,8 @@ class Config(_WithSources):
     def source_labels(self) -> LabelsBySource:
         """Returns the labels of every configured source.
 
-        Sections with the same name are one source: it has the labels of all, and the documents' own labels count if all
-        sections allow them.
+        Sections with the same name are one source. It has the labels of all these sections, and the documents' own labels count
+        if all of them allow it.
         """
         found: dict[str, SourceLabels] = {}
         for kind in SOURCE_KINDS:
@@ -86,7 +86,7 @@ class Config(_WithSources):
         return tuple(sorted(found.items(), key=lambda source: source[0]))
 
     def synonym_rule(self, calibration: Calibration) -> SynonymRule:
-        """Returns the rule for synonym edges. The threshold "auto" is that of the encoder's calibration."""
+        """For "auto", the threshold comes from the encoder's calibration."""
         threshold = self.graph.synonym_threshold
         return SynonymRule(
             calibration.synonym_threshold if threshold == "auto" else threshold, self.graph.synonym_variants

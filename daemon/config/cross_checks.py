@@ -10,7 +10,7 @@ from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, WorkerBackend
 
 
 def disagreements(config: Config) -> list[str]:
-    """Returns one sentence for each contradiction between settings, key first."""
+    """Returns one sentence for each contradiction between settings, beginning with a key."""
     own_paths = {"store.path": config.store.path}
     if (url := config.schedule.backup_to) is not None and url.startswith("file://"):
         own_paths["schedule.backup_to"] = Path(url.removeprefix("file://"))
@@ -103,7 +103,7 @@ def _value(config: Config, key: str) -> object:
 
 
 def worker_problems(config: Config) -> list[str]:
-    """Returns one sentence for each problem, with file and key first."""
+    """Returns one sentence for each problem, beginning with file and key."""
     section = config.worker
     problems = []
     if not section.topics:

@@ -29,7 +29,7 @@ CREDENTIALS = "CREDENTIALS_DIRECTORY"
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has at least one sentence, one for each error."""
+    """The configuration cannot be used. `problems`: one sentence for each error."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)
@@ -41,7 +41,7 @@ class NoConfigFile(ConfigError):
 
 
 def _one_line(text: str) -> str:
-    """Removes control characters and undisplayable characters, because values and names are untrusted."""
+    """Escapes control characters and undisplayable characters, because values and names are untrusted."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -169,7 +169,7 @@ def unsupported(config: Config, *, read_secrets: bool = True) -> list[str]:
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:
-    """Returns values by section and key, the variable of each dotted key, and errors in the variables' names."""
+    """Returns (values by section and key, name of the variable by dotted key, errors in the variables' names)."""
     values: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
     problems: list[str] = []
@@ -197,13 +197,14 @@ def _single_underscore(name: str, rest: str) -> list[str]:
     """Returns errors for names that would be settings if written with two underscores. Other names belong to other programs."""
     section, _, key = rest.partition("_")
     if section in Config.model_fields and key and field_at([section, key])[1] is not None:
-        wanted = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"
-        return [f"environment: ${name} sets nothing; write {wanted}, with two underscores"]
+        correct = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"
+        return [f"environment: ${name} sets nothing; write {correct}, with two underscores"]
     return []
 
 
 def _value(text: str, annotation: Any) -> Any:
-    """Converts a variable's text: text settings take it as it is, others parse it as TOML (numbers, booleans, lists)."""
+    """Returns the value in a variable's text: the text itself for a text setting, else the text parsed as TOML (numbers,
+    booleans, lists)."""
     if annotation in (int, float, bool) or (get_args(annotation) and text.lstrip().startswith("[")):
         try:
             parsed = tomllib.loads(f"value = {text}")

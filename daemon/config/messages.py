@@ -19,7 +19,7 @@ _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1",
 
 
 def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
-    """Returns one error as a sentence. `sources`: the environment variable of each key set there, by dotted key."""
+    """Returns one error as a sentence. `sources`: names of the environment variables that set keys, by dotted key."""
     path = list(error["loc"])
     message, found = error["msg"], error["input"]
     if error["type"] == "at_key":
@@ -81,7 +81,7 @@ def did_you_mean(word: str, words: Sequence[str]) -> str:
 
 
 def unknown_key(section: str, key: str, model: type[BaseModel]) -> str:
-    """Returns the message for a key that its section does not have, with a suggestion."""
+    """Returns the message for an unknown key, with a suggestion."""
     known = list(model.model_fields)
     hint = did_you_mean(key, known)
     elsewhere = [
@@ -93,7 +93,7 @@ def unknown_key(section: str, key: str, model: type[BaseModel]) -> str:
 
 
 def unknown_section(name: str) -> str:
-    """Returns the message for a section that does not exist, with a suggestion."""
+    """Returns the message for an unknown section, with a suggestion."""
     known = list(Config.model_fields)
     return f"{did_you_mean(name, known)}; known are {', '.join(known)}"
 

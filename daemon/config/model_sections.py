@@ -1,6 +1,7 @@
 """The sections of the configuration about models: extraction, the language model, its judge, and the encoder.
 
-See `daemon.config.sections` for the others. A model's key comes from the environment or a file, never from the configuration.
+`daemon.config.sections` contains the other sections. A model's key comes from the environment or a file, never from the
+configuration.
 """
 
 import os
@@ -32,11 +33,11 @@ class OpenIE(Section):
     backend: OpenIEBackendName = "rules"
     """A backend of `memory.openie.registry`."""
     concurrency: Count = 8
-    """Maximum of concurrent model calls; fewer if the server does not accept as many. `rules` makes none."""
+    """Maximum concurrent model calls; fewer if the server does not accept as many. `rules` makes no calls."""
     fallback: FallbackName = "none"
-    """Extractor of a passage's triples until the model has read the passage."""
+    """Extractor of a passage's triples until the model has extracted the passage."""
     reextract: Literal["off", "idle"] = "off"
-    """idle: while hippod has nothing else to do, the rules extract passages of older rules again."""
+    """idle: while hippod has nothing else to do, it extracts passages again that older rules have extracted."""
 
 
 def _check_address(base_url: str | None) -> None:
@@ -69,7 +70,8 @@ class ModelServer(Section):
 
 
 class Judge(ModelServer):
-    """The model that judges answers. Omitted keys are as in `[llm]`, except the API key if the server is another."""
+    """The model that judges answers. Omitted keys default to those of `[llm]`; the API key does so only if the server is the
+    same."""
 
 
 def _price(value: Any) -> Any:
@@ -88,9 +90,9 @@ class LLM(ModelServer):
     price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
     """Money for a million prompt tokens and a million completion tokens, in any currency."""
     budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
-    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    """Maximum prompt and completion tokens per UTC day; then extraction pauses until the next day."""
     budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
-    """Money of a UTC day after which extraction pauses until the next day."""
+    """Maximum money per UTC day; then extraction pauses until the next day."""
     judge: Judge = Field(default_factory=Judge)
 
 
@@ -106,11 +108,11 @@ class Encoder(Section):
     passage_prefix: OptionalText = None
     """For `openai`: prefix of an indexed text."""
     triple_query_prefix: OptionalText = None
-    """Prefix of a query that is compared with triples, if the model needs another instruction for facts."""
+    """Prefix of a query for the comparison with triples, if the model needs another instruction for facts."""
     phrase_query_prefix: OptionalText = None
-    """For `openai`: prefix of a query that is compared with phrases (mode `query-to-node`)."""
+    """For `openai`: prefix of a query for the comparison with phrases (mode `query-to-node`)."""
     name_query_prefix: OptionalText = None
-    """For `openai`: prefix of a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
+    """For `openai`: prefix of a name from a query for the comparison with phrases (modes `ner-to-node` and `hipporag`)."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 

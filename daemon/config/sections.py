@@ -1,7 +1,7 @@
 """The sections of the configuration, and the type, default and meaning of each key.
 
-Those about models are in `daemon.config.model_sections`. Defaults are defined in both files only: `config.toml` repeats them in
-comments, and a test compares them.
+`daemon.config.model_sections` contains the sections about models. Defaults are defined only in these two modules. `config.toml`
+repeats them in comments, and a test compares them.
 """
 
 import grp
@@ -46,7 +46,7 @@ class Store(Section):
     keep_versions: Duration = 7 * 86400.0
     """How long hippod keeps versions that a newer commit replaced."""
     memory_limit: MemoryLimit = "auto"
-    """Maximum of memory that the system cannot drop; near it, sources pause. auto: 80 % of the machine's memory."""
+    """Maximum memory that the system cannot reclaim; near it, sources pause. auto: 80 % of the machine's memory."""
 
 
 def _socket(path: Path) -> Path:
@@ -95,29 +95,29 @@ class Api(Section):
     request_bytes: Bytes = 16 * MiB
     """Maximum size of a request's body."""
     lines_bytes: Bytes = 64 * MiB
-    """Maximum size of a body of JSON lines, which are read one by one."""
+    """Maximum size of a body of JSON lines, which are parsed one by one."""
     import_bytes: Bytes = 1024 * MiB
     """Maximum size of a file for `import`, which is kept on disk while it is read."""
     requests_per_s: Annotated[float, Field(ge=0, le=1_000_000)] = 1000.0
     """Requests per second of one client (a `[[client]]`, otherwise a token, otherwise a user of the socket or an address on
     TCP); further requests are refused with 429. 0: no limit."""
     connections: Annotated[int, Field(ge=8, le=1_000_000)] = 512
-    """Maximum of open connections, on the socket and on TCP each; fewer if the system allows fewer open files."""
+    """Maximum open connections, separately for the socket and for TCP; fewer if the system allows fewer open files."""
     concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Maximum of concurrent queries; further ones are refused with 503."""
+    """Maximum concurrent queries; further ones are refused with 503."""
     concurrent_asks: Annotated[int, Field(ge=1, le=10_000)] = 8
-    """Maximum of questions that the model answers concurrently."""
+    """Maximum questions that the model answers concurrently."""
     concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
     event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Maximum of clients that follow events (`hippoctl watch`) concurrently."""
+    """Maximum clients that follow events (`hippoctl watch`) concurrently."""
     concurrent_waits: Annotated[int, Field(ge=1, le=100_000)] = 256
-    """Maximum of requests that wait for documents concurrently: `wait`, and queries with `after`."""
+    """Maximum requests that wait for documents concurrently (`wait`, queries with `after`)."""
     concurrent_as_of: Annotated[int, Field(ge=1, le=1000)] = 8
-    """Maximum of concurrent queries of an earlier state (`as_of`). They are loaded one at a time and count as no other
-    queries."""
+    """Maximum concurrent queries of an earlier state (`as_of`). Earlier states are loaded one at a time. These queries do not
+    count towards `concurrent_queries`."""
     client_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Maximum share of each limit (connections, request bodies, concurrent work) that one client may use; it shrinks while
-    other clients use some. 1: no limit for a client."""
+    """Maximum share of each limit (connections, request bodies, concurrent work) that one client may use; the share shrinks
+    while other clients use a part of the limit. 1: no limit per client."""
 
     @property
     def mode_bits(self) -> int:
@@ -161,7 +161,7 @@ class Parsing(Section):
     ocr: Literal["auto", "off"] = "auto"
     """Whether pages without a text layer and pictures are read by OCR, if Tesseract is installed."""
     ocr_languages: OptionalNames = ()
-    """Tesseract's names of languages. Empty: all installed ones, or English if more than four are installed."""
+    """Tesseract's names of languages. Empty: all installed languages, or English if more than four are installed."""
 
     @model_validator(mode="after")
     def _languages_are_names(self) -> Self:
@@ -174,7 +174,7 @@ class Graph(Section):
     synonym_threshold: Literal["auto"] | Annotated[float, Field(gt=0, le=1)] = "auto"
     """Minimum cosine of synonyms; auto: the encoder's own (`memory.encoder.calibration`)."""
     synonym_max: Count = 100
-    """Accepted from older configurations; it has no effect."""
+    """Has no effect; accepted from older configurations."""
     synonym_variants: bool = True
     """Whether synonyms must also be variants of one wording; false: the cosine alone decides, as in HippoRAG."""
 
@@ -202,9 +202,10 @@ else:
 class Retrieval(_DeclaredRetrievalKeys):
     # memory.retrieval declares modes and settings; the keys here are the daemon's own.
     filter: Literal["auto", "llm", "none"] = "auto"
-    """Recognition memory: what decides which linked triples matter. auto: the model if one is configured."""
+    """Recognition memory: selects the linked triples that matter for the query. auto: by the model if one is configured."""
     filter_timeout_s: Seconds = 5.0
-    """How long a query waits for recognition memory, and for a model that names its entities; then it continues without."""
+    """Time limit of recognition memory, and of a model that names a query's entities; after it, the query continues without
+    their result."""
     keep_sessions: Duration = 30 * 86400.0
     """How long a session of `hippoctl ask --session` is kept after its last question."""
 
@@ -238,7 +239,7 @@ class Deep(_DeclaredDeepKeys):
 
 class MCP(Section):
     write: bool = False
-    """Whether agents get the tools that add and forget, over HTTP and by `hippoctl mcp`."""
+    """Whether agents may use the tools that add and remove documents, over HTTP and by `hippoctl mcp`."""
 
 
 class Worker(Section):
@@ -253,17 +254,17 @@ class Worker(Section):
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic for which the group has no offset."""
     dead_letter: OptionalText = None
-    """Topic for unreadable messages; without one they become records of failed documents."""
+    """Topic for unreadable messages; without it, these messages become records of failed documents."""
     encode: bool = True
     """Whether the worker encodes records; otherwise the receiver does."""
     message_bytes: Annotated[Bytes, Field(ge=16 * 1024)] = 900_000
     """Maximum size of a sent message; a larger record is sent in parts. The topic must accept this size."""
     concurrency: Count = 16
-    """Maximum of messages processed concurrently."""
+    """Maximum messages processed concurrently."""
     buffer_messages: Count = 1000
-    """Maximum of messages that are fetched but not yet sent as records; above it, the partitions are paused."""
+    """Maximum messages that are fetched but not yet sent as records; above it, the partitions are paused."""
     buffer_bytes: Bytes = 64 * MiB
-    """The same limit in bytes."""
+    """Like `buffer_messages`, in bytes."""
     listen: Annotated[OptionalText, AfterValidator(_tcp_or_socket)] = None
     """Address of /healthz and /metrics: host:port, or the path of a Unix socket."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -271,7 +272,6 @@ class Worker(Section):
 
     @property
     def settings(self) -> KafkaSettings:
-        """Returns the settings for the consumer."""
         return KafkaSettings(
             self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
         )
@@ -291,15 +291,15 @@ class ScheduleTimes(Section):
     snapshot: Interval = 900.0
     """Interval of checkpoints, from which a start is fast; merges the graph's changes first."""
     rescan: Interval = 600.0
-    """Interval of comparisons of each folder with the memory, for changes that no event reported."""
+    """Interval at which each folder is compared with the memory, for changes that no event reported."""
     retry: Interval = 60.0
-    """Interval of tries of failed documents that are due."""
+    """Interval of retries of failed documents that are due."""
     backup: Interval = 0.0
     """Interval of backups to `backup_to`."""
     backup_to: Annotated[OptionalText, AfterValidator(_backup_url)] = None
     """Target of backups: "s3://bucket/prefix", or "file:///folder" on another disk."""
     backup_keep: Duration = 30 * 86400.0
-    """How long backups are kept there; the newest is always kept."""
+    """How long backups are kept at the target; the newest is always kept."""
 
     @model_validator(mode="after")
     def _backup_has_a_place(self) -> Self:
@@ -315,14 +315,15 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 class Daemon(Section):
     stop_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """Maximum duration of a stop; after that, work in progress is returned."""
+    """Maximum duration of a stop; unfinished work is then returned to its source."""
     log_level: LogLevel = "info"
     inbox_documents: Count = 100_000
-    """Maximum of added documents (`add`) that wait to be indexed; further ones are refused with 503, and a request that exceeds
-    it alone with 413."""
+    """Maximum added documents (`add`) that wait to be indexed; further ones are refused with 503, and a single request with
+    more documents with 413."""
     inbox_bytes: Bytes = 256 * MiB
-    """The same limit in bytes; added documents are kept on disk and in memory until they are indexed."""
+    """Like `inbox_documents`, in bytes; added documents are kept on disk and in memory until they are indexed."""
     queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768
-    """Maximum of passages that are parsed but not committed; above it, parsing waits. Fresh work has the same limit again."""
+    """Maximum passages that are parsed but not committed; above it, parsing waits. Fresh work has a separate limit of the same
+    size."""
     queue_bytes: Bytes = 64 * MiB
-    """The same limit in bytes of text."""
+    """Like `queue_passages`, in bytes of text."""

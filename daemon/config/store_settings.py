@@ -1,7 +1,7 @@
 """Compares the configuration with the settings that made a store: its encoder, and how its files were split.
 
-A store is opened with the encoder that made its vectors. If the configuration names another encoder, that one replaces the
-vectors on request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
+A store is opened with the encoder that made its vectors. If the configuration names another encoder, it replaces the vectors on
+request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,15 @@ from store.types import EncoderIdentity
 PREFIX_KEY = "settings/passage_prefix"
 """Key of the position that records the prefix of texts that are sent to the encoder's server."""
 PASSAGES_KEY = "settings/passages"
-"""The position that holds the settings. A store without it was cut with the defaults."""
+"""Key of the position that records the sizes with which files are split into passages. A store without this position was split
+with the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderChoice:
-    """`opened` is the configuration with the encoder of the store's vectors, `wanted` the one with the encoder that should
-    replace it, `content` and `configured` their names. `wanted` is None if the content is as configured."""
+    """`opened`: the configuration with the encoder of the store's vectors. `wanted`: the configuration with the encoder that
+    should replace it; None if the configured encoder made the vectors. `content` and `configured`: the names of these two
+    encoders."""
 
     opened: Config
     wanted: Config | None = None
@@ -33,10 +35,10 @@ class EncoderChoice:
 
 
 def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
-    """Returns the choice. `store` is the summary of the store's log; None for a new store."""
+    """`store`: summary of the store's log; None for a new store."""
     if store is None:
         return EncoderChoice(config)
-    section, made_by, kept = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
+    section, made_by, stored_prefix = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
     if not section.model_fields_set & {"backend", "model"}:
         backend, model = backend_and_model(made_by)
         section = section.model_copy(update={"backend": backend, "model": model})
@@ -46,23 +48,23 @@ def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
     prefix = ENCODER_BACKENDS[section.backend].passage_prefix(section.model, section.passage_prefix)
     same_encoder = name == made_by.name and (known is None or known == made_by)
     if not same_encoder:
-        opened, content, configured = _section_of(made_by, kept, section), made_by.name, name
+        opened, content, configured = _section_of(made_by, stored_prefix, section), made_by.name, name
         if content == configured:
             content, configured = f"{content} ({made_by.dim})", f"{name} ({known.dim if known else '?'})"
-    elif prefix is not None and kept is not None and prefix != kept:
-        opened = section.model_copy(update={"passage_prefix": kept})
-        content, configured = f'{name} with passage_prefix "{kept}"', f'{name} with passage_prefix "{prefix}"'
+    elif prefix is not None and stored_prefix is not None and prefix != stored_prefix:
+        opened = section.model_copy(update={"passage_prefix": stored_prefix})
+        content, configured = f'{name} with passage_prefix "{stored_prefix}"', f'{name} with passage_prefix "{prefix}"'
     else:
         return EncoderChoice(config)
     return EncoderChoice(config.model_copy(update={"encoder": opened}), config, content, configured)
 
 
 def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encoder) -> Encoder:
-    """Returns the section of the encoder that made the vectors, with the configured server. An address from the store, which
-    may be a restored backup of another person, would receive the texts and the key."""
+    """Returns the section of the encoder that made the vectors, with the configured server. The server's address must not come
+    from the store: in a restored backup of another person, it could name a server that would receive the texts and the key."""
     backend, model = backend_and_model(made_by)
-    kept = ("base_url", "batch_size", "device")
-    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})
+    server_keys = ("base_url", "batch_size", "device")
+    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in server_keys})
     return section.model_copy(update={"passage_prefix": prefix}) if ENCODER_BACKENDS[backend].needs_server else section
 
 
@@ -76,10 +78,10 @@ def cannot_open(config: Config) -> str | None:
 
 
 def split_of_store(positions: Mapping[str, Any]) -> SplitSettings:
-    """Returns the settings according to the store's `positions`."""
+    """Returns the settings with which the store's files were split."""
     return SplitSettings(**positions.get(PASSAGES_KEY, {}))
 
 
 def passages_position(split: SplitSettings) -> dict[str, Any]:
-    """Returns the position that says that the files are cut with `split`."""
+    """Returns the position that records that files were split with `split`."""
     return {PASSAGES_KEY: asdict(split)}

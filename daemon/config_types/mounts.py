@@ -17,12 +17,13 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """File systems on which inotify does not report changes made by other machines."""
 VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
-"""File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
+"""File systems that show other folders: inotify misses changes that are made to those folders directly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """`at`: the mount point. `root`: the directory of the file system that is mounted there. All "" if unknown."""
+    """`at`: the mount point. `root`: the directory of the file system that is mounted there. The fields are empty if the mount
+    is unknown."""
 
     at: str = ""
     root: str = ""

@@ -19,7 +19,7 @@ ABSENT = "absent: "
 
 
 def existing_directory(path: Path) -> Path:
-    """Returns `path` if it is a directory that can be listed; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a directory that can be listed."""
     if "s3:" in path.parts:
         raise ValueError(
             "a directory; hippod follows no object store: mount it and set `polling`, or read it by hippod-backfill "
@@ -40,7 +40,7 @@ def existing_directory(path: Path) -> Path:
 
 
 def directory_to_be(path: Path) -> Path:
-    """Returns `path` if it is a directory, or one can be created with its parents; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a directory or can be created with its parents."""
     allowed = "a directory, which is made when absent"
     if problem := private_tmp_problem(path):
         raise ValueError(f"{allowed}; {problem}")
@@ -57,14 +57,14 @@ def directory_to_be(path: Path) -> Path:
 
 
 def readable_secret(path: Path | None, info: ValidationInfo) -> Path | None:
-    """Returns `path` if it is a regular file that can be opened; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` is a regular file that can be opened."""
     if path is not None and context_of(info).read_secrets:
         _head(path)
     return path
 
 
 def usable_prompts(folder: Path | None) -> Path | None:
-    """Returns `folder` if each prompt in it is usable; else raises `ValueError`."""
+    """Raises `ValueError` unless each prompt in `folder` is usable."""
     if folder is not None:
         try:
             read_prompt_files(folder)
@@ -74,7 +74,7 @@ def usable_prompts(folder: Path | None) -> Path | None:
 
 
 def token_in(path: Path | None, info: ValidationInfo) -> Path | None:
-    """Returns `path` if it contains a usable bearer token; else raises `ValueError`."""
+    """Raises `ValueError` unless `path` contains a usable bearer token."""
     if path is not None and context_of(info).read_secrets:
         read_token(path)
     return path
@@ -108,27 +108,27 @@ class _NoSuchFile(ValueError):
 
 
 def _head(path: Path) -> str:
-    what = "a file that hippod can read"
+    expected = "a file that hippod can read"
     try:
         # Opened without blocking and checked afterwards: reading a named pipe that replaced the file would block forever.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise ValueError(f"{what}; {path} is not a regular file")
+                raise ValueError(f"{expected}; {path} is not a regular file")
             content = os.read(file, _TOKEN_BYTES + 1)
         finally:
             os.close(file)
     except FileNotFoundError:
-        raise _NoSuchFile(f"{what}; there is no {path}{_similar(path)}") from None
+        raise _NoSuchFile(f"{expected}; there is no {path}{_similar(path)}") from None
     except OSError as error:
-        raise ValueError(f"{what}; {path}: {error.strerror}, check its owner and mode") from None
+        raise ValueError(f"{expected}; {path}: {error.strerror}, check its owner and mode") from None
     if len(content) > _TOKEN_BYTES:
         raise ValueError(f"a file of at most {_TOKEN_BYTES} bytes; {path} is larger")
     return content.decode("utf-8", "replace")
 
 
 def _similar(path: Path) -> str:
-    """Returns a did-you-mean from the names in the same folder."""
+    """Returns a suggestion from the names in the same folder."""
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

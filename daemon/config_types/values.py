@@ -1,7 +1,7 @@
 """The base of all sections, and kinds of values beyond those of TOML: paths, durations, sizes, lists, addresses, secrets.
 
-Each validator raises `ValueError` with the end of a sentence that says what is allowed; `problems` adds file, key and value
-before it.
+Each validator raises `ValueError` with the end of a sentence that says what is allowed; `daemon.config.messages` adds file, key
+and value before it.
 """
 
 import json
@@ -176,7 +176,7 @@ OptionalText = Annotated[str | None, BeforeValidator(or_none)]
 
 
 def optional_number(**bounds: Any) -> Any:
-    """Returns the type of a number within `bounds`; an empty string is `None`, which means the default from another setting."""
+    """Returns the type of a number within `bounds`. An empty string becomes `None`: another setting provides the default."""
     return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(or_none)]
 
 
@@ -184,7 +184,7 @@ OptionalPath = Annotated[AnyPath | None, BeforeValidator(or_none)]
 
 
 class Section(BaseModel):
-    """A table of the file. Unknown keys and values of another type are errors. Immutable."""
+    """A table of the file. Unknown keys and values of a wrong type are errors. Immutable."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, hide_input_in_errors=True

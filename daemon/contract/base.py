@@ -1,7 +1,4 @@
-"""Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457.
-
-A request must not contain unknown keys. A response may: an older client ignores the keys that a newer daemon adds.
-"""
+"""Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457."""
 
 import re
 from datetime import UTC, datetime
@@ -40,13 +37,13 @@ Timestamp = Annotated[AwareDatetime, BeforeValidator(_timestamp)]
 
 
 class Request(BaseModel):
-    """The base of requests. An unknown key is an error, so that a misspelt option is not ignored."""
+    """An unknown key is an error, so that a misspelt option is not ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Response(BaseModel):
-    """The base of responses. An older client ignores the keys that a newer daemon adds."""
+    """An older client ignores the keys that a newer daemon adds."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -1,6 +1,6 @@
 """The choices that a client has, without the types of requests and responses.
 
-hippoctl needs these to define its options. The module does not import pydantic, which takes as long as a query.
+hippoctl needs these to define its options. The module does not import pydantic, whose import takes as long as a query.
 """
 
 from enum import StrEnum
@@ -37,7 +37,7 @@ BUDGETS = ("max_calls", "max_tokens", "timeout_s")
 
 
 class Filter(StrEnum):
-    """What filters the linked triples (recognition memory). `auto`: the LLM if one is configured, otherwise nothing."""
+    """The filter of linked triples (recognition memory). `auto`: the LLM if one is configured, otherwise nothing."""
 
     AUTO = "auto"
     LLM = "llm"

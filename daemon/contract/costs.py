@@ -13,9 +13,9 @@ class CostsRequest(Request):
 
 
 class CostEntry(Response):
-    """The answered calls of one UTC day. `source`: the source of the documents whose passages were extracted; null for other
-    calls, such as those of queries. `tokens`: as the server counts them, else estimates. `money`: at the price of the time of
-    each call, in the currency of `[llm] price_per_million`; 0 without a price.
+    """The answered calls of one UTC day, source and purpose. `source`: the source of the documents whose passages were
+    extracted; null for other calls, such as those of queries. `tokens`: as counted by the server, otherwise estimated. `money`:
+    at the price configured at the time of each call, in the currency of `[llm] price_per_million`; 0 without a price.
     """
 
     day: date

@@ -40,9 +40,9 @@ _DELETION: Schema = {"properties": {"deleted": {"const": True}}, "required": ["d
 DOCUMENT_KEYS = frozenset(
     ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
 )
-"""Keys of an added document that have a meaning, so that metadata cannot use them."""
+"""Keys of an added document that hippod interprets, so metadata cannot use them."""
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Metadata keys that only hippod writes. In a document they are renamed to `kafka_`, `record_` and `left_out_`."""
+"""Metadata keys that only hippod writes. In an added document, hippod renames them to `kafka_`, `record_` and `left_out_`."""
 
 
 def _object(content: Schema, identity: Schema) -> Schema:
@@ -83,8 +83,8 @@ class AddRequest(Request):
 
 
 class AddResponse(Response):
-    """The accepted documents. A crash after this answer does not lose them. `replaced`: how many of them were there before,
-    and were not deleted by this request.
+    """The accepted documents. A crash after this response loses none. `replaced`: number of accepted documents that existed
+    before and were not deleted by this request.
     """
 
     accepted: int
@@ -107,8 +107,8 @@ class RemoveResponse(Response):
 
 
 class RemoveSourceRequest(Request):
-    """Removes what a source has committed, in total or since a time, including documents that it has replaced since.
-    `source`: its name in `status`. With `dry_run` nothing is removed.
+    """Removes all documents that a source has committed since `committed_since`, or ever, including documents that it has
+    replaced since. `source`: the source's name in `status`. With `dry_run` nothing is removed.
     """
 
     source: Annotated[str, StringConstraints(min_length=1)]
@@ -173,9 +173,9 @@ class LeftOut(Response):
 
 
 class DocumentEntry(Response):
-    """A document. `passages` and `attempts` are counts. `error`: why the document failed or was skipped; `code`: the same as
-    a fixed word. `retryable`, of a failed document: whether another try of the unchanged document can succeed. `left_out`:
-    the account of omissions of an indexed document.
+    """A document. `passages` and `attempts` are counts. `error`: why the document failed or was skipped; `code`: the reason as
+    a fixed word. `retryable`: whether another try of the failed, unchanged document can succeed. `left_out`: the omissions of
+    an indexed document.
     """
 
     uri: str
@@ -199,7 +199,7 @@ class DocumentList(Response):
 
 
 class ShowRequest(Request):
-    """The query string of `GET /v1/documents/{key}`: the largest length of each list."""
+    """The query string of `GET /v1/documents/{key}`. `limit`: maximum length of each list."""
 
     limit: int = Field(default=100, ge=1, le=10_000)
     scope: ScopeParameter | None = None
@@ -217,7 +217,7 @@ class WeightedPhrase(Response):
 
 
 class PassageSummary(Response):
-    """A passage. `location`: its place in the shown document; empty if no document is shown."""
+    """A passage. `location`: the passage's place in the shown document; empty if no document is shown."""
 
     id: str
     title: str
@@ -234,8 +234,8 @@ class PassageOccurrence(Response):
 
 
 class DocumentLink(Response):
-    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link, or that is below
-    the heading which contains it."""
+    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link; for a link in a
+    heading, of a passage below it."""
 
     target: str
     heading: str
@@ -244,8 +244,8 @@ class DocumentLink(Response):
 
 
 class ShowDocument(Response):
-    """A document. `passages` are in reading order; `phrases` and `triples` are those of its passages. `names`: names by which
-    queries find the document besides its text."""
+    """A document. `passages` are in reading order; `phrases` and `triples` come from these passages. `names`: names, outside
+    its text, by which queries find the document."""
 
     kind: Literal["document"] = "document"
     document: DocumentEntry
@@ -261,10 +261,10 @@ class ShowDocument(Response):
 
 
 class ShowPassage(Response):
-    """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; null if the
-    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (extracted by a quick
-    extractor until the model has processed it) or `failed`, with `extraction_error` and `extraction_attempts`; null if the
-    triples are those of the documents.
+    """A passage. `extractor`: the model and prompt that found the triples, here or in the documents' records; null if the
+    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (by a quick extractor until the
+    model has extracted the passage) or `failed`, with `extraction_error` and `extraction_attempts`; null if the documents
+    provide the triples.
     """
 
     kind: Literal["passage"] = "passage"
@@ -282,7 +282,7 @@ class ShowPassage(Response):
 
 
 class ShowPhrase(Response):
-    """A phrase. `relations` and `synonyms`: its edges to other phrases, by weight; `passages`: passages that contain it."""
+    """A phrase. `relations`, `synonyms`: edges to other phrases, by weight; `passages`: passages that contain the phrase."""
 
     kind: Literal["phrase"] = "phrase"
     text: str

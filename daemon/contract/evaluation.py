@@ -1,4 +1,5 @@
-"""`hippoctl eval` and `POST /v1/judge`: how well questions with known answers are answered, also as a model judges."""
+"""`hippoctl eval` and `POST /v1/judge`: scores of retrieval and answers for questions with known answers, and verdicts of a
+judging model."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -47,8 +48,8 @@ class ModelCost(Response):
 
 
 class JudgeScores(Response):
-    """The judge's scores: means over the `n` judged answers, from 0 to 100, and `accuracy`: the share of right answers among
-    those with known answers. `failed`: answers without a usable verdict. Calls and tokens are the judge's.
+    """Means of the judge's scores over the `n` judged answers, from 0 to 100. `accuracy`: the share of right answers among
+    those with known answers. `failed`: answers without a usable verdict. `calls` and tokens are those of the judge.
     """
 
     n: int
@@ -62,9 +63,9 @@ class JudgeScores(Response):
 
 
 class JudgedComparison(Response):
-    """The judge's comparison of `mode` with `baseline` by a criterion, over `n` questions. The judge compares in both orders:
-    a win counts 1, a tie 1/2. An answer with more than 1 of 2 wins the question; 1 is a tie. `win_rate`: the mode's share
-    of wins.
+    """The judge's comparison of `mode` with `baseline` by a criterion, over `n` questions. The judge compares each pair in both
+    orders: a win counts 1, a tie 1/2. The answer with a sum above 1 wins the question; sums of 1 are a tie. `win_rate`: the
+    mode's share of wins.
     """
 
     criterion: str
@@ -78,9 +79,10 @@ class JudgedComparison(Response):
 
 
 class StepScores(Response):
-    """What the answer after a step of a deep question is worth: of one question, or means over the questions. `recall`: over
-    the passages from which that answer was written. `calls`: to the model, up to this answer, without the answers after
-    earlier steps. If the steps of a question ended before this one, its last answer counts. `accuracy`: of claims.
+    """Scores of the answer after a step of a deep question, or their means over the questions. `recall`: over the passages from
+    which that answer was written. `calls`: number of model calls up to this answer, without the calls for the answers after
+    earlier steps. If a question's steps ended before this step, its last answer counts. `accuracy`: the share of claims judged
+    rightly.
     """
 
     step: int
@@ -92,11 +94,12 @@ class StepScores(Response):
 
 
 class QuestionScore(Response):
-    """One question: `recall` by k, the documents `retrieved`, best first, and its gold that is `absent` from the memory; the
-    short answer compared with the known answers, the whole `answer`, and the cost. `error`: why there is no answer (which
-    counts as 0). `em`, `f1` and `keyword_f1`: of a question; `correct`: of a claim. `found`: false if the model abstained.
-    `judged`: the judge's scores by criterion. `steps`: if an answer was written after each step. Calls and tokens are those
-    of the answer, without recognition memory's answers from equal earlier queries; without an answer, of the query.
+    """Scores of one question. `recall`: by k. `retrieved`: documents, best first. `absent`: its gold passages that are not in
+    the memory. `short`: the short answer, which is compared with the known answers. `error`: why there is no answer (which
+    counts as 0). `em`, `f1`, `keyword_f1`: scores of a question; `correct`: the verdict on a claim. `found`: false if the model
+    abstained. `judged`: the judge's scores by criterion. `steps`: scores after each step, if an answer was written after each.
+    Calls and tokens are those of the answer, or of the query if there is no answer, without reused answers of recognition
+    memory.
     """
 
     id: str | None = Field(default=None, exclude_if=is_empty)
@@ -132,10 +135,10 @@ class ClaimScores(Response):
 
 
 class AnswerScores(Response):
-    """Exact match and token F1 as in SQuAD's evaluation, as means over the questions with known answers, and `claims`.
-    `keyword_f1`: LV-Eval's F1, over the questions with keywords. `steps`: means after each step. Of the
-    `n` questions and claims, the model `abstained` from some, and `failed` have no answer; these count as 0. Tokens are
-    sums over all questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
+    """`em`, `f1`: exact match and token F1 as in SQuAD's evaluation, means over the questions with known answers. `keyword_f1`:
+    mean of LV-Eval's F1 over the questions with keywords. `steps`: means after each step. `abstained`: number of questions and
+    claims from which the model abstained; `failed`: number without an answer; both count as 0. Tokens are sums over all
+    questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
     """
 
     n: int
@@ -157,10 +160,11 @@ class AnswerScores(Response):
 
 
 class EvalResponse(Response):
-    """Recall by k, from 0 to 1, over the questions with known gold passages: `gold` of them if not all `n` have one. `all`: the
-    share of questions with every gold passage among the first k. `gold_absent` of the `gold_passages` are not in the memory (or
-    in the scope); they count as not found. `name`: the row's name, if it is not its mode. `took_ms`: the time of a query, or of
-    an answer if there was no separate query. `cost`: of the answers if there are any, otherwise of the queries.
+    """`recall`: by k, from 0 to 1, over the questions with known gold passages. `gold`: number of these questions, if it is not
+    `n`. `all`: the share of questions with every gold passage among the first k. `gold_absent`: number of the `gold_passages`
+    that are not in the memory (or in the scope); they count as not found. `name`: the row's name, if it is not its mode.
+    `took_ms`: the time of a query, or of an answer if there was no separate query. `cost`: of the answers if there are any,
+    otherwise of the queries.
     """
 
     n: int
@@ -183,9 +187,9 @@ class EvalResponse(Response):
 
 
 class Difference(Response):
-    """The mean difference of a measure between `mode` and `baseline`, question by question over `n` questions. `low` and
-    `high`: a 95 % bootstrap interval over questions (percentiles of 9,999 draws). `p`: two-sided, by the paired
-    permutation test (9,999 draws of signs, or all sign patterns if there are fewer).
+    """The mean difference of a measure between `mode` and `baseline`, over the same `n` questions. `low` and `high`: a 95 %
+    bootstrap interval over questions (percentiles of 9,999 draws). `p`: two-sided, by the paired permutation test (9,999 draws
+    of signs, or all sign patterns if there are fewer).
     """
 
     measure: str
@@ -199,8 +203,8 @@ class Difference(Response):
 
 
 class ComparisonResponse(Response):
-    """Several rows (modes, settings, answerers or saved runs) over the same questions, and the difference of each to the
-    first."""
+    """Several rows (modes, settings, answerers or saved runs) over the same questions, and their differences from the first
+    row."""
 
     n: int
     gold_passages: int = 0
@@ -245,9 +249,9 @@ class Criterion(StrEnum):
 
 
 class JudgeRequest(Request):
-    """An answer to judge. By comprehensiveness or diversity, `answer` is scored, or compared with `other` in this order. By
-    correctness, `answer` is compared with `references`: known answers. `passages`: what the question was made from, for the
-    judge to read.
+    """An answer to judge. By comprehensiveness or diversity, the judge scores `answer`, or compares it with `other` in this
+    order. By correctness, `answer` is compared with `references`: known answers. `passages`: the passages that the question was
+    made from, for the judge to read.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_QUALITY, _CORRECTNESS]})
@@ -261,8 +265,8 @@ class JudgeRequest(Request):
 
 
 class JudgeResponse(Response):
-    """The judge's `reason`, and one of: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for a
-    tie; `correct`.
+    """The judge's `reason` and one verdict: `score`, from 0 to 100; `better`: 1 for `answer`, 2 for `other`, 0 for a tie;
+    `correct`.
     """
 
     reason: str

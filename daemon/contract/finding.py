@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 ASK_ROOT = "run `sudo hippoctl doctor`"
-"""Hint for paths that this user may not access: hippod's directories are rightly closed to others."""
+"""Hint for paths that this user may not access: hippod's directories are closed to other users on purpose."""
 
 Verdict = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check, and what to do if it is not ok. `exit_code` is that of hippoctl if the check fails."""
+    """The result of a check, and what to do if it is not ok. `exit_code`: hippoctl's exit code if the check fails."""
 
     name: str
     status: Verdict
@@ -32,7 +32,8 @@ def not_visible(name: str, path: object) -> Finding:
 def guarded(
     name: str, check: Callable[[], Iterable[Finding]], passing: type[Exception] | tuple[type[Exception], ...] = ()
 ) -> Iterator[Finding]:
-    """Yields the findings of `check`; if it raises, a warning, so that other checks still run. `passing` errors are raised."""
+    """Yields the findings of `check`. If it raises, yields a warning, so that other checks still run. Errors of the types
+    `passing` are raised."""
     try:
         yield from check()
     except passing:

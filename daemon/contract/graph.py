@@ -24,9 +24,9 @@ _BY_PASSAGE: JsonDict = {"properties": {"passage": _STRING, "phrase": _NULL}, "r
 
 
 class GraphRequest(Request):
-    """The part of the graph to return, at most `nodes` nodes. With `query`: what a query with the same `mode`, `k`, `filter`,
-    `settings`, `as_of` and `scope` reaches. With `phrase` (a text) or `passage` (an id): that node and its neighbours, by
-    weight; an additional `query` gives them their PageRank.
+    """The part of the graph to return, at most `nodes` nodes. With `query`: the part that a query with the same `mode`, `k`,
+    `filter`, `settings`, `as_of` and `scope` reaches. With `phrase` (a text) or `passage` (an id): that node and its
+    neighbours, by weight; an additional `query` gives them their PageRank.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_BY_QUERY, _BY_PHRASE, _BY_PASSAGE]})
@@ -53,8 +53,8 @@ class GraphRequest(Request):
 
 class GraphNode(Response):
     """A node. `id`: "phrase:" and the phrase, or "passage:" and the passage's id. `text`: the phrase, or the passage's title.
-    `mass`: its PageRank from the query's seeds; the whole memory has 1. `reset`: its reset probability, if it is a seed.
-    `rank`: its rank among the found passages. `links`: its number of edges in the whole memory. Only passages have a
+    `mass`: its PageRank from the query's seeds; the sum over the whole memory is 1. `reset`: its reset probability, if it is a
+    seed. `rank`: its rank among the found passages. `links`: its number of edges in the whole memory. Only passages have a
     `document` (the first that contains the passage) and an `excerpt` (its first characters).
     """
 
@@ -83,7 +83,7 @@ class GraphEdge(Response):
 
 class GraphPath(Response):
     """The strongest path to a found passage: ids of nodes, from the seed to the passage. `share`: the share of the passage's
-    score that came along the path; paths below a hundredth are omitted.
+    score that came along the path; paths with less than a hundredth are omitted.
     """
 
     passage: str

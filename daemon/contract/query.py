@@ -74,11 +74,10 @@ else:
 
 
 class QueryRequest(Request):
-    """A query. `mode`, `filter` and `settings` are as configured unless they are given. `as_of`: an earlier state of the
-    memory, by time (RFC 3339) or number of a commit. `scope`: some documents only. `after`: wait until the memory contains
-    this: the `position` of an answer to `add`; the offset of a message of a followed topic (`{"records/0": 41}`); or, by a
-    document's URI, the offset of its message. The query waits up to `after_timeout_s`; then it is refused, and `errors`
-    contain the positions reached.
+    """`mode`, `filter` and `settings` are as configured unless they are given. `as_of`: an earlier state of the memory, by time
+    (RFC 3339) or number of a commit. `scope`: some documents only. `after`: positions that the memory must have reached: the
+    `position` of an answer to `add`; or the offset of a message, by topic and partition (`{"records/0": 41}`) or by the URI of
+    its document. The query waits up to `after_timeout_s`; then it is refused, and `errors` contain the positions reached.
     """
 
     query: QueryText
@@ -95,10 +94,10 @@ class QueryRequest(Request):
 
 class RankedPassage(Response):
     """A found passage. `rank` counts from 1. `document`: the first, by URI, of the documents that contain the passage.
-    `also_in`: the others, then the documents with older versions of the passage, newest first. `conflicting_values`: words
-    with a digit that some of these versions have and others lack. `score` depends on the mode and is comparable within this
-    answer only. `cosine`: the passage's similarity to the query; absent if passages are compared by words only (`bm25`, or a
-    query that the encoder does not know).
+    `also_in`: the other documents that contain it, then the documents with older versions of the passage, newest first.
+    `conflicting_values`: words with a digit that some of these versions have and others lack. `score` depends on the mode and
+    is comparable within this answer only. `cosine`: the passage's similarity to the query; absent if passages are compared by
+    words only (`bm25`, or a query that the encoder does not know).
     """
 
     rank: int
@@ -168,15 +167,16 @@ class PathStep(Response):
 
 
 class StrongestPath(Response):
-    """The strongest path from a seed to the passage. `share` of the passage's score came along exactly these edges."""
+    """The strongest path from a seed to the passage. `share`: the share of the passage's score that came along exactly these
+    edges."""
 
     share: float
     steps: list[PathStep]
 
 
 class LedByLink(Response):
-    """The link that led to a passage: the passage that has it, the document that it leads to, the heading that it names there
-    and the words that it shows."""
+    """The link that led to a passage. `source`: the passage that contains the link; `target`: the document that it leads to;
+    `heading`: the heading that it names there; `text`: the words that it shows."""
 
     source: PassageReference
     target: str
@@ -185,12 +185,12 @@ class LedByLink(Response):
 
 
 class PassageExplanation(Response):
-    """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the
-    passage's own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` names the largest)
-    sum to 1; they are absent in modes without PageRank. `hub_factor`: a passage that states far more triples than others
-    keeps only this share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the
-    same text. The score is then that passage's score divided by `group_size`, and the shares are that passage's. `link`:
-    the passage has its score from a link of a better passage; then there are no shares.
+    """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the passage's
+    own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` contains the largest) sum to 1.
+    Modes without PageRank have no shares. `hub_factor`: a passage that states far more triples than others keeps only this
+    share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
+    is then the better passage's score divided by `group_size`, and the shares are the better passage's. `link`: the passage has
+    its score from this link of a better passage, so it has no shares.
     """
 
     rank: int
@@ -221,7 +221,7 @@ class Tokens(Response):
 
 class QueryCost(Response):
     """Model calls and tokens of recognition memory and of naming the query's entities. `remembered`: an equal earlier query
-    had paid for everything.
+    paid for the calls, and their answers were reused.
     """
 
     calls: int
@@ -232,8 +232,8 @@ class QueryCost(Response):
 class QueryResponse(Response):
     """An answer to a query. `note`: what the user should know about it: an empty filter, a fallback, documents that are still
     being indexed. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
-    nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words.
-    `cost`: of the model, if it was asked.
+    nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words. `cost`:
+    of model calls, if the query needed any.
     """
 
     query: str

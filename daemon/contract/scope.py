@@ -1,4 +1,4 @@
-"""`scope`: limits a request to some documents. The memory of a scope is what a memory of only these documents would be."""
+"""`scope`: limits a request to some documents. The request sees the memory that these documents alone would make."""
 
 import operator
 from typing import Annotated, Any
@@ -17,10 +17,10 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r
 
 
 class Scope(Request):
-    """Limits a request to some documents; all given conditions must hold, and an empty scope is the whole memory. `in`: the
-    URI begins with one of these, or the file is one of these absolute paths or lies below it. `source`: the source's name
-    in `status`. `labels`: the document, or its source, has one of them. `where`: the metadata have each key with that
-    value. `since`, `until`: the range of `published_at`, or of the last change if the document has none.
+    """Limits a request to some documents; all given conditions must hold, and an empty scope is the whole memory. `in`: the URI
+    begins with one of these texts, or the file is at or below one of these absolute paths. `source`: the source's name in
+    `status`. `labels`: the document, or its source, has one of them. `where`: the metadata have each key with that value.
+    `since`, `until`: the range of `published_at`, or of the last change if the document has none.
     """
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -36,7 +36,7 @@ class Scope(Request):
 class ClientScope(Scope):
     """A request's scope, limited to what one client sees: documents with one of the labels `visible`.
 
-    A request cannot contain one. It is made from the request's scope after the client was identified.
+    No request can contain a ClientScope: it is made from the request's scope after the client was identified.
     """
 
     visible: tuple[str, ...]

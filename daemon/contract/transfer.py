@@ -54,10 +54,10 @@ class FreshBuildResponse(Response):
 
 
 class VerifyResponse(Response):
-    """The memory was derived again from the tables as of `commit` and compared; `problems` is empty if there are no
-    differences, also between documents and their `fresh_build`, if that was requested. `checked`: number of files of the
-    tables that were compared with their checksums; `without_checksum`: files of an earlier hippod, which get a checksum when
-    maintenance rewrites their rows.
+    """The result of deriving the memory again from the tables as of `commit`. `problems`: the differences, including those
+    between documents and their `fresh_build` if it was requested. `checked`: number of files of the tables that were compared
+    with their checksums; `without_checksum`: files of an earlier hippod, which get a checksum when maintenance rewrites their
+    rows.
     """
 
     commit: int
@@ -66,7 +66,7 @@ class VerifyResponse(Response):
     lines: int
     """Number of compared lines of the export."""
     synonym_recall: float
-    """Share of the synonym edges that should exist and do; measured on a sample if there are many phrases."""
+    """Of the synonym edges that should exist, the share that exists; measured on a sample if there are many phrases."""
     problems: list[str]
     fresh_build: FreshBuildResponse | None = Field(default=None, exclude_if=is_empty)
 
@@ -80,7 +80,8 @@ class BackupRequest(Request):
 
 
 class BackupResponse(Response):
-    """The content of the backup: the memory at `commit`. For a URL, also the backup's name there and what was sent."""
+    """The content of the backup: the memory at `commit`. For a URL, also the backup's name there and the number of files and
+    bytes sent."""
 
     directory: str
     commit: int

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Daily limits; None is no limit."""
+    """Daily limits; None means no limit."""
 
     tokens: int | None = None
     money: float | None = None
@@ -31,11 +31,11 @@ class DailyBudget:
     """Use on the event loop only."""
 
     def __init__(self, ledger: CostLedger, budget: Callable[[], Budget]) -> None:
-        """`budget` is asked at every check, so that a reload applies at once."""
+        """`budget` is called at every check, so that a reload applies at once."""
         self._ledger = ledger
         self._budget = budget
         self.paused_since: float | None = None
-        """Unix seconds; None while the budget is not used up."""
+        """The time when the budget was used up, in Unix seconds; None while it is not."""
 
     def exhausted(self) -> str | None:
         """Returns what extraction waits for if the budget is used up, else None."""

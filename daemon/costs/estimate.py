@@ -1,4 +1,4 @@
-"""Extrapolates what extraction will cost from passages that were really extracted."""
+"""Extrapolates the cost of extraction from passages that were extracted already."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class ExtractedSample:
-    """Number of extracted passages, and their tokens and times together."""
+    """Number of extracted passages, and the sums of their tokens and times."""
 
     passages: int = 0
     prompt: int = 0
@@ -63,7 +63,7 @@ class CostEstimator:
 
 
 def log_estimate(estimate: ExtractionEstimate, extracted: int) -> None:
-    """Logs what the waiting passages will cost, judging by `extracted` passages."""
+    """Logs what the waiting passages will cost, estimated from `extracted` passages."""
     log.info(
         "extraction_estimated",
         extracted=extracted,

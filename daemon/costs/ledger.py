@@ -44,7 +44,7 @@ class Price:
 
 
 class CostKey(NamedTuple):
-    """`day` is a UTC date as ISO text. `source` is None for calls that no source's document needed, such as queries."""
+    """`day` is a UTC date as ISO text. `source` is None for calls without a document, such as those of queries."""
 
     day: str
     source: str | None
@@ -70,7 +70,7 @@ class Spent:
 
 
 class CostLedger:
-    """The ledger of one store. Use on the event loop only."""
+    """Use on the event loop only."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class CostLedger:
         clock: Callable[[], float] = time.time,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `file`, the ledger lasts as long as the process. `price` is asked at every call. `check` raises OSError if
-        the file must not be replaced at present."""
+        """Without `file`, the ledger lasts as long as the process. `price` is called at every model call. `check` raises
+        OSError if the file must not be replaced at present."""
         self.price = price
         self._clock = clock
         self._entries: dict[CostKey, Spent] = {}
         self._today = ("", Spent())
-        """The last UTC day with a call, and its sum."""
+        """(last UTC day with a call, sum of this day)."""
         self._file = AppendFile(file, self._take, lambda: starmap(_entry, self.entries()), check)
 
     @property
@@ -112,7 +112,7 @@ class CostLedger:
         return sorted(found, key=lambda entry: (entry[0].day, entry[0].source or "", entry[0].purpose))
 
     def today(self) -> Spent:
-        """Returns what all calls of the present UTC day cost."""
+        """Returns the cost of all calls of the present UTC day."""
         day, spent = self._today
         return spent if day == self.day.isoformat() else Spent()
 
@@ -138,7 +138,7 @@ def _entry(key: CostKey, spent: Spent) -> dict[str, Any]:
 
 
 def source_of_passage(store: Store, passage: str) -> str | None:
-    """Returns the source of the first document, by URI, that needs the passage extracted; None if there is none."""
+    """Returns the source of the first document, by URI, that needs an extraction of the passage; None if no document does."""
     for uri in store.documents_to_extract(passage):
         if (document := store.document(uri)) is not None:
             return document.source

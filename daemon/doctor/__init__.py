@@ -47,7 +47,7 @@ TIMEOUT_S = 90.0
 def inspect(file: Path | None) -> Iterator[Finding]:
     """Yields all findings. `file` is the value of `hippod --config`.
 
-    If the configuration cannot be used, runs only the checks that need none.
+    If the configuration cannot be used, runs only the checks that need no configuration.
     """
     usable: list[Config] = []
 

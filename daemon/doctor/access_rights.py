@@ -1,6 +1,6 @@
 """Checks who can read files with secrets, connect to the socket, and choose the labels of documents.
 
-hippod's directories are closed to other users, as they should be; `nearest` and `closed` find what the present user may access.
+hippod's directories are closed to other users on purpose; `nearest` and `closed` find what the present user may access.
 """
 
 import os
@@ -49,17 +49,18 @@ def label_rights(config: Config) -> Iterator[Finding]:
     """Warns of each source whose documents' own labels count. Without `[[client]]`, labels give no rights."""
     if not config.client:
         return
-    stating = [name for name, labels in config.source_labels() if labels.from_documents]
-    for name in stating:
+    sources = [name for name, labels in config.source_labels() if labels.from_documents]
+    for name in sources:
         detail = f"documents of {name} choose by their own labels which [[client]] sees them"
         hint = "if not everyone who writes there may do that, set labels_from_documents = false in its section"
         yield Finding("labels", "warn", detail, hint)
-    if not stating:
+    if not sources:
         yield Finding("labels", "ok", "only the configuration gives labels to followed documents")
 
 
 def socket_rights(config: Config) -> Iterator[Finding]:
-    """Compares the socket's mode and group with those that the configuration names, which systemd does not read.
+    """Compares the socket's mode and group with the configured ones: a socket that systemd creates does not follow the
+    configuration.
 
     `hippoctl doctor` itself reports an absent socket.
     """
@@ -70,13 +71,15 @@ def socket_rights(config: Config) -> Iterator[Finding]:
         return
     if stat.S_ISSOCK(file.st_mode) and (found := access_differences(file, api)):
         verbs = {"mode": "has mode", "group": "is of group"}
-        wrong = " and ".join(f"{verbs[what]} {there}, [api] {what} is {wanted}" for what, there, wanted in found)
-        drop_in = " ".join(f"Socket{what.capitalize()}={wanted}" for what, _, wanted in found)
+        differences = " and ".join(
+            f"{verbs[setting]} {actual}, [api] {setting} is {configured}" for setting, actual, configured in found
+        )
+        drop_in = " ".join(f"Socket{setting.capitalize()}={configured}" for setting, _, configured in found)
         hint = (
             "where systemd makes the socket, only its unit decides: `systemctl edit hippod.socket`, "
             f"[Socket] {drop_in}, then restart it and hippod.service; elsewhere restart hippod"
         )
-        yield Finding("socket rights", "warn", f"{api.socket} {wrong}", hint)
+        yield Finding("socket rights", "warn", f"{api.socket} {differences}", hint)
 
 
 def nearest(path: Path) -> Path:
@@ -87,6 +90,6 @@ def nearest(path: Path) -> Path:
 
 
 def closed(path: Path) -> Path | None:
-    """Returns the directory, `path` or one above it, that this user may not enter; None if there is none."""
+    """Returns the directory `nearest(path)` if this user may not enter it; otherwise None."""
     place = nearest(path)
     return place if place.is_dir() and not os.access(place, os.X_OK, effective_ids=True) else None

@@ -77,9 +77,9 @@ def worker(config: Config) -> Iterator[Finding]:
         hint = "start the broker, or correct brokers in [worker]"
         yield Finding(WORKER, "fail", f"none of {', '.join(section.brokers)} can be reached", hint)
         return
-    wanted = [*section.topics, section.output or "", *([section.dead_letter] if section.dead_letter else [])]
+    topics = [*section.topics, section.output or "", *([section.dead_letter] if section.dead_letter else [])]
     try:
-        missing = missing_topics(section.settings, wanted)
+        missing = missing_topics(section.settings, topics)
     except OSError as error:
         yield Finding(WORKER, "fail", f"the brokers do not list their topics: {error}", "look at [worker] options")
         return

@@ -1,4 +1,4 @@
-"""Checks the encoder's files and the model servers, by a request with a time limit."""
+"""Checks the encoder's files, and the model servers by a request with a time limit."""
 
 import asyncio
 from collections.abc import Iterator
@@ -96,8 +96,8 @@ def llm(config: Config) -> Iterator[Finding]:
     try:
         asyncio.run(ask())
     except (ModelError, TimeoutError) as error:
-        said = str(error) or f"no answer in {timeout_s:g} s"
+        reason = str(error) or f"no answer in {timeout_s:g} s"
         hint = "start the model server, or correct [llm] base_url, model and key; passages wait meanwhile"
-        yield Finding("llm", "fail", f"{settings.base_url}: {said}", hint)
+        yield Finding("llm", "fail", f"{settings.base_url}: {reason}", hint)
         return
     yield Finding("llm", "ok", f"{settings.model} at {settings.base_url} answers")

@@ -27,29 +27,29 @@ OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
 CLOCK_TOLERANCE_S = 120.0
 MEMORY_PER_STORE_BYTE = 0.15
-"""Approximate memory that the system cannot drop, per byte of the store's texts and vectors ("Size" in operations.md has the
+"""Approximate memory that the system cannot reclaim, per byte of the store's texts and vectors ("Size" in operations.md has the
 measurements)."""
 
 
 def python(version: Sequence[int]) -> Finding:
     if tuple(version[:2]) >= OLDEST_PYTHON:
         return Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    wanted = ".".join(map(str, OLDEST_PYTHON))
-    return Finding("python", "fail", platform.python_version(), f"install Python {wanted} or newer")
+    oldest = ".".join(map(str, OLDEST_PYTHON))
+    return Finding("python", "fail", platform.python_version(), f"install Python {oldest} or newer")
 
 
 def packages(_config: Config) -> Iterator[Finding]:
     """Checks that the versions pinned by hippod's requirements are installed."""
     try:
-        wanted = requires("hippod") or []
+        requirements = requires("hippod") or []
     except PackageNotFoundError:
         yield Finding("packages", "warn", "hippod is not installed as a package here", "run `make install`")
         return
     if others := packages_of_others():
         detail = f"this environment also has {', '.join(others)}, which overwrites hippod's files"
         yield Finding("packages", "fail", detail, HINT)
-    wrong = []
-    for line in wanted:
+    problems = []
+    for line in requirements:
         match = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[[^]]*\])?\s*([^;]*)(;.*)?$", line)
         if match is None or "extra" in (match[3] or ""):
             continue
@@ -57,13 +57,13 @@ def packages(_config: Config) -> Iterator[Finding]:
         try:
             found = version(name)
         except PackageNotFoundError:
-            wrong.append(f"{name} is missing")
+            problems.append(f"{name} is missing")
             continue
         if pin is not None and found.partition("+")[0] != pin[1]:
-            wrong.append(f"{name} is {found}, hippod needs {pin[1]}")
-    if wrong:
+            problems.append(f"{name} is {found}, hippod needs {pin[1]}")
+    if problems:
         yield Finding(
-            "packages", "fail", "; ".join(wrong), "install hippod again: `make install`, or the package again"
+            "packages", "fail", "; ".join(problems), "install hippod again: `make install`, or the package again"
         )
     else:
         yield Finding("packages", "ok", f"openvino {version('openvino')}, lancedb {version('lancedb')}")
@@ -75,35 +75,35 @@ def memory(config: Config) -> Iterator[Finding]:
     tables = ("passages", "phrases", "triples")
     stored = sum(bytes_below(table_folder(config.store.path, name), ".lance") for name in tables)
     needed += int(stored * MEMORY_PER_STORE_BYTE)
-    there, swap = psutil.virtual_memory(), psutil.swap_memory()
-    said = f"{there.total / GIB:.1f} GiB, {there.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
-    said += f"; hippod wants about {needed / GIB:.1f} GiB"
-    if needed > there.total + swap.total:
-        yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
-    elif needed > there.total * 0.8:
-        yield Finding("memory", "warn", said, "give the machine more memory, or hippod may swap")
+    ram, swap = psutil.virtual_memory(), psutil.swap_memory()
+    detail = f"{ram.total / GIB:.1f} GiB, {ram.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
+    detail += f"; hippod wants about {needed / GIB:.1f} GiB"
+    if needed > ram.total + swap.total:
+        yield Finding("memory", "fail", detail, "use a machine with more memory, or a smaller encoder")
+    elif needed > ram.total * 0.8:
+        yield Finding("memory", "warn", detail, "give the machine more memory, or hippod may swap")
     elif any(closed(table_folder(config.store.path, name)) for name in tables):
-        yield Finding("memory", "warn", f"{said} in addition to its store, which this user cannot see", ASK_ROOT)
+        yield Finding("memory", "warn", f"{detail} in addition to its store, which this user cannot see", ASK_ROOT)
     else:
-        yield Finding("memory", "ok", said)
+        yield Finding("memory", "ok", detail)
 
 
 def open_files(config: Config) -> Iterator[Finding]:
-    """Checks how many files the running hippod may open, or a hippod that is started here."""
+    """Checks the limit of open files of the running hippod, or else of this process."""
     pid = lock_owner(config.store.path)
     hard = _open_files_limit(pid) if pid is not None else None
     if hard is None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     unlimited = hard in (resource.RLIM_INFINITY, -1)
     sides = 1 if config.api.tcp is None else 2
-    said = f"{'any number of' if unlimited else f'{hard:,}'} open files" + (f" for process {pid}" if pid else "")
+    detail = f"{'any number of' if unlimited else f'{hard:,}'} open files" + (f" for process {pid}" if pid else "")
     if not unlimited and hard < max(
         OPEN_FILES_RECOMMENDED, config.api.connections * sides + OPEN_FILES_RECOMMENDED // 4
     ):
         hint = "raise it: LimitNOFILE=65536 in the unit, or `ulimit -Hn 65536` before the start"
-        yield Finding("open files", "warn", f"only {said}", hint)
+        yield Finding("open files", "warn", f"only {detail}", hint)
     else:
-        yield Finding("open files", "ok", said)
+        yield Finding("open files", "ok", detail)
 
 
 def _open_files_limit(pid: int) -> int | None:

@@ -32,11 +32,12 @@ from store.upgrade_backup import kept_until, upgrade_backups
 OLD_CHECKPOINT_COMMITS = 2000
 """A start applies this many commits after a checkpoint within seconds."""
 FULL_BYTES = 100 << 20
-"""Free bytes below which commits fail soon, if they do not fail already."""
+"""Below this number of free bytes, commits fail now or soon."""
 SPARE_BYTES = 1 << 30
 """Bytes that should stay free, however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
-"""Free inodes below which the check fails or warns. A commit creates dozens of files; rewriting a table creates hundreds."""
+"""Free inodes: below the first number the check fails, below the second it warns. A commit creates dozens of files; rewriting a
+table creates hundreds."""
 
 
 def store(config: Config) -> Iterator[Finding]:
@@ -64,14 +65,14 @@ def writable(folder: Path) -> Finding:
     place = nearest(folder)
     if not os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         owner, user = place.stat().st_uid, os.geteuid()
-        said = f"{place} (owned by uid {owner}) cannot be written by this user"
+        denied = f"{place} (owned by uid {owner}) cannot be written by this user"
         pid = lock_owner(folder)
         if pid is not None and owner != user:  # hippod runs as another user, which can write it
-            return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
+            return Finding("store directory", "warn", f"{denied}; process {pid} has it open", ASK_ROOT)
         if owner == user:
-            return Finding("store directory", "fail", said, f"chmod u+rwx {place}")
+            return Finding("store directory", "fail", denied, f"chmod u+rwx {place}")
         hint = f"chown -R it to hippod's user, or run hippod as the user with id {owner}"
-        return Finding("store directory", "fail", said, hint)
+        return Finding("store directory", "fail", denied, hint)
     if foreign := _foreign_entries(folder):
         hint = f"chown -R --reference={folder} {folder}"
         detail = f"{len(foreign)} of {folder}'s entries belong to another user, such as {foreign[0]}"
@@ -99,13 +100,13 @@ def lock(folder: Path) -> Finding:
             confined = Path(f"/proc/{pid}/attr/current").read_text().strip("\0\n ")
         except OSError:
             confined = ""
-        more = f", confined by {confined}" if "enforce" in confined else ""
-        return Finding("lock", "ok", f"held by process {pid}{more}")
+        confinement = f", confined by {confined}" if "enforce" in confined else ""
+        return Finding("lock", "ok", f"held by process {pid}{confinement}")
     try:
-        left = (folder / "lock").read_text(errors="replace").strip()
+        last_holder = (folder / "lock").read_text(errors="replace").strip()
     except OSError:
-        left = ""
-    return Finding("lock", "ok", f"free (last held by process {left})" if left else "free")
+        last_holder = ""
+    return Finding("lock", "ok", f"free (last held by process {last_holder})" if last_holder else "free")
 
 
 def contents(config: Config, folder: Path) -> Iterator[Finding]:
@@ -134,8 +135,8 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     yield encoder_of_store(config, log, folder)
     rule = config.synonym_rule(known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
-    wanted = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-    yield passage_settings(wanted, split_of_store(log.positions))
+    configured = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+    yield passage_settings(configured, split_of_store(log.positions))
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 
@@ -157,13 +158,13 @@ def upgrade_backup(place: Path) -> Finding:
 
 
 def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
-    made, choice = log.encoder, choose_encoder(config, log)
-    said = f"{made.name} ({made.dim} dimensions)"
-    if any(made == model.beginnings_only for model in PACKAGED_MODELS):
-        said += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
+    made_by, choice = log.encoder, choose_encoder(config, log)
+    description = f"{made_by.name} ({made_by.dim} dimensions)"
+    if any(made_by == model.beginnings_only for model in PACKAGED_MODELS):
+        description += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
     if choice.wanted is None:
-        return Finding("store encoder", "ok", said)
-    detail = f"the content is encoded by {said}; the configuration has {choice.configured}"
+        return Finding("store encoder", "ok", description)
+    detail = f"the content is encoded by {description}; the configuration has {choice.configured}"
     if target_of(folder) is not None:
         return Finding("store encoder", "ok", f"{detail}; the content is being encoded anew")
     if (missing := cannot_open(choice.opened)) is not None:
@@ -176,18 +177,18 @@ def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
 
 
 def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
-    said = _graph_text(made)
+    text = _graph_text(made)
     if wanted == made:
-        return Finding("store graph", "ok", said)
-    detail = f"the synonym edges were made with {said}; [graph] has {_graph_text(wanted)}"
+        return Finding("store graph", "ok", text)
+    detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(wanted)}"
     return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
 
 
 def passage_settings(wanted: SplitSettings, made: SplitSettings) -> Finding:
-    said = _passages_text(made)
+    text = _passages_text(made)
     if wanted == made:
-        return Finding("store passages", "ok", said)
-    detail = f"the followed files were cut with {said}; [passages] has {_passages_text(wanted)}"
+        return Finding("store passages", "ok", text)
+    detail = f"the followed files were cut with {text}; [passages] has {_passages_text(wanted)}"
     hint = "restart hippod: it cuts these files anew; documents of topics and clients change when they are sent again"
     return Finding("store passages", "warn", detail, hint)
 
@@ -218,39 +219,37 @@ def checkpoint(folder: Path, seq: int, dim: int, rule: SynonymRule) -> Finding:
         )
         return Finding("checkpoint", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])
-    said = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
+    age = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
     if behind > OLD_CHECKPOINT_COMMITS:
-        return Finding(
-            "checkpoint", "warn", said, "starts are slow: see job_failed in the log, and [schedule] snapshot"
-        )
-    return Finding("checkpoint", "ok", said)
+        return Finding("checkpoint", "warn", age, "starts are slow: see job_failed in the log, and [schedule] snapshot")
+    return Finding("checkpoint", "ok", age)
 
 
 def disk(config: Config) -> Iterator[Finding]:
     folder = config.store.path
     place = nearest(folder)
-    at = mount_of(folder).at
-    if at and not place.is_relative_to(at):
+    mount_point = mount_of(folder).at
+    if mount_point and not place.is_relative_to(mount_point):
         return  # the store's disk is mounted below a directory that this user may not access, so `place` is on another disk
     usage, inodes = shutil.disk_usage(place), os.statvfs(place)
-    said = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
-    wanted = max(SPARE_BYTES, largest_part_bytes(folder))
+    free_space = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
+    needed = max(SPARE_BYTES, largest_part_bytes(folder))
     if usage.free < FULL_BYTES:
         hint = "make room at once, or give the store a larger disk ([store] path): documents wait, queries continue"
-        yield Finding("disk", "fail", said, hint)
-    elif usage.free < wanted:
-        hint = f"make room: {wanted >> 20:,} MiB should stay free, because a table is rewritten before the old one is deleted"
-        yield Finding("disk", "warn", said, hint)
+        yield Finding("disk", "fail", free_space, hint)
+    elif usage.free < needed:
+        hint = f"make room: {needed >> 20:,} MiB should stay free, because a table is rewritten before the old one is deleted"
+        yield Finding("disk", "warn", free_space, hint)
     elif inodes.f_files and inodes.f_favail < FEW_INODES:
-        none = inodes.f_favail < FEWEST_INODES
+        fails = inodes.f_favail < FEWEST_INODES
         detail = f"only {inodes.f_favail:,} inodes are free at {place}"
-        yield Finding("disk", "fail" if none else "warn", detail, "delete small files")
+        yield Finding("disk", "fail" if fails else "warn", detail, "delete small files")
     else:
-        yield Finding("disk", "ok", said)
+        yield Finding("disk", "ok", free_space)
 
 
 def largest_part_bytes(folder: Path) -> int:
-    """Returns the bytes of the largest table or checkpoint. Each one is rewritten while its old files still exist."""
+    """Returns the bytes of the largest table or checkpoint, which is rewritten while its old files still exist."""
     try:
         parts = [each.path for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)]
     except OSError:

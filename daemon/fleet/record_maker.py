@@ -1,4 +1,4 @@
-"""Makes records from parsed documents, with the extraction and encoding that the daemon otherwise does before a commit."""
+"""Makes records from parsed documents: extracts and encodes them like the daemon before a commit."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ from memory.types import Encoder
 from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple, is_statement
 
 ENCODE_SLICE_CHARS = 65_536
-"""Characters of the texts that are encoded at once, shortest texts first."""
+"""Maximum characters that are encoded at once; shorter texts come first."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class PositionedDocument:
-    """A document with its source position. Its `deleted` means that it is to be removed."""
+    """A document with its source position. If its `deleted` is true, the document is to be removed."""
 
     document: ParsedDocument
     position: SourcePosition | None

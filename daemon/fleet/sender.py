@@ -22,14 +22,15 @@ from daemon.sources.kafka.dead_letter_queue import are_brokers_away
 from memory.encoder.errors import EncoderRefused
 
 SEND_BATCH_RECORDS = 64
-"""Maximum messages whose records are encoded and sent together: enough to share the cost, few enough to wait for."""
+"""Maximum messages whose records are encoded and sent together: enough to share the cost of a call, few enough for a short
+delay."""
 SEND_BATCH_PASSAGES = 256
 MAX_PAUSE_S = 2.0
-"""Maximum pause before the server of embeddings, or the brokers, are tried again."""
+"""Maximum pause before another try of the embedding server or the brokers."""
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
-"""Maximum size of a record with vectors. A larger one is sent without, and the replica encodes it."""
+"""Maximum size of a record with vectors. A larger record is sent without vectors, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024
-"""Maximum size of a record without vectors. A larger one is replaced by the record of a failed document."""
+"""Maximum size of a record without vectors. A larger record is replaced by the record of a failed document."""
 
 log = structlog.get_logger()
 
@@ -57,7 +58,7 @@ class RecordSender:
         self._waiting: asyncio.Queue[Outgoing] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="records")
         self.needed = Dependency(MAX_PAUSE_S)
-        """The brokers, and the encoder's server."""
+        """Tracks outages of the brokers and of the encoder's server."""
 
     def put(self, outgoing: Outgoing) -> None:
         self._waiting.put_nowait(outgoing)
@@ -91,9 +92,9 @@ class RecordSender:
 
     async def _encoded(self, records: list[Record]) -> list[Record]:
         try:
-            what = "the embeddings server does not answer"
+            problem = "the embeddings server does not answer"
             encode = partial(self._maker.encoded, records)
-            return await self.needed.until_done("records_wait", encode, encoder_is_away, what)
+            return await self.needed.until_done("records_wait", encode, encoder_is_away, problem)
         except EncoderRefused as error:
             if len(records) > 1:
                 return [done for record in records for done in await self._encoded([record])]
@@ -124,36 +125,37 @@ class RecordSender:
             log.warning("record_refused", uri=record.uri, error=reason)
             failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
         while any(await self._publish(failures)):
-            # The topic refuses even the failure. Do not acknowledge the message, or the document would be lost silently.
+            # The topic refuses even the record of the failure. Do not acknowledge the message, or the document would be lost
+            # silently.
             await self.needed.wait("records_wait", TopicRefuses(f"the topic refuses records: {refused[0][1]}"))
 
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
         publish = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._publisher.publish, messages)
-        what = "records wait for the brokers"
-        return await self.needed.until_done("records_wait", publish, are_brokers_away, what)
+        problem = "records wait for the brokers"
+        return await self.needed.until_done("records_wait", publish, are_brokers_away, problem)
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
     """Returns the record of a failed document that replaces a record which cannot be sent."""
     document = record.document
-    about = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
+    metadata = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
     failed = ParsedDocument(
-        record.uri, document.title[:200], metadata=about, modified_at=document.modified_at, error=reason, code=code
+        record.uri, document.title[:200], metadata=metadata, modified_at=document.modified_at, error=reason, code=code
     )
     return Record(failed, (), record.position)
 
 
 def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
-    """Returns the batch without messages of partitions that another worker has now: it processes them again, and an older
-    record from here must not follow."""
-    kept = []
+    """Returns the batch without messages of reassigned partitions: another worker processes them again, and an older record
+    must not follow its records."""
+    owned = []
     for each in batch:
         if each.acknowledgement.tracker.disowned:
             each.acknowledgement.drop()
             each.sent.set()
         else:
-            kept.append(each)
-    return kept
+            owned.append(each)
+    return owned
 
 
 def _size(messages: Sequence[RecordMessage]) -> int:

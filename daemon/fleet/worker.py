@@ -30,8 +30,8 @@ Coordinates = tuple[str, int, int]
 
 
 class Worker:
-    """Processes articles. Use on the event loop. It stores nothing: after it ends, another member of the group processes
-    again whatever was not sent.
+    """Processes articles. Use on the event loop. A worker stores nothing: after it ends, another member of the group processes
+    again all messages that were not sent.
 
     Messages are processed and sent concurrently, except those of one document: these are sent in their order, so that a
     compacted topic keeps the newest.
@@ -56,12 +56,13 @@ class Worker:
         self._feed: TopicFeed[list[ParsedDocument]] = TopicFeed(settings, self.in_flight, self._read, self._take)
         self._places = asyncio.Semaphore(section.concurrency)
         self._reading: dict[Coordinates, asyncio.Task[list[Record]]] = {}
-        """The extraction of each message until it is sent, so that a message repeated after a rebalance is not paid twice."""
+        """The extraction of each message until it is sent, so that a message repeated after a rebalance is not paid for
+        twice."""
         self._remembered = 4 * section.concurrency
         self._last: dict[str, asyncio.Event] = {}
         """For each document, the event that is set when its latest message is sent."""
-        letters = section.dead_letter
-        self._dead_letters = DeadLetterQueue(settings, letters, self._letter_sent) if letters else None
+        topic = section.dead_letter
+        self._dead_letters = DeadLetterQueue(settings, topic, self._letter_sent) if topic else None
 
     def start(self) -> None:
         self._feed.spawn(self._sender.run())
@@ -70,7 +71,7 @@ class Worker:
         self._feed.start()
 
     async def close(self) -> None:
-        """Returns the partitions at once, with the offsets of what is sent. Drops unfinished work."""
+        """Returns the partitions at once, with the offsets of sent messages. Drops unfinished work."""
         for task in tuple(self._reading.values()):
             task.cancel()
         await self._feed.close()
@@ -85,9 +86,9 @@ class Worker:
     def problem(self) -> str | None:
         """Why the worker cannot work at present, None if it can."""
         state = self._feed.consumer.state
-        letters = self._dead_letters.brokers.problem if self._dead_letters is not None else None
+        dead_letters = self._dead_letters.brokers.problem if self._dead_letters is not None else None
         sending = self._sender.needed.outage
-        own = self._feed.problem or (sending and sending.loggable) or letters
+        own = self._feed.problem or (sending and sending.loggable) or dead_letters
         return own or (
             None if state.state in ("starting", "joining", "following") else f"{state.state}: {state.detail}"
         )
@@ -98,7 +99,7 @@ class Worker:
         return self._feed.failure is not None
 
     def lags(self) -> dict[tuple[str, int], int]:
-        """Returns, for each assigned partition, the number of offsets that are not sent as records."""
+        """Returns, for each assigned partition, the number of offsets whose records are not sent yet."""
         ends = self._feed.offsets.ends
         return {partition: self._feed.lag(partition, end, None) for partition, end in ends.items()}
 
@@ -107,24 +108,24 @@ class Worker:
     async def _take(
         self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, documents: list[ParsedDocument]
     ) -> None:
-        letters = [each for each in documents if each.error is not None and not each.skipped and self._dead_letters]
-        sound = [each for each in documents if each not in letters]
-        acknowledgement.parts_left = len(letters) + bool(sound)
-        for each in letters:
+        unreadable = [each for each in documents if each.error is not None and not each.skipped and self._dead_letters]
+        readable = [each for each in documents if each not in unreadable]
+        acknowledgement.parts_left = len(unreadable) + bool(readable)
+        for each in unreadable:
             assert self._dead_letters is not None
             self._dead_letters.put(UnreadableMessage(message, each, [acknowledgement]))
-        if sound:
+        if readable:
             await self._places.acquire()
             if not self._feed.is_owned(acknowledgement):
                 self._places.release()
                 acknowledgement.drop()
                 return
-            # From here on, in the order of the partition.
-            before, sent = self._follow_up({each.uri for each in sound})
-            self._feed.spawn(self._extract_and_send(message, acknowledgement, sound, before, sent))
+            # From here on, messages follow the order of their partition.
+            before, sent = self._follow_up({each.uri for each in readable})
+            self._feed.spawn(self._extract_and_send(message, acknowledgement, readable, before, sent))
 
     def _follow_up(self, uris: set[str]) -> tuple[list[asyncio.Event], asyncio.Event]:
-        """Returns the events of earlier messages of these documents, and the event that is set when this one is sent."""
+        """Returns (events of earlier messages of these documents, event to set when this message is sent)."""
         sent = asyncio.Event()
         before = [self._last[uri] for uri in uris if uri in self._last]
         self._last.update(dict.fromkeys(uris, sent))
@@ -157,8 +158,8 @@ class Worker:
         task = self._reading.get(message.coordinates)
         if task is None:
             task = self._reading[message.coordinates] = asyncio.create_task(self._extract(message, documents))
-            # Drop the oldest results: messages of partitions that another worker has now never come again.
-            for old in [at for at, each in self._reading.items() if each.done()][: -self._remembered or None]:
+            # Drop the oldest results: messages of reassigned partitions never come again.
+            for old in [key for key, each in self._reading.items() if each.done()][: -self._remembered or None]:
                 del self._reading[old]
         return await asyncio.shield(task)
 

@@ -35,7 +35,8 @@ class CallError(Exception):
 
 
 class DaemonClient:
-    """Sends requests to the daemon at the Unix socket `socket`. Each has its own connection, as the daemon may restart.
+    """Sends requests to the daemon at the Unix socket `socket`. Each request has its own connection, because the daemon may
+    restart.
 
     The daemon identifies the client by the token, or else by the user of this process.
     """

@@ -1,8 +1,8 @@
 """The MCP server for any transport: lists tools, validates calls, and reports every error as a sentence.
 
-`McpApp` serves it over streamable HTTP, behind the checks of `daemon.api.middleware.tcp_auth` (host, origin, token). Its tools
-call the daemon's Unix socket, like `hippoctl mcp`, but with the token of the requester, so the API alone decides what the
-requester may see and do. There are no sessions, so clients continue after a restart of hippod.
+`McpApp` serves the protocol over streamable HTTP, behind the checks of `daemon.api.middleware.tcp_auth` (host, origin, token).
+The tools call the daemon's Unix socket, like `hippoctl mcp`, but with the token of the requester, so the API alone decides what
+the requester may see and do. There are no sessions, so clients continue after a restart of hippod.
 """
 
 import asyncio
@@ -116,7 +116,8 @@ def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
 
 
 async def _has_model(client: DaemonClient) -> bool:
-    """Returns whether the daemon has a model. True if it does not respond: the error of a call then explains the problem."""
+    """Returns whether the daemon has a model. True if the daemon does not respond: the error of a call then explains the
+    problem."""
     try:
         return (await client.call(Status, "GET", Route.STATUS)).llm is not None
     except CallError:

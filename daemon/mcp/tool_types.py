@@ -1,4 +1,5 @@
-"""The arguments of each tool, and the results that are not a response of the HTTP API. An agent sees both as JSON schemas."""
+"""The arguments of each tool, and the results that are not a response of the HTTP API. An agent sees arguments and results as
+JSON schemas."""
 
 from typing import Annotated, Any
 
@@ -126,8 +127,8 @@ class Status(Request):
 
 
 class Answered(Response):
-    """An answer without the record of its steps. `citations`: the passages that support it. `found`: false if the memory does
-    not contain the answer. `steps`: number of steps. `note`: what the user should know about the answer."""
+    """An answer without the record of its steps. `citations`: the passages that support the answer. `found`: false if the
+    memory does not contain the answer. `steps`: number of steps. `note`: what the user should know about the answer."""
 
     question: str
     answer: str
@@ -164,7 +165,7 @@ class Added(Response):
 
 
 class Forgotten(Response):
-    """Counts, and the URIs without a document. `done`: false if the time ran out first."""
+    """Counts, and the URIs without a document. `done`: false if the time ran out before the removal."""
 
     removed: int
     missing: int

@@ -1,4 +1,5 @@
-"""The tools by name: each as requests to the HTTP API, its description for the agent, and whether it changes the memory."""
+"""The tools by name, with the requests that they send to the HTTP API, their descriptions for the agent, and whether they
+change the memory."""
 
 import math
 import time
@@ -66,7 +67,7 @@ def _answered(answer: AskResponse) -> Answered:
 
 
 def _progress_text(event: str, data: Any) -> str:
-    """Returns a step, or the end of the answer so far, as one line."""
+    """Returns a progress text of one line: a step, or the end of the answer so far."""
     fields = data if isinstance(data, dict) else {}
     if event == "text":
         text = str(fields.get("text", ""))
@@ -88,9 +89,9 @@ async def add(client: DaemonClient, arguments: tool_types.Add, progress: Progres
 
 
 async def forget(client: DaemonClient, arguments: tool_types.Forget, progress: Progress) -> Forgotten:
-    gone = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
+    response = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
     done = await _wait(client, arguments.wait_s, progress)
-    return Forgotten(removed=gone.removed, missing=gone.missing, missing_uris=gone.missing_uris, done=done)
+    return Forgotten(removed=response.removed, missing=response.missing, missing_uris=response.missing_uris, done=done)
 
 
 async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:
@@ -185,7 +186,7 @@ class MemoryTool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            # "object" is for clients that know no other schema. All members of unions are objects.
+            # Clients may require the type "object". All members of the unions are objects.
             output_schema={"type": "object", **result.json_schema(mode="serialization")},
             annotations=ToolAnnotations(
                 title=self.title,

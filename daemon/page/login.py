@@ -1,8 +1,8 @@
 """The page's login on TCP: a form exchanges the token for a cookie, and the middleware exchanges the cookie for the token.
 
-`daemon.api.middleware.tcp_auth` runs after the middleware and makes the decision. It sees a request with a cookie as a request
-with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they end with the
-daemon. The form needs no other file, so nothing else is served without a token.
+`daemon.api.middleware.tcp_auth` runs after the middleware and decides on each request. `tcp_auth` sees a request with a cookie
+as a request with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they
+end with the daemon. The form needs no other file, so nothing else is served without a token.
 """
 
 import secrets
@@ -28,9 +28,9 @@ from daemon.page.security_headers import SECURITY_HEADERS, login_headers
 
 SESSION_LIFETIME_S = 12 * 3600.0
 SESSIONS_MAX = 64
-"""Maximum concurrent sessions. A further one ends the oldest session of the client with the most sessions."""
+"""Maximum concurrent sessions. A further session ends one of the client with the most sessions."""
 SESSIONS_PER_CLIENT = 16
-"""Maximum sessions of one client. A further one ends the oldest session of the client's address with the most sessions."""
+"""Maximum sessions of one client. A further session of the client ends one of its earlier sessions."""
 LOGIN_PATH = "/page/login"
 FIELD_NAME = "token"
 _STYLE = """
@@ -112,10 +112,10 @@ class LoginSessions:
 
     def _end_oldest(self, client: str) -> None:
         """Ends the oldest session of the address from which `client` has the most sessions."""
-        own = {digest: session for digest, session in self._open.items() if session.client == client}
-        by_address = Counter(session.address for session in own.values())
-        most = max(by_address, key=by_address.__getitem__)
-        del self._open[next(digest for digest, session in own.items() if session.address == most)]
+        sessions = {digest: session for digest, session in self._open.items() if session.client == client}
+        by_address = Counter(session.address for session in sessions.values())
+        address = max(by_address, key=by_address.__getitem__)
+        del self._open[next(digest for digest, session in sessions.items() if session.address == address)]
 
     def find(self, cookie: str) -> LoginSession | None:
         session = self._open.get(_digest(cookie)) if cookie else None
@@ -133,7 +133,7 @@ def _digest(cookie: str) -> bytes:
 
 
 def login_page(wrong: bool = False) -> HTMLResponse:
-    """Returns the form with status 401. `wrong` adds that the token sent was wrong."""
+    """Returns the form with status 401. `wrong`: adds a message that the token is wrong."""
     note = '<p role="alert">That is not the token.</p>\n' if wrong else ""
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     headers = {**login_headers(digest), "WWW-Authenticate": 'Bearer realm="hippod"'}
@@ -141,7 +141,8 @@ def login_page(wrong: bool = False) -> HTMLResponse:
 
 
 class LoginMiddleware:
-    """Serves logins. A browser's request for the page without a token gets the login form; other requests, Unauthorised."""
+    """Serves logins. A browser's request for the page without a token gets the login form; other requests raise
+    Unauthorised."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -216,12 +217,12 @@ class LoginMiddleware:
 
 def _with_token(scope: Scope, token: bytes) -> Scope:
     """Returns the request as a program would send it: with the token, without the cookie."""
-    shown = dict(scope)
+    request = dict(scope)
     headers = MutableHeaders(raw=[pair for pair in scope["headers"] if pair[0] != b"cookie"])
     headers[SESSION_HEADER] = "yes"
     headers["authorization"] = f"Bearer {token.decode('latin-1')}"
-    shown["headers"] = headers.raw
-    return shown
+    request["headers"] = headers.raw
+    return request
 
 
 def _cookie_name(scope: Scope) -> str:

@@ -1,4 +1,4 @@
-"""The page's files, and the routes that only the page needs. They are not part of the OpenAPI document."""
+"""The page's files, and the routes that only the page needs. These routes are not part of the OpenAPI document."""
 
 import secrets
 from functools import cache

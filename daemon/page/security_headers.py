@@ -22,10 +22,10 @@ _LOGIN_POLICY = (
 
 
 def page_headers(nonce: str) -> dict[str, str]:
-    """Returns the page's headers. `nonce` allows the style elements that the plotting library creates; no script has one.
+    """Returns the page's headers. `nonce` allows the style elements that the plotting library creates, and no script.
 
-    With trusted types, the browser refuses to turn text into markup or scripts, whatever its origin. The only policy allows
-    the URL of the worker's file.
+    With trusted types, the browser refuses to turn text into markup or scripts, whatever its origin. The only policy allows the
+    URL of the worker's file.
     """
     return {**SECURITY_HEADERS, "Content-Security-Policy": _PAGE_POLICY.format(nonce=nonce)}
 

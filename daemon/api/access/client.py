@@ -21,19 +21,19 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of the memory. It sees the documents that have one of `labels`, or all documents if `labels` is None."""
+    """Sees the documents that have one of `labels`, or all documents if `labels` is None."""
 
     name: str
     labels: frozenset[str] | None
     rights: frozenset[Right]
 
     def limited(self, scope: Scope | None) -> Scope | None:
-        """Returns `scope` limited to what this client may see. Scopes and clients are combined only here."""
+        """Returns `scope` limited to what this client may see. No other code combines scopes with clients."""
         if self.labels is None:
             return scope
-        asked = scope or Scope()
+        requested = scope or Scope()
         return ClientScope(
-            **{name: getattr(asked, name) for name in Scope.model_fields},
+            **{name: getattr(requested, name) for name in Scope.model_fields},
             visible=tuple(sorted(self.labels)),
             client=self.name,
         )
@@ -51,7 +51,7 @@ ITSELF = Client("hippod", frozenset(), frozenset({Right.READ}))
 
 @dataclass(frozen=True, slots=True)
 class ClientRule:
-    """One `[[client]]` with its identification: the token in a file, or the user or group of the Unix socket's peer."""
+    """A `[[client]]` and how it is identified: by the token in a file, or by the user or group of the Unix socket's peer."""
 
     client: Client
     token_file: Path | None = None
@@ -60,7 +60,8 @@ class ClientRule:
 
 
 def identity_of(scope: RequestScope) -> str:
-    """Returns the `[[client]]` of a request, or else the token of `[api]`, or else the user or address that connected.
+    """Returns the identity under which limits count a request: its `[[client]]`, else the token of `[api]`, else the user or
+    address that connected.
 
     The MCP server over HTTP forwards an agent's request on hippod's own connection together with the agent's token, so the
     token identifies the agent.

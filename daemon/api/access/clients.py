@@ -1,4 +1,5 @@
-"""Identifies the client of each request, also by a token in a file, which is read again when the file changes."""
+"""Identifies the client of each request by its token or by the Unix socket's peer. A token file is read again when it
+changes."""
 
 import asyncio
 import os
@@ -22,7 +23,7 @@ from daemon.errors import Unauthorised
 from daemon.observe.logs import mask
 
 TOKEN_READ_TIMEOUT_S = 5.0
-"""Timeout for reading the token file. A read takes less than a millisecond if the drive responds."""
+"""A read takes less than a millisecond if the drive responds."""
 log = structlog.get_logger(__name__)
 
 
@@ -106,7 +107,7 @@ class Clients:
         token_file: Path | None = None,
         token_ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`token_file` is that of `[api]`. `token_ended` is called when a token that was valid stops being valid."""
+        """`token_file`: the `token_file` of `[api]`. `token_ended` is called when a valid token becomes invalid."""
         self._token_ended = token_ended
         self._rules: tuple[ClientRule, ...] = ()
         self._tokens: tuple[_Token, ...] = ()
@@ -115,13 +116,13 @@ class Clients:
 
     def use(self, rules: Sequence[ClientRule], token_file: Path | None) -> None:
         """Replaces the clients and the token file from the next request on."""
-        known = {each.file.path: each.file for each in self._tokens}
-        wanted = [(rule.token_file, rule.client, "[[client]] token_file") for rule in rules if rule.token_file]
-        if token_file is not None and token_file not in {path for path, _, _ in wanted}:
-            wanted.append((token_file, OPERATOR if rules else EVERYONE, "[api] token_file"))
+        files = {each.file.path: each.file for each in self._tokens}
+        declared = [(rule.token_file, rule.client, "[[client]] token_file") for rule in rules if rule.token_file]
+        if token_file is not None and token_file not in {path for path, _, _ in declared}:
+            declared.append((token_file, OPERATOR if rules else EVERYONE, "[api] token_file"))
         self._rules, self._token_file = tuple(rules), token_file
-        self._tokens = tuple(_Token(known.get(path) or TokenFile(path, key), who) for path, who, key in wanted)
-        for file in known.values():
+        self._tokens = tuple(_Token(files.get(path) or TokenFile(path, key), client) for path, client, key in declared)
+        for file in files.values():
             if not any(each.file is file for each in self._tokens):
                 file.close()
 
@@ -170,14 +171,14 @@ class Clients:
         if scheme.lower() != "bearer":
             return None
         digest = sha256(token.strip().encode("latin-1")).digest()
-        fitting = [each for each in self._tokens if each.file.has(digest)]
+        matches = [each for each in self._tokens if each.file.has(digest)]
         # If the token is known, only its own file is checked, so a hanging drive under another token file does no harm.
-        if any(await asyncio.gather(*(each.file.refresh() for each in fitting or self._tokens))):
+        if any(await asyncio.gather(*(each.file.refresh() for each in matches or self._tokens))):
             self._token_ended()
-        fitting = [each for each in self._tokens if each.file.has(digest)]
-        if len(fitting) > 1:
-            log.error("token_of_several", clients=[each.client.name for each in fitting], hint="give each its own")
-        return fitting[0].client if len(fitting) == 1 else None
+        matches = [each for each in self._tokens if each.file.has(digest)]
+        if len(matches) > 1:
+            log.error("token_of_several", clients=[each.client.name for each in matches], hint="give each its own")
+        return matches[0].client if len(matches) == 1 else None
 
 
 class ClientMiddleware:

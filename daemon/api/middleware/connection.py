@@ -54,12 +54,12 @@ TOO_MANY = "Too many connections are open; try again in a moment."
 class HttpConnection(H11Protocol):
     """Cuts off a client that does not finish a request's head, keeps sending a refused body, or does not read responses.
 
-    At the connection limit, a new connection replaces the one that has waited longest without a request. So a client that
-    opens many connections and sends nothing, or only the beginning of a login, loses its own connections. A connection whose
-    request has arrived is kept, even if the request was not parsed yet: after a restart, all waiting clients come at once. If
-    no connection can be evicted within `PLACE_WAIT_S`, the new one is answered with 503.
+    At the connection limit, a new connection replaces the one that has waited longest without a request. So a client that opens
+    many connections and sends nothing, or only the beginning of a login, loses its own connections. A connection whose request
+    has arrived is kept, even if the request was not parsed yet: after a restart, all waiting clients connect at once. If no
+    connection can be evicted within `PLACE_WAIT_S`, the new one is answered with 503.
 
-    uvicorn itself has a deadline only for the time between two requests. `daemon.api.request_parsing` has those for bodies.
+    uvicorn itself limits only the time between two requests. `daemon.api.request_parsing` limits the time for bodies.
     """
 
     config: HttpServerConfig
@@ -140,7 +140,7 @@ class HttpConnection(H11Protocol):
         return count[0] > 0
 
     def _make_room(self) -> None:
-        """Closes this connection in favour of a newer one. A client that never sent a request is told why (503)."""
+        """Closes this connection in favour of a newer one. A client that never sent a request receives 503 with the reason."""
         if not self._has_asked:
             self._refuse_or_cut("made room")
         elif self.idle and not self.transport.get_write_buffer_size():
@@ -160,7 +160,7 @@ class HttpConnection(H11Protocol):
 
     @property
     def _is_unauthenticated(self) -> bool:
-        """Whether the connection had no request yet, or its latest is not authenticated or was turned away."""
+        """Whether the connection has had no request yet, or its latest request is not authenticated."""
         return not self._has_asked or self._was_turned_away
 
     @property
@@ -170,7 +170,7 @@ class HttpConnection(H11Protocol):
 
     @property
     def _was_turned_away(self) -> bool:
-        """Whether its latest request is not authenticated. Unread bytes then do not protect it from eviction."""
+        """Whether the latest request is not authenticated. Unread bytes do not protect such a connection from eviction."""
         return self._has_asked and is_unauthenticated(self.scope)
 
     @property
@@ -247,7 +247,7 @@ class HttpConnection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _set_deadline(self, seconds: float, what: str) -> None:
-        """Cuts the connection off after `seconds`. `what` is the reason in the metric."""
+        """Cuts the connection off after `seconds`. `what`: the reason, as the metric's label."""
         self._cancel_deadline()
         self._waiting = self.loop.call_later(seconds, self._cut, what)
 
@@ -263,7 +263,8 @@ class HttpConnection(H11Protocol):
         self.transport.abort()
 
     def _refuse(self, error: RequestError) -> None:
-        """Sends a response without the app. Discards incoming bytes for a moment: an immediate close would lose it."""
+        """Sends a response without the app, then discards incoming bytes for a moment: an immediate close would lose the
+        response."""
         self._refused = True
         self.transport.resume_reading()  # reading is paused if it waited for a place
         answer = responses.problem_response(error, {"Connection": "close"})

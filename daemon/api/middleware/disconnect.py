@@ -23,15 +23,15 @@ async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, sen
     """
     exchange = _Exchange(scope, receive, send)
     answering = asyncio.ensure_future(app(scope, exchange.receive, exchange.send))
-    gone = asyncio.create_task(exchange.disconnected())
+    disconnected = asyncio.create_task(exchange.disconnected())
     try:
-        await asyncio.wait([answering, gone], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([answering, disconnected], return_when=asyncio.FIRST_COMPLETED)
         if answering.done() or exchange.answered:
             await answering
     finally:
         answering.cancel()
-        gone.cancel()
-        await asyncio.gather(answering, gone, return_exceptions=True)
+        disconnected.cancel()
+        await asyncio.gather(answering, disconnected, return_exceptions=True)
 
 
 class _Exchange:
@@ -68,7 +68,7 @@ class _Exchange:
 
 
 async def cancel_on_stop(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what `work` returns. Cancels it and raises NotReady when the daemon stops."""
+    """Runs `work` and returns its result. When the daemon stops, cancels `work` and raises NotReady."""
     task = asyncio.create_task(work)
     stop = asyncio.create_task(stopping.wait())
     try:
@@ -83,7 +83,7 @@ async def cancel_on_stop(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) 
 
 
 async def cancel_stream_on_stop(parts: AsyncGenerator[T, None], stopping: asyncio.Event) -> AsyncGenerator[T, None]:
-    """Yields what `parts` yields. Closes it and raises NotReady when the daemon stops."""
+    """Yields the items of `parts`. When the daemon stops, closes `parts` and raises NotReady."""
     stop = asyncio.create_task(stopping.wait())
     try:
         async with aclosing(parts):

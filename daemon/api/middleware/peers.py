@@ -33,9 +33,9 @@ class Peer:
 
     @property
     def client(self) -> str:
-        """The client's identity for limits if nothing else identifies it (`daemon.api.access.client`).
+        """The user or the address: the client's identity for limits if nothing else identifies it (`daemon.api.access.client`).
 
-        It is the user or the address. An IPv6 address counts as its /64 network, because one client usually owns all of it.
+        An IPv6 address counts as its /64 network, because one client usually owns all of it.
         """
         if self.address is None:
             return f"uid {self.uid}"

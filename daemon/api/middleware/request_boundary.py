@@ -1,6 +1,6 @@
 """The outermost layer around a request: turns errors into responses, and counts and logs every response.
 
-A response is one log line; most of these lines have level debug.
+Each response makes one log line, most of them at level debug.
 """
 
 from time import monotonic, perf_counter

@@ -1,7 +1,7 @@
 """Limits for requests of one kind: a rate per client, and concurrency, with a share for each client.
 
-A client that already holds units may take more only if its units are then at most `client_share` times the sum of its own
-and the free units. So one client never takes a whole limit, and a client that holds nothing finds a free unit.
+A client that holds units may take more if its new total is at most `client_share` times the sum of its present units and the
+free units. So one client never takes a whole limit, and a client without units finds a free one.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from daemon.errors import Busy, TooManyRequests
 from daemon.observe import metrics
 
 BURST_S = 2.0
-"""Seconds' worth of requests that a client may send at once after a pause."""
+"""After a pause, a client may send the requests of this many seconds at once."""
 CLIENTS_MAX = 4096
 """Maximum number of clients with a bucket. A client whose bucket was dropped starts again with a full one."""
 
@@ -33,11 +33,12 @@ class FairShares:
         return self._held[client]
 
     def has_room(self, count: int) -> bool:
-        """Returns whether `count` more units are within the limit, whichever client takes them."""
+        """Returns whether `count` more units are within the limit."""
         return self.total + count <= self.limit
 
     def fits(self, client: str, count: int = 1, *, first: bool) -> bool:
-        """Returns whether `client` may take `count` units. `first`: it holds nothing yet, so its share does not matter."""
+        """Returns whether `client` may take `count` units. `first`: the client holds no units yet, so its share does not
+        matter."""
         if not self.has_room(count):
             return False
         own = self._held[client]
@@ -55,7 +56,7 @@ class FairShares:
 
 
 class ConcurrencyLimit:
-    """Slots for one kind of request. `what` names the kind in the plural, as its metric's label. Use from one event loop."""
+    """Slots for one kind of request. `what`: the kind in the plural, also its metric's label. Use from one event loop."""
 
     def __init__(self, limit: int, what: str, client_share: float = 1.0) -> None:
         self._what = what
@@ -137,21 +138,21 @@ class RateLimiter:
 
     def __init__(self, per_s: float, now: Callable[[], float] = monotonic) -> None:
         self._per_s = per_s
-        self._most = max(per_s * BURST_S, 1.0)
+        self._burst = max(per_s * BURST_S, 1.0)
         self._now = now
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, client: str) -> None:
         """Takes one token from the bucket of `client`. Raises TooManyRequests if it is empty."""
         if not self._per_s:
             return
         now = self._now()
-        left, at = self._left.pop(client, (self._most, now))
-        left = min(left + (now - at) * self._per_s, self._most)
-        self._left[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
-        if len(self._left) > CLIENTS_MAX:
-            self._left.popitem(last=False)
-        if left < 1:
+        tokens, updated_at = self._buckets.pop(client, (self._burst, now))
+        tokens = min(tokens + (now - updated_at) * self._per_s, self._burst)
+        self._buckets[client] = (max(tokens - 1, 0.0) if tokens >= 1 else tokens, now)
+        if len(self._buckets) > CLIENTS_MAX:
+            self._buckets.popitem(last=False)
+        if tokens < 1:
             raise TooManyRequests(
                 f"More than {self._per_s:g} requests a second came from one client ([api] requests_per_s); "
                 "make fewer, or wait a moment."

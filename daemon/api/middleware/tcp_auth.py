@@ -3,8 +3,8 @@
 The Unix socket needs none of these checks: its file mode restricts who may connect, and the kernel identifies the peer.
 
 `ApiServer(..., tcp_apps={"/path": app})` serves an app behind the same checks, on TCP only. The app gets the requests at and
-below its path. The deadline for bodies applies to it too (`daemon.api.request_parsing.BodyDeadline`), but it must limit the
-length of bodies itself.
+below its path. The deadline for bodies applies to the app too (`daemon.api.request_parsing.BodyDeadline`), but the app itself
+must limit the length of bodies.
 """
 
 import ipaddress

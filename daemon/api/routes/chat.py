@@ -69,16 +69,16 @@ NO_TOKENS = Tokens(prompt=0, completion=0)
 def conversation_question(request: ChatRequest) -> str:
     """Returns the user's last message, preceded by the two questions before it: "And when?" alone finds nothing.
 
-    Answers are left out, because the memory would find its own statements again; so are instructions to the model. Raises
-    Invalid if the conversation has no user message or the last one is too long.
+    Answers would find their own sources again, so they are left out. Instructions to the model are left out too. Raises Invalid
+    if the conversation has no user message or the last one is too long.
     """
-    asked = [each.text for each in request.messages if each.role == "user" and each.text]
-    if not asked:
+    questions = [each.text for each in request.messages if each.role == "user" and each.text]
+    if not questions:
         raise _invalid("contain no question of the user")
-    *before, question = asked
+    *earlier_questions, question = questions
     if len(question) > QUESTION_CHARS_MAX:
         raise _invalid(f"end in a question of {len(question):,} characters; {QUESTION_CHARS_MAX:,} are the most")
-    earlier = [" ".join(text.split())[:EARLIER_CHARS] for text in before[-EARLIER_QUESTIONS:]]
+    earlier = [" ".join(text.split())[:EARLIER_CHARS] for text in earlier_questions[-EARLIER_QUESTIONS:]]
     return "\n".join([*(f"(Asked before: {text})" for text in earlier), question])
 
 
@@ -118,7 +118,8 @@ def _link(title: str, uri: str) -> str:
 
 
 def _annotations(content: str, cited: Iterable[tuple[int, str, str]]) -> list[Annotation]:
-    """Takes (rank, title, URI) of each citation. Programs turn annotations into links, so other URIs get none."""
+    """`cited`: (rank, title, URI) of each citation. Chat programs turn annotations into links, so only URIs with a scheme of
+    `_LINKED` get one."""
     return [_annotation(content, rank, title, uri) for rank, title, uri in cited if _LINKED.match(uri)]
 
 
@@ -153,7 +154,7 @@ class _Completion:
         return data_message(ChatChunk(id=self.id, created=self.created, model=self.model, choices=[choice]))
 
     def end(self, content: str, annotations: list[Annotation], tokens: Tokens) -> list[bytes]:
-        """Returns the last pieces: the rest of the content, and the usage if the client wants it."""
+        """Returns the last pieces: the rest of the content, and the usage if requested."""
         pieces = [self.chunk(ChatDelta(content=content, annotations=annotations)), self.chunk(ChatDelta(), last=True)]
         if self.with_usage:
             usage = ChatChunk(id=self.id, created=self.created, model=self.model, choices=[], usage=_usage(tokens))
@@ -168,7 +169,9 @@ def _usage(tokens: Tokens) -> Usage:
 
 
 async def _streamed(
-    made: _Completion, answering: AsyncGenerator[StepEvent | AskProgress | AskResponse, None], stopping: asyncio.Event
+    completion: _Completion,
+    answering: AsyncGenerator[StepEvent | AskProgress | AskResponse, None],
+    stopping: asyncio.Event,
 ) -> AsyncGenerator[bytes, None]:
     """Yields the answer as the model writes it. Each step of a deep question yields an empty piece as a sign of progress.
 
@@ -180,20 +183,20 @@ async def _streamed(
             async for part in parts:
                 if not began:
                     began = True
-                    yield made.chunk(ChatDelta(role="assistant"))
+                    yield completion.chunk(ChatDelta(role="assistant"))
                 if isinstance(part, AskResponse):
                     content, annotations = answer_content(part)
                     answer = safe_markdown(part.answer)
-                    # The client has more than the answer if hippod cut off a repetition.
+                    # If hippod removed a repetition from the answer, the client has already received more than the answer.
                     content = content[len(answer) :] if shown.startswith(answer) else _new_text(shown, content)
-                    for piece in made.end(content, annotations, part.tokens):
+                    for piece in completion.end(content, annotations, part.tokens):
                         yield piece
                 elif isinstance(part, AskProgress):
                     text = safe_markdown(part.text.rstrip(), finished=False)
                     new, shown = _new_text(shown, text), text
-                    yield made.chunk(ChatDelta(content=new))
+                    yield completion.chunk(ChatDelta(content=new))
                 else:
-                    yield made.chunk(ChatDelta())
+                    yield completion.chunk(ChatDelta())
     except RequestError as error:
         if not began:
             raise
@@ -201,15 +204,15 @@ async def _streamed(
 
 
 def _new_text(shown: str, text: str) -> str:
-    """Returns what `text` adds to `shown`; if it does not begin with `shown`, all of `text` as a separate paragraph."""
+    """Returns the part of `text` after `shown`; if `text` does not begin with `shown`, all of `text` as a new paragraph."""
     if text.startswith(shown):
         return text[len(shown) :]
     return f"\n\n{text}"
 
 
-async def _found(made: _Completion, content: str, annotations: list[Annotation]) -> AsyncGenerator[bytes, None]:
-    yield made.chunk(ChatDelta(role="assistant"))
-    for piece in made.end(content, annotations, NO_TOKENS):
+async def _found(completion: _Completion, content: str, annotations: list[Annotation]) -> AsyncGenerator[bytes, None]:
+    yield completion.chunk(ChatDelta(role="assistant"))
+    for piece in completion.end(content, annotations, NO_TOKENS):
         yield piece
 
 
@@ -230,21 +233,21 @@ def add_routes(endpoints: Endpoints) -> None:
         """Answer the last message of a conversation, in OpenAI's protocol."""
         model = _model(wanted.model, ports)
         question = conversation_question(wanted)
-        made = _Completion(model, wanted)
+        completion = _Completion(model, wanted)
         if model is ChatModel.SEARCH:
             async with context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
                 content, annotations = passages_content(await searched.queries.query(search))
             if wanted.stream:
-                return LimitedStream(None, partial(_found, made, content, annotations), EVENT_STREAM)
-            return made.whole(content, annotations, NO_TOKENS)
+                return LimitedStream(None, partial(_found, completion, content, annotations), EVENT_STREAM)
+            return completion.whole(content, annotations, NO_TOKENS)
         assert ports.asks is not None
-        asked = AskRequest(question=question, deep=model is ChatModel.DEEP)
+        ask_request = AskRequest(question=question, deep=model is ChatModel.DEEP)
         if wanted.stream:
-            begin = partial(_streamed, made, ports.asks.stream(asked), context.stopping)
+            begin = partial(_streamed, completion, ports.asks.stream(ask_request), context.stopping)
             return LimitedStream(context.asks, begin, EVENT_STREAM)
         with context.slot(context.asks, request):
-            answer = await cancel_on_stop(context.stopping, ports.asks.ask(asked))
-        return made.whole(*answer_content(answer), answer.tokens)
+            answer = await cancel_on_stop(context.stopping, ports.asks.ask(ask_request))
+        return completion.whole(*answer_content(answer), answer.tokens)
 
     @endpoints.add("GET", Route.MODELS, Need.READ)
     async def models(ports: MemoryPorts) -> ModelList:

@@ -28,7 +28,7 @@ KEY_PARAMETER = path_parameter(
 
 
 class _KeyConvertor(Convertor[str]):
-    """Matches any text, including line breaks, which file names may contain. The framework's `path` stops at them."""
+    """Matches any text, including line breaks, which file names may contain. The framework's `path` stops at line breaks."""
 
     regex = r"(?s:.*)"
 

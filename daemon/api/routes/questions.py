@@ -36,7 +36,7 @@ async def _messages(
 ) -> AsyncGenerator[bytes, None]:
     """Yields server-sent events: `step` events, `text` events with the whole answer so far, then `answer` or `problem`.
 
-    A daemon that stops ends the stream with `problem`. An error before the first event is raised and becomes a problem
+    If the daemon stops, the stream ends with `problem`. An error before the first event is raised and becomes a problem
     response.
     """
     began = False

@@ -37,7 +37,7 @@ def add_routes(endpoints: Endpoints) -> None:
 
     @endpoints.add("GET", Route.EVENTS, Need.READ, described=stream)
     async def events(request: Request) -> Response:
-        """What happens, as it happens (server-sent events)."""
+        """Stream events as they happen (server-sent events)."""
         begin = partial(event_messages, context.startup(request).events, context.limits.heartbeat_s)
         return LimitedStream(context.subscribers, begin, EVENT_STREAM)
 
@@ -60,5 +60,5 @@ def add_routes(endpoints: Endpoints) -> None:
             now = await context.startup(request).status.status()
         except RequestError:  # not ready; the counters are still useful
             now = None
-        # In a thread, because it looks up sizes on disk.
+        # Render in a thread, because it looks up sizes on disk.
         return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -16,9 +16,9 @@ from daemon.contract.query import AsOf, DeepOverrides, Mode, QueryCost, QueryTex
 from daemon.contract.scope import Scope
 
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
-"""A letter, digit or underscore, and up to 59 of these, dots and dashes: the name is also a file name."""
+"""A letter, digit or underscore, then up to 59 letters, digits, underscores, dots and dashes: the name is also a file name."""
 OF_MODE = ("mode", "filter", "settings", "depth")
-"""Fields that have an effect only on answers from the passages of a mode."""
+"""Fields that have no effect on deep questions."""
 OF_MEMORY = ("filter", "settings", "depth", "passages", "deep", "steps", "scope", "as_of")
 """Fields that have no effect without retrieval."""
 
@@ -31,8 +31,9 @@ class SessionQuestion(Response):
 
 
 class SessionEntry(Response):
-    """A session as of its last question, at `commit`. `expires_at`: when it is removed if nobody uses it. A client that sees
-    only some documents gets no answers. `error`: why the session's file cannot be read; the other fields are then empty.
+    """A session as of its last question, at `commit`. `expires_at`: when the session is removed unless it is used before. A
+    client that sees only some documents does not receive the answers. `error`: why the session's file cannot be read; the other
+    fields are then empty.
     """
 
     name: str
@@ -64,7 +65,7 @@ class RemoveSessionsResponse(Response):
 
 
 def given_fields(request: "AskRequest", names: Iterable[str]) -> list[str]:
-    """Returns those of the fields that have another value than their default."""
+    """Returns the names of the fields whose values differ from their defaults."""
     values = {name: getattr(request, name) for name in names}
     defaults = AskRequest.model_fields
     return [
@@ -75,7 +76,7 @@ def given_fields(request: "AskRequest", names: Iterable[str]) -> list[str]:
 
 
 def _ways_to_ask(schema: JsonDict, model: "type[AskRequest]") -> None:
-    """Adds to the schema that a request must not contain fields without effect."""
+    """Extends the schema so that it rejects fields without effect."""
 
     def without(*names: str) -> JsonDict:
         return {name: _default_alone(model.model_fields[name].default) for name in names}
@@ -98,20 +99,25 @@ def _default_alone(default: Any) -> JsonDict:
 
 
 class AskRequest(Request):
-    """A question. `steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as
-    its query. `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question itself.
-    `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval. `passages`: the answer
-    also contains everything retrieved, best first; of a deep answer, the passages that each answer was written from. `depth`:
-    as `passages`, with this many passages of each retrieval if that is more than `k`. `length`: approximate number of words, by
+    """`steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as its query.
+    `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question itself. `mode`,
+    `filter`, `settings` and `as_of` are as in a query; mode "none" answers without retrieval. `passages`: the response also
+    contains the retrieved passages, best first; for `deep`, the passages from which each answer was written. `depth`: like
+    `passages`, but with `depth` passages of each retrieval if that is more than `k`. `length`: approximate number of words, by
     default one to four sentences. `reason`: the model writes its reasoning before the answer. `verify`: the question is a
-    claim, and the short answer is "true" or "false". `consistent`: as `verify`, but "true" means that the memory does not
+    claim, and the short answer is "true" or "false". `consistent`: like `verify`, but "true" means that the memory does not
     contradict the claim; it need not state it.
 
-    With `deep`: `session` continues with the points of that session's earlier questions; `only`, `update` and `merge` are the
-    paper's ablations; `quick` judges, raises concerns and writes subqueries in one call per step; `each_step` also writes an
-    answer after each step; `forced` makes all steps, also if the points are judged to be enough; `deep_settings` are those of
-    `[deep]`. Budgets of both kinds: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When a
-    budget is spent, the answer uses what was found until then, and says so.
+    With `deep`:
+    - `session`: continues with the points of that session's earlier questions.
+    - `only`, `update`, `merge`: the paper's ablations.
+    - `quick`: judges, raises concerns and writes subqueries in one call per step.
+    - `each_step`: also writes an answer after each step.
+    - `forced`: makes all steps, even if the points are judged to be enough.
+    - `deep_settings`: settings of `[deep]`.
+
+    Budgets of questions in several steps: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When
+    a budget is spent, the answer uses what was found until then, and its `note` says so.
     """
 
     model_config = ConfigDict(json_schema_extra=_ways_to_ask)
@@ -145,7 +151,8 @@ class AskRequest(Request):
 
 
 class Citation(Response):
-    """A passage that the answer cites. `id`: the passage's. `points`: the points of a deep answer that it supports."""
+    """A passage that the answer cites. `id`: id of the passage. `points`: the points of a deep answer that the passage
+    supports."""
 
     rank: int
     document: str
@@ -156,8 +163,8 @@ class Citation(Response):
 
 
 class RetrievedPassage(Response):
-    """A passage that was retrieved for the answer; fields as in a query's answer. `score`: its share of the best score of its
-    step; if several steps found it, the largest. Of a deep answer, the cosine with the question.
+    """A passage that was retrieved for the answer; fields as in a query's answer. `score`: the score divided by the best score
+    of its step; if several steps found the passage, the largest quotient. In a deep answer, the cosine with the question.
     """
 
     rank: int
@@ -170,8 +177,8 @@ class RetrievedPassage(Response):
 
 
 class AskSession(Response):
-    """The session that the question continued. `points`: its number of points at `commit`, when it was last asked;
-    `forgotten` of them have no supporting passage any more, `weakened` have fewer.
+    """The session that the question continued. `points`: number of its points at `commit`, the commit of its last question.
+    `forgotten`: how many of these points have lost all supporting passages since; `weakened`: how many have lost some.
     """
 
     name: str
@@ -184,13 +191,13 @@ class AskSession(Response):
 
 class AskResponse(Response):
     """An answer, as of `commit`. `found`: whether the memory contains the answer. `short`: the bare answer. `reasoning`: the
-    model's text before it, if requested. `passages`: everything retrieved, best first, if requested. `note`: what the user
-    should know about the answer. `steps`: the record of each step; `stopped`: why they ended. `calls`: requests to the
-    model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer
-    consists of what the steps found. `remembered`: answers of recognition memory from equal earlier queries; `tokens` and
-    `calls` do not count them. A deep answer also has `version`, `settings`, `earlier` (the memory at its beginning),
-    `forgotten` (ids of points dropped from it), `answered` (the calls that wrote the answer), and `entities_a_point`, the
-    average number of entities per point.
+    model's text before the answer, if requested. `passages`: the retrieved passages, best first, if requested. `note`: what the
+    user should know about the answer. `steps`: the record of each step; `stopped`: why the steps ended. `calls`: requests to
+    the model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer
+    consists of the steps' results. `remembered`: cost of answers of recognition memory that equal earlier queries paid for;
+    `tokens` and `calls` do not include it. A deep answer also has `version`, `settings`, `earlier` (the working memory at the
+    beginning), `forgotten` (ids of the points dropped from it), `answered` (the calls that wrote the answer), and
+    `entities_a_point`, the average number of entities per point.
     """
 
     question: str

@@ -15,7 +15,7 @@ from daemon.contract.query import NOT_BLANK
 
 
 class ChatModel(StrEnum):
-    """What answers: `hippod` like `ask`, `hippod-deep` like `ask --deep`; `hippod-search` returns passages and needs no
+    """The models. `hippod` answers like `ask`, `hippod-deep` like `ask --deep`; `hippod-search` returns passages and needs no
     language model.
     """
 
@@ -39,7 +39,7 @@ def _text_or_parts(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     try:
         return validate(value)
     except ValidationError:
-        # The errors of a union are about each of its types.
+        # pydantic would report an error for each type of the union.
         raise PydanticCustomError("text_only", 'must be text, or parts of the type "text"') from None
 
 
@@ -70,7 +70,7 @@ class StreamOptions(_Lenient):
 
 
 class ChatRequest(_Lenient):
-    """The user's last message is the question. Sampling, tools and lengths of the request have no effect."""
+    """The user's last message is the question. Settings for sampling, tools and length have no effect."""
 
     model: Annotated[str, Field(json_schema_extra={"enum": [model.value for model in ChatModel]})]
     messages: Annotated[list[ChatMessage], Field(min_length=1, json_schema_extra={"contains": _QUESTION})]
@@ -80,7 +80,7 @@ class ChatRequest(_Lenient):
 
 
 class UrlCitation(Response):
-    """A cited document. The indices are the character positions of its number in the content."""
+    """A cited document. `start_index` and `end_index` locate the citation's number in the content, in characters."""
 
     url: str
     title: str
@@ -137,7 +137,7 @@ class ChunkChoice(Response):
 
 
 class ChatChunk(Response):
-    """One event of a streamed answer. `usage`, if requested, comes last, without a choice."""
+    """One event of a streamed answer. `usage`, if requested, comes in the last event, which has no choice."""
 
     id: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"

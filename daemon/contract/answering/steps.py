@@ -1,7 +1,7 @@
 """Types for answers in several steps: the events while a question is answered, and the steps in the answer.
 
-The JSON of a step in an answer is the complete record, from which the step can be repeated. These models are the part that
-is displayed. Readers ignore unknown keys.
+The JSON of a step in an answer is the complete record, from which the step can be repeated. These models describe the displayed
+part only, so readers ignore unknown keys.
 """
 
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ class PointMemory(Response):
 
 
 class Concern(Response):
-    """What the memory lacks, and the subquery for it. `point`: the id of the point that the concern is about (local
+    """A gap in the working memory, and the subquery for it. `point`: the id of the point that the concern is about (local
     investigation), or None (global).
     """
 
@@ -58,7 +58,7 @@ class FoundPassage(Response):
 
 
 class Inquiry(Response):
-    """What was retrieved for a concern, from `candidates` phrases."""
+    """The results of the subquery for a concern; its entities were chosen among `candidates` phrases."""
 
     concern: Concern
     candidates: int
@@ -95,7 +95,7 @@ class DeepStep(Response):
 
 
 class Thought(Response):
-    """One sentence towards the answer. `sources`: ids of passages."""
+    """One sentence of reasoning. `sources`: ids of passages."""
 
     text: str
     answers: bool
@@ -103,8 +103,8 @@ class Thought(Response):
 
 
 class IterativeStep(Response):
-    """A retrieval. `found`: the passages of its query; `new`: ids of passages that no earlier step found; `passages`: the
-    best of all steps so far.
+    """A retrieval. `found`: the passages that its query found; `new`: ids of passages that no earlier step found; `passages`:
+    the best of all steps so far.
     """
 
     number: int

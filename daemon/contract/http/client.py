@@ -1,7 +1,7 @@
 """The common behaviour of clients: parsing refusals, retries, time limits, parsing server-sent events.
 
-`hippoctl`, the page that it serves and the MCP server use it. It does not depend on an HTTP library. A time limit is the time
-without data from the daemon.
+`hippoctl`, the page that it serves, and the MCP server use this module. It depends on no HTTP library. A time limit applies to
+the time without data from the daemon.
 """
 
 import json
@@ -21,11 +21,11 @@ FIELD_ERRORS_MAX = 5
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 120.0
 MODEL_TIMEOUT_S = 900.0
-"""For an answer that may wait for the model ([retrieval] filter_timeout_s), or for the index of an earlier commit."""
+"""Limit for requests that may wait for the model ([retrieval] filter_timeout_s) or for the index of an earlier commit."""
 WHOLE_MEMORY_TIMEOUT_S = 3600.0
-"""For work that reads or writes the whole memory."""
+"""Limit for requests that read or write the whole memory."""
 ANSWER_MARGIN_S = 120.0
-"""How much the limit exceeds the time limit in a question."""
+"""Seconds added to a question's own time limit."""
 WAIT_MARGIN_S = 10.0
 _BY_ROUTE: Mapping[tuple[str, str], float | None] = {
     ("POST", Route.ASK): MODEL_TIMEOUT_S,
@@ -48,7 +48,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def is_problem(body: Any) -> bool:
-    """Returns whether a parsed body is a problem document (RFC 9457), rather than the response of some other server."""
+    """Returns whether a parsed body is a problem document (RFC 9457), not the response of another server."""
     return isinstance(body, dict) and ("detail" in body or "title" in body)
 
 
@@ -100,7 +100,7 @@ class EventStream:
         self._name = ""
 
     def read_line(self, line: str) -> tuple[str, Any] | None:
-        """Returns the event's name and parsed data when its data line has arrived. Data that is not JSON is None."""
+        """Returns the event's name and parsed data when its data line has arrived. Invalid JSON is returned as None."""
         key, _, value = line.partition(": ")
         if key == "event":
             self._name = value
@@ -125,7 +125,7 @@ def answer_timeout_s(method: str, path: str, fields: object = None) -> float | N
 
 
 def _may_take_long(query: Mapping[str, Any]) -> bool:
-    """Whether a query may call the model, as the modes that walk the graph do, or may be of an earlier commit."""
+    """Whether a query may call the model, as the modes that walk the graph do, or may load an earlier commit."""
     from memory.retrieval.modes import MODES  # loaded only for queries
 
     mode = MODES.get(str(query.get("mode")))  # without a mode, the daemon uses the configured one

@@ -1,6 +1,6 @@
 """The HTTP API without its JSON: paths, media types, limits, types of problems, and the declaration of a method as a route.
 
-Does not import pydantic, because hippoctl needs it before it sends a request or parses a response.
+Does not import pydantic, because hippoctl needs this module before it sends a request or parses a response.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ GZIP = "application/gzip"
 TIMEOUT_MAX_S = 7 * 24 * 3600.0
 """Maximum time limit that a client may set."""
 QUERY_CHARS_MAX = 32_768
-"""Maximum characters of a query. An encoder uses only a small part of such a long one."""
+"""Maximum characters of a query. An encoder uses only a small part of such a long query."""
 K_MAX = 1_000
 NODES_MAX = 2_000
-"""Maximum nodes in a response of `graph`, whatever the memory's size. There are at most four edges per node."""
+"""Maximum nodes in a response of `graph`. There are at most four edges per node."""
 STEPS_MAX = 20
 LENGTH_MAX = 4_000
 """Maximum words that may be requested for an answer."""
@@ -81,7 +81,7 @@ class Need(StrEnum):
 
 
 def served(method: str, path: Route, need: Need, *statuses: int, **options: bool) -> Callable[[Method], Method]:
-    """Declares the decorated method as a route. It takes a request of the contract, or nothing.
+    """Declares the decorated method as a route. The method's only parameter, if it has one, is a request of the contract.
 
     The arguments are those of `daemon.api.endpoints.Endpoints.add`.
     """
@@ -94,7 +94,7 @@ def served(method: str, path: Route, need: Need, *statuses: int, **options: bool
 
 
 class ProblemType(StrEnum):
-    """What went wrong, for a program to decide on. `hippoctl` exits with 4 on NOT_CONFIGURED and 5 on TIMED_OUT."""
+    """The kind of error, on which a program can decide. `hippoctl` exits with 4 on NOT_CONFIGURED and 5 on TIMED_OUT."""
 
     BAD_REQUEST = "urn:hippod:problem:bad-request"
     INVALID = "urn:hippod:problem:invalid"

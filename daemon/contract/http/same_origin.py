@@ -10,7 +10,7 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 def same_origin(method: str, headers: Iterable[tuple[str, str]], *, by_cookie: bool) -> bool:
-    """Returns whether no page of another origin sent the request.
+    """Returns False if a page of another origin sent the request.
 
     `headers` are all header lines as (name, value), including repeated ones; each of them must pass. The port is part of an
     origin, so another server on the same machine is another site. A request from a link on another site's page does not pass.

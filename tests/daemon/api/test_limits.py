@@ -60,7 +60,7 @@ def test_an_unknown_client_cannot_make_the_daemon_remember_without_end() -> None
     rates = RateLimiter(10.0)
     for number in range(10_000):
         rates.count(f"10.0.{number // 256}.{number % 256}")
-    assert len(rates._left) <= 4096
+    assert len(rates._buckets) <= 4096
 
 
 @pytest.mark.parametrize(
