@@ -50,11 +50,16 @@ class RulesExtractor:
         language = detect_language(f"{title}\n{text}")
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
         found = TripleCollector(coref, technical, direct_only=is_documentation(text))
+        of_english = language in ("", "en")
         read_as: set[str] = set()
         for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
-                read_record(block.fields, found, of_first, is_row, about_document=place == 0 and _opens(text, block))
+                # Only English records were labelled. In other languages, with the stricter rule a question lost its page.
+                opens = place == 0 and (not of_english or _opens(text, block))
+                read_record(
+                    block.fields, found, of_first, is_row, opens, found.direct_only if of_english else coref.strict
+                )
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
                 read_as.add(_read_prose(block.text, language, found, f"{title}\n{text}"))

@@ -58,16 +58,17 @@ def _is_headerless(rows: Sequence[Sequence[tuple[str, str]]]) -> bool:
 def read_record(
     fields: Sequence[tuple[str, str]],
     found: TripleCollector,
-    of_first: bool = False,
-    is_row: bool = False,
-    about_document: bool = False,
+    of_first: bool,
+    is_row: bool,
+    about_document: bool,
+    topic_only: bool,
 ) -> None:
     """Adds (subject, column, value) for each field, or a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
-    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. In documentation, the
-    title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or the
-    text of a page that has no sections names the title.
+    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. If `topic_only`,
+    the title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or
+    the text of a page that has no sections names the title.
     """
     if _only_counts(fields):
         return
@@ -94,7 +95,7 @@ def read_record(
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # In technical text, "key: value" is as often a setting or code as a fact about the title.
         return
-    if subject == coref.title and found.direct_only:
+    if subject == coref.title and topic_only:
         is_topic = coref.is_in_text and not coref.strict and not coref.document_title
         if not (is_topic or about_document) or (coref.strict and coref.document_title):
             return
