@@ -1,4 +1,4 @@
-"""reextract, backfill and reencode: work on stored passages in the background, with its progress until it is done."""
+"""reextract, backfill and reencode: start background work on stored passages and show its progress."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -88,7 +88,8 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
 
 
 def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: str) -> Iterator[dict[str, Any]]:
-    """Yields the first answer and then the present one, again and again. Prints why the work waits: the field `reason`."""
+    """Yields the first answer and then polls for the current one. Prints the field `reason`, which says why the work waits, if
+    it changes."""
     answer, printed = first, None
     while True:
         if answer.get(reason) is not None and answer[reason] != printed:
@@ -116,7 +117,7 @@ def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
 
 
 def _plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
-    """Returns the plan of `reextract`, for example: 1,266 passages would be read again, in about 4 min 0 s."""
+    """Returns the plan of `reextract`, such as "1,266 passages would be read again, in about 4 min 0 s"."""
     passages = plan.passages or 0
     said = f"{count(passages, 'passage')} would be read again"
     if plan.calls:
@@ -132,7 +133,7 @@ def _plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
 
 
 def _reencoding_lines(first: ReencodeResponse, last: ReencodeResponse) -> list[Text]:
-    """Returns what is encoded anew, how long it takes, and what it needs on the disk."""
+    """Returns the lines with the content to encode, the estimated time, and the disk space."""
     if first.configured is None:
         return [text((first.encoder, HEADING), ": the content is encoded as configured; nothing to do")]
     if not last.running:

@@ -23,7 +23,7 @@ EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265
 PATH_COLOUR = "#c1272d"
 """The colours also differ in lightness; node kinds also differ in shape, and edge types in dashes."""
 MAX_LABELS = 40
-"""Number of nodes with labels, those with the most PageRank; more labels would overlap."""
+"""Number of labelled nodes, which have the highest PageRank; more labels would overlap."""
 MAX_LABEL_CHARS = 36
 LAYOUT_ITERATIONS = 400
 Coordinates = tuple[float, float]
@@ -67,7 +67,8 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
-    """Returns a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
+    """Returns a radius for each node: its area is proportional to its PageRank, or to its number of edges if there is no
+    query."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     highest = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / highest) for weight in weights]

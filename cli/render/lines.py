@@ -24,7 +24,8 @@ STATE_STYLES = {
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
-    """Returns one line of cleaned pieces, each with or without a style; spaces at the ends of a piece are kept."""
+    """Joins pieces, each a text or (text, style), to one line. Escapes control characters, and keeps spaces at the ends of a
+    piece."""
     line = Text()
     for part in parts:
         piece, style = (part, "") if isinstance(part, str) else part
@@ -50,7 +51,7 @@ def align(
 ) -> list[Text]:
     """Returns rows as lines with aligned columns.
 
-    The last column is wrapped to a line `width`, or left as it is without one.
+    The last column is wrapped to lines of `width` columns; None: it is not wrapped.
     """
     if not rows:
         return []

@@ -32,7 +32,7 @@ from daemon.contract.answering.steps import (
 from daemon.contract.http.routes import Route
 
 MAX_LISTED_NAMES = 6
-"""Maximum number of phrases, and of titles, that are listed of the results."""
+"""Maximum number of phrases, and of titles, that are listed per result."""
 CHANGE_MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
 STOP_REASON_TEXTS = {
     "enough": "the memory suffices",
