@@ -1,8 +1,8 @@
 """The cost of a hundred million articles, from rates measured here on real passages.
 
-Measured: processor seconds and bytes of a passage that is extracted (by rules) and encoded, written as a record, and applied.
-Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs grow linearly with the
-passages, except that a commit takes longer, as `bench growth` shows between 2,000 and 100,000 passages (730 to 412 a second).
+Measured: processor seconds and bytes per passage of extracting (by rules) and encoding it, writing its record, and applying it.
+Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs are linear in the number
+of passages, except that commits become slower: 730 passages a second at 2,000 passages, 412 at 100,000 (`bench growth`).
 """
 
 import asyncio

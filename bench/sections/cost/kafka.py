@@ -103,7 +103,8 @@ def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Measures from produce to a query's answer, with packaged encoder and extractor, one message every 20 ms."""
+    """Measures from producing a message to finding it by a query, with packaged encoder and extractor, one message every 20
+    ms."""
     topic = cluster.topic(PARTITIONS)
     sent: dict[str, float] = {}
     seen: dict[str, float] = {}

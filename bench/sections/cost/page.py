@@ -26,7 +26,7 @@ WATCH = """() => {
   };
   requestAnimationFrame(tick);
 }"""
-"""Records the times of the frames in which the picture was redrawn: each drawing begins with a clear."""
+"""Records the times of the frames in which the picture was redrawn; each redraw begins with `clearRect`."""
 
 
 def run(results: dict[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 The drive is Debian's reference and handbook in English, German, French and Chinese, with Python's documentation and man pages
 in English: one folder per language below `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive). The real daemon
-indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). After each it is
-stopped and started twice: from its checkpoint, and from its tables alone. English questions are asked of the English part and
-of all together: the first five passages must answer the same questions, whatever their language.
+indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). After each drive the
+daemon is stopped and started twice: from its checkpoint, and from its tables alone. English questions are asked of the English
+drive and of all drives together: the first five passages must answer the same questions in both; passages in any language
+count.
 """
 
 import json

@@ -23,7 +23,7 @@ from store.verify.verify import verify
 DRAWN_NODES = 60
 SETTINGS = RetrievalSettings()
 BESIDE_S = 20.0
-"""Seconds of queries during adds."""
+"""Duration in seconds of the queries during adds."""
 
 
 def ask(store: Any, encoder: Any, asked: list[str], **more: Any) -> Callable[[int], object]:
