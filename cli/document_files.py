@@ -88,8 +88,7 @@ def encode_document(document: object, where: str, id_prefix: str = "") -> Docume
 
 
 def _prefixed(document: dict[str, Any], id_prefix: str) -> dict[str, Any]:
-    """Returns the document with the prefix before its id. A document without an id stays unchanged: its id is made from its
-    content."""
+    """Returns the document with the prefix before its id. A document without an id is unchanged: its content identifies it."""
     for key in ("id", "idx"):
         value = document.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):
@@ -107,8 +106,7 @@ def _parsed(content: bytes, where: str, id_prefix: str) -> DocumentResult:
 
 
 def _json_file(path: Path, where: str, id_prefix: str, refuse: RefuseCorpus | None) -> Iterator[DocumentResult]:
-    """Yields the documents of a file that contains one document, an array (a HippoRAG corpus), or an object with
-    `documents`."""
+    """Yields the documents of a file: one document, an array (a HippoRAG corpus), or an object with `documents`."""
     try:
         value = _load(path.read_bytes())
     except (ValueError, RecursionError) as error:

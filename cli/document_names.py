@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ADDED_SAFE = "/:@!$&'()*+,;=~-._"
 """Characters that hippod does not percent-encode in the id of an added document."""
 _AMBIGUOUS = "%#?"
-"""Characters with a meaning in a URI: shown percent-encoded."""
+"""Characters with a special meaning in a URI, which are shown percent-encoded."""
 _SPACES_TO_KEEP = re.compile(r"^ | (?= )| $")
 """Spaces that printing or typing would lose."""
 

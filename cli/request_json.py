@@ -9,7 +9,7 @@ import re
 from cli.document_names import as_text
 
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates that stand for no byte, from an escape such as "\\ud83d" in a file of questions."""
+"""Surrogates that represent no byte, from an escape such as "\\ud83d" in a file of questions."""
 
 
 def request_json(value: object) -> str:

@@ -55,7 +55,6 @@ def _shown(character: str) -> str:
 
 
 def truncate(text: str, limit: int) -> str:
-    """Cuts a text to at most `limit` characters."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 

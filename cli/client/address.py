@@ -1,7 +1,7 @@
 """Finds the daemon's socket.
 
-The first that is set counts: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration, otherwise the
-default. The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of
+The first of these that is set counts: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration. If
+none is set, the default counts. The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of
 $XDG_CONFIG_HOME/hippod/config.toml, /etc/hippod/config.toml and ./config.toml. ./config.toml is last: it makes a checkout
 usable without installation, and never overrides an installed daemon.
 """

@@ -78,8 +78,7 @@ class UnixConnection(HTTPConnection):
 
 
 class SendingFailed(Exception):
-    """The daemon does not read the request, or has closed the connection. It may have answered before it read the whole
-    request."""
+    """The daemon does not read the request, or has closed the connection. It may have answered already."""
 
 
 class Client:
@@ -235,8 +234,7 @@ def no_daemon(address: Address, error: OSError) -> CommandError:
 
 
 def permission_hint(path: Path) -> str:
-    """Returns what to do if the socket denies permission, as the end of a sentence: usually the command that adds this user to
-    the socket's group."""
+    """Returns how to get permission for the socket, as the end of a sentence: usually the command that joins its group."""
     try:
         status = path.stat()
     except OSError:

@@ -1,8 +1,8 @@
 """Sends what `add` and `import` upload: documents in requests of limited size, and files of records.
 
-An invalid document does not block the others. Every HippoRAG corpus numbers its documents from 0, so `CorpusCheck` keeps a
-corpus from replacing the documents of another corpus. Records come from one file, or from all files that hippod-backfill wrote
-to a folder or to a prefix of an object store.
+An invalid document does not block the others. Every HippoRAG corpus numbers its documents from 0; `CorpusCheck` keeps a corpus
+from replacing another corpus's documents. Records come from one file, or from all files of hippod-backfill in a folder or below
+a prefix of an object store.
 """
 
 import os
@@ -98,8 +98,8 @@ class CorpusCheck:
         self._id_prefix = id_prefix
 
     def refuse(self, path: Path, documents: Sequence[dict[str, Any]]) -> str | None:
-        """Returns the reason to refuse the corpus: one of its ids belongs to a document with another title. Returns None if the
-        corpus may be added."""
+        """Returns why the corpus must not be added: one of its ids belongs to a document with another title. None if it may be
+        added."""
         last = len(documents) - 1
         places = sorted({round(at * last / max(COMPARED_DOCUMENTS - 1, 1)) for at in range(COMPARED_DOCUMENTS)})
         for document in (documents[place] for place in places):

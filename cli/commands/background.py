@@ -20,7 +20,7 @@ from daemon.contract.status import ExtractionResponse, ReencodeResponse
 POLL_INTERVAL_S = 0.5
 EXTRACTION_BEGUN = ("requeued", "passages", "calls", "tokens", "money", "left_s")
 REENCODING_BEGUN = ("passages", "texts", "calls", "left_s", "disk_bytes")
-"""Fields of the first response only: how much work the command has begun."""
+"""Fields that only the first response contains: how much work the command has begun."""
 
 no_wait_option = click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 
@@ -88,8 +88,8 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
 
 
 def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: str) -> Iterator[dict[str, Any]]:
-    """Yields the first answer and then polls for the current one. Prints the field `reason`, which says why the work waits, if
-    it changes."""
+    """Yields the first answer, then polls for the current one. Prints each new value of the field `reason`, why the work
+    waits."""
     answer, printed = first, None
     while True:
         if answer.get(reason) is not None and answer[reason] != printed:
@@ -101,7 +101,7 @@ def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: s
 
 
 def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
-    """Returns the passages to extract from, the extracted passages, and the cost of each extractor."""
+    """Returns lines with the passages to extract from, the extracted passages, and the cost of each extractor."""
     summary = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
     heads = ("extractor", "extractions", "prompt tokens", "completion tokens")
     rows = [

@@ -41,9 +41,9 @@ from daemon.contract.status import (
 )
 
 INSPECT_TIMEOUT_S = 150.0
-"""Longer than the time limits of hippod's own checks (`daemon.doctor`) plus its start on a busy machine."""
+"""Seconds; longer than the time limits of hippod's own checks (`daemon.doctor`) plus its start on a busy machine."""
 SOON_FULL_S = 86_400.0
-"""A memory that will be full within this time causes a warning."""
+"""A memory that will be full within this number of seconds causes a warning."""
 MOST_LANGUAGES = 4
 """Maximum number of languages that a finding names."""
 
@@ -85,8 +85,8 @@ def _finding_lines(checks: Sequence[Finding]) -> list[Text]:
 
 
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
-    """Yields the findings of `hippod --inspect` about the configuration `file`; if it is None, hippod finds the
-    configuration."""
+    """Yields the findings of `hippod --inspect` about the configuration `file`; if it is None, about the one that hippod
+    finds."""
     if hippod is None:
         hint = "install hippod here, or run this command on the machine where hippod is"
         yield Finding("inspection", "warn", "nothing was inspected: hippod is not installed next to hippoctl", hint)

@@ -34,7 +34,7 @@ from daemon.contract.http.same_origin import cookie_value, same_origin
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"
 BODY_BYTES_MAX = 256 * 1024
-"""Far more than the length of a question."""
+"""Maximum size of a request's body, far larger than a question."""
 BROWSER_TIMEOUT_S = 60.0
 """Seconds that the browser may take to send a request, or to read a piece of an answer."""
 
@@ -83,8 +83,7 @@ class PageServer(http.server.ThreadingHTTPServer):
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Handles one request. Closes the connection after each answer, because a new connection on the loopback interface is
-    cheap."""
+    """Handles one request. Closes the connection after each answer, because a new loopback connection is cheap."""
 
     server: PageServer
     timeout = BROWSER_TIMEOUT_S

@@ -70,7 +70,7 @@ def _difference(
 
 
 def _p_value(gains: "NDArray[np.float64]") -> float:
-    """Returns the two-sided p-value of the permutation test of paired values: their differences have random signs.
+    """Returns the two-sided p-value of the permutation test of paired values, which draws random signs of their differences.
 
     All combinations of signs are tested if there are at most `RESAMPLES` combinations.
     """

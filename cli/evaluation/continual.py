@@ -53,8 +53,7 @@ def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
 
 
 def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]]:
-    """Returns (time, number of documents, number of passages) of each commit. Documents that are not in the memory any more are
-    not counted."""
+    """Returns (time, documents, passages) of each commit; counts only documents that are still in the memory."""
     by_time: dict[datetime, list[DocumentEntry]] = {}
     for entry in documents:
         if entry.committed_at is not None and entry.passages:

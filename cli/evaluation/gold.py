@@ -16,7 +16,7 @@ PART_MIN = 0.4
 WHOLE_MIN = 0.8
 """Minimum share of the gold passage's runs that a document with another title must contain."""
 NEARLY_AS_MUCH = 0.9
-"""Minimum number of shared runs of a document that contains the gold passage, as a share of the best document's."""
+"""A document contains the gold passage if it has at least this share of the best document's shared runs."""
 
 
 class FoundPassage(Protocol):

@@ -47,8 +47,7 @@ def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
 
 
 def is_prequel(entry: dict[str, Any]) -> bool:
-    """Returns whether the entry is from Prelude: a story from before a book, to be judged as consistent with the book or
-    not."""
+    """Returns whether the entry is from Prelude: a story from before a book, to be judged for consistency with the book."""
     return "content" in entry and "claim" not in entry
 
 

@@ -33,8 +33,8 @@ READ = 5
 class AnswerJournal:
     """One JSON line per answer, with a hash of its request.
 
-    The repeated command sends the same requests in the same order: the nth request of one hash gets the nth kept answer. Failed
-    requests are not kept, so the repeated command sends them again.
+    The repeated command sends the same requests in the same order: the nth request with a given hash gets the nth kept answer.
+    Failed requests are not kept, so the repeated command sends them again.
     """
 
     def __init__(self, file: Path) -> None:

@@ -113,8 +113,8 @@ class RowScores:
         answer: AskResponse | CommandError | None,
         judge: Judge | None,
     ) -> None:
-        """Scores one question. `query` is None if retrieval is not measured separately; `answer` is None if the row does not
-        answer the question."""
+        """Scores one question. `query`: the separate retrieval, if it is measured; `answer`: None if the row does not
+        answer."""
         score: dict[str, Any] = {"id": question.id, "question": question.text, "absent": list(question.absent)}
         found: Sequence[FoundPassage] | None = None
         if query is not None:

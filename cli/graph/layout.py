@@ -52,7 +52,7 @@ def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
 
 
 def force_directed(graph: "igraph.Graph", seed: int, iterations: int) -> list[Coordinates]:
-    """Returns each node's position by Fruchterman and Reingold's algorithm; the same for the same graph and `seed`."""
+    """Returns each node's position by Fruchterman and Reingold's algorithm; deterministic for a graph and a `seed`."""
     igraph = load_igraph()
     igraph.set_random_number_generator(random.Random(seed))
     try:
@@ -67,8 +67,7 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
-    """Returns a radius for each node: its area is proportional to its PageRank, or to its number of edges if there is no
-    query."""
+    """Returns a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     highest = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / highest) for weight in weights]

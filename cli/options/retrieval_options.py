@@ -20,7 +20,7 @@ _FIELDS = {
     "deep_set": "deep_settings",
     "set": "settings",
 }
-"""Field of a request by option, for options with another name."""
+"""Field of a request by option, if their names differ."""
 
 
 def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:

@@ -24,8 +24,7 @@ STATE_STYLES = {
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
-    """Joins pieces, each a text or (text, style), to one line. Escapes control characters, and keeps spaces at the ends of a
-    piece."""
+    """Joins pieces (text, or text and style) to one line without control characters; spaces at the ends of a piece are kept."""
     line = Text()
     for part in parts:
         piece, style = (part, "") if isinstance(part, str) else part
@@ -36,7 +35,6 @@ def text(*parts: str | tuple[str, str]) -> Text:
 
 
 def state(word: str) -> tuple[str, str]:
-    """Returns a state with its colour."""
     return word, STATE_STYLES.get(word, "")
 
 

@@ -113,7 +113,7 @@ def _change(change: PointChange, width: int) -> list[Text]:
 
 
 def entities_text(point: MemoryPoint) -> str:
-    """Returns the point's entities, with those that the graph lacks in brackets."""
+    """Returns the point's entities; entities that the graph lacks are in brackets."""
     absent = set(point.absent)
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 
