@@ -35,7 +35,7 @@ SETTLE_SHARE = 0.15
 CLIENTS, CLIENT_PAUSE_S, STEP_PAUSE_S = 3, 0.2, 0.1
 GRAVE = re.compile(r'"level": "(error|critical)"')
 FORGOTTEN = re.compile(r'"event": "document_failed".*"reason": "gone"')
-"""A failure that is no error: a file may be deleted before it is parsed."""
+"""No error: a file may be deleted before it is parsed."""
 
 
 def soak(home: Path, seed: int, minutes: float) -> tuple[Load, Sampler]:

@@ -72,7 +72,7 @@ def equal_calls_together(passages: Sequence[PassageText]) -> Generator[Call, obj
 
 
 def passage_before_task(passages: Sequence[PassageText]) -> Generator[Call, object, list[Extracted]]:
-    """Two calls whose prompts are equal up to the end of the passage: the task follows it."""
+    """Two calls whose prompts are equal up to the end of the passage; the task comes after the passage."""
     found = []
     for passage in passages:
         names = _names((yield Call(_shared_prompt(passage, _LIST), ENTITIES_SCHEMA, (NAMES,), [passage])))

@@ -1,4 +1,4 @@
-"""Shared by the sections with a real folder: texts that each answer one query, and tables."""
+"""For the sections with a real folder: tables, and texts that each answer one query."""
 
 from collections.abc import Sequence
 from typing import Any

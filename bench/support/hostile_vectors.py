@@ -31,7 +31,7 @@ WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
 """Number of phrases, and cosine, of a cone nearly as wide as the synonym threshold allows."""
 
 PASSAGE_TRIPLES = 50
-"""Statements of a passage, each about two phrases that occur nowhere else."""
+"""Number of statements of a passage; each statement has two phrases that occur nowhere else."""
 
 COMMIT_PASSAGES = 20
 LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -90,7 +90,6 @@ def _document(number: int) -> tuple[Document, PassageText]:
 
 
 def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
-    """Commits `count` phrases."""
     every, unit = vectors(name, count), np.eye(1, DIM, dtype=np.float32)[0]
     before = _resident()
     began, slowest, most_edges = time.process_time(), 0.0, 0

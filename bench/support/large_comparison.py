@@ -1,5 +1,4 @@
-"""Applies the approximate computations of a large memory to a small memory with known answers, and compares recall with exact
-computation."""
+"""Applies the approximate computations of a large memory to a small one, and compares recall with exact computation."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages as a scanner or a camera gives them, drawn from known text: for measurements of OCR, and for its tests."""
+"""Pages drawn from known text that look scanned or photographed, for measurements and tests of OCR."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

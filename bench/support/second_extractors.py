@@ -24,8 +24,7 @@ from typing import Any
 TIME_LIMIT_S = 60
 _PARAGRAPHS = frozenset(("p", "h", "si", "is", "cmt", "rich"))
 _SPACES = frozenset(("br", "cr", "tab", "line-break", "s"))
-"""Elements of office files whose runs form one paragraph (`_PARAGRAPHS`), and elements that separate words in it
-(`_SPACES`)."""
+"""Elements of office files whose runs form one paragraph, and (`_SPACES`) elements that separate words in it."""
 _DOCX2PYTHON = re.compile(r"<[^<>]+>|----[^-\n]+---->?|\b(?:foot|end)note\d+\)")
 """Additions of docx2python to the text: tags of HTML, names of pictures, marks of notes."""
 
@@ -253,7 +252,7 @@ EXTRACTORS: dict[str, tuple[tuple[str, str, Callable[[Path], str]], ...]] = {
     "csv": (("", "csv of Python", table),),
     **dict.fromkeys(("rst", "org", "tex", "wiki", "fb2", "ipynb", "md", "dbk"), (("pandoc", "pandoc", pandoc),)),
 }
-"""By file extension: the required command ("" for none), a name, and the function; the first available one is used."""
+"""(required command or "", name, function) by file extension; the first available one is used."""
 
 
 def extractor(path: Path) -> tuple[str, Callable[[Path], str]] | None:

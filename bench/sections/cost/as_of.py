@@ -26,7 +26,7 @@ PASSAGES_A_COMMIT = 5
 READERS = 3
 ROUNDS = 16
 QUERIES = 20
-"""Queries in each half of a round. No query is repeated, because the encoder caches them."""
+"""Number of queries in each half of a round. No query is repeated, because the encoder caches them."""
 RATIO_MOST = 1.5
 """Maximum ratio of the p95 with readers to the p95 without."""
 
@@ -65,7 +65,7 @@ def _memory(commits: int, results: dict[str, Any]) -> str:
 
 
 def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], list[float], list[float]]:
-    """Returns milliseconds of (queries alone, queries concurrent with the readers, the readers' queries of commits from `first`
+    """Returns milliseconds of (queries alone, queries concurrent with the readers, the readers' queries from commit `first`
     on)."""
     last = daemon.status()["commit"]
     alone: list[float] = []

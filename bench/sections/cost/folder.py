@@ -24,7 +24,7 @@ from tests.e2e.real_hippod import ROOT, Daemon
 DRIVE = ROOT / "examples" / "drive"
 SAVES = 200
 BETWEEN_S = 0.1
-"""Pause between two changes."""
+"""Pause in seconds between two changes."""
 PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
 SAMPLE_S = 0.25
@@ -33,7 +33,6 @@ MIB = 1 << 20
 
 
 def run(results: dict[str, Any]) -> str:
-    """Measures starts, changes, and bulk loads; returns Markdown tables."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
@@ -127,8 +126,7 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
 
 
 def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
-    """Returns the seconds until queries find the document with the text of `version` only; if it is None, until they do not
-    find it."""
+    """Returns the seconds until queries find only the `version` of the document, or do not find it if `version` is None."""
     began = time.perf_counter()
     query = text_about(number, version or "second").split("\n\n")[1].split(".")[0]
     while True:

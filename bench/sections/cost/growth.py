@@ -1,4 +1,4 @@
-"""Growth of the cost with the size of the memory: loads, single changes, queries, maintenance, memory and starts.
+"""Growth of hippod's cost with the size of the memory: loads, single changes, queries, maintenance, memory and starts.
 
 Uses synthetic documents with triples (`bench.support.synthetic_documents`) and the `hash` encoder, so that the store and the
 walk are measured. Also measures single adds with the packaged encoder to the 1,890 passages of MuSiQue

@@ -1,5 +1,4 @@
-"""Extraction by a model: throughput with 200 simulated servers, rates of a scripted server, and a replay of GPT-3.5's
-answers."""
+"""Extraction by a model: throughput with 200 simulated servers, rates of a scripted server, replayed answers of GPT-3.5."""
 
 import asyncio
 import json

@@ -270,8 +270,7 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
-    """Returns the seconds until each change was seen; None if it was not. Changes alternate between new files and edits of one
-    file."""
+    """Returns the seconds until each change (a new file, or an edit of one file, in turn) was seen; None if it was not."""
     found: list[float | None] = []
     with Following(root, polling) as following:
         for number in range(CHANGES):
@@ -339,8 +338,7 @@ def office(root: Path) -> Callable[[], None]:
 
 
 def phone_sync(root: Path) -> Callable[[], None]:
-    """Saves like Syncthing: a hidden temporary file, a rename of the older text to a conflict file, a rename to the final
-    name."""
+    """Saves like Syncthing: a hidden temporary file, the older text renamed as a conflict, a rename to the final name."""
     for number in range(50):
         (root / f"note-{number}.md").write_text(f"Note {number} of the computer.\n")
 

@@ -41,7 +41,6 @@ CUT_CONNECTIONS = 12
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results` with the measurements; returns Markdown."""
     if results.get("options", {}).get("simulate"):
         return simulate(results)
     rows = ["| what | measured |", "| --- | --- |"]
@@ -151,8 +150,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
             worker.kill()
         ends = _ends(cluster, output)
         for replica in replicas:
-            # `hippoctl wait` does not suffice: it asks the broker for the end offsets, and the offsets that Tansu reports are
-            # too low.
+            # `hippoctl wait` does not suffice: it asks the broker for the end offsets, and those of Tansu are too low.
             until(partial(_reached, replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
             replica.wait(PATIENCE_S)
         exports = [replica.export() for replica in replicas]

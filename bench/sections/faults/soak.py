@@ -32,7 +32,7 @@ FILES = 300
 SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
-"""Longer than Lance keeps an idle thread: 10 s."""
+"""Seconds; longer than Lance keeps an idle thread: 10 s."""
 MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
 """Log lines that are no errors. A file may be deleted before it is parsed, and is then forgotten."""
@@ -66,8 +66,7 @@ THINGS = ("a bridge", "a mill", "a clock", "a school", "a harbour", "a library",
 GROWTH_MOST = 0.05
 """Maximum growth of resident memory from the end of the first part to the end of the last."""
 SETTLED_AT = 5_000
-"""Minimum number of changes for checking memory; with fewer, the first part ends before the daemon has allocated all the memory
-that it uses."""
+"""Minimum number of changes for checking memory; with fewer, the daemon still allocates memory after the first part."""
 DESCRIPTORS_APART = 2
 """Allowed difference between counts, because a count may include a file that is open for a moment."""
 
@@ -79,9 +78,9 @@ class Held:
     rss: int
     all_rss: int
     descriptors: int
-    """Without the descriptors in `mapped`."""
+    """Number of open descriptors, except those counted in `mapped`."""
     mapped: int
-    """Files of checkpoints, each of which needs a descriptor while it is mapped."""
+    """Number of open checkpoint files; each needs a descriptor while it is mapped."""
     threads: int
     children: int
     documents: int
@@ -90,8 +89,7 @@ class Held:
 
 @dataclass
 class Soak:
-    """The observations of a run. `held`: the resources before the first part and after each part. `errors`: unexpected
-    answers."""
+    """The observations of a run. `held`: resources before the first part and after each part. `errors`: unexpected answers."""
 
     queries: int = 0
     changes: Counter[str] = field(default_factory=Counter)
@@ -119,7 +117,7 @@ def violations(found: Soak) -> list[str]:
 
 
 class Drive:
-    """The files; about equally many changes of each kind are made. The number of files stays within `files` ± `slack`."""
+    """The files. All kinds of changes are about equally frequent. The number of files stays within `files` ± `slack`."""
 
     def __init__(self, folder: Path, files: int, seed: int, slack: int = 10) -> None:
         self._folder = folder

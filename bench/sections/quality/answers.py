@@ -1,5 +1,4 @@
-"""Answers of a real model to 20 questions of each set: single answers, which the model also judges, and deep answers after each
-step.
+"""A real model's answers to 20 questions of each set: single answers, which it also judges, and deep answers after each step.
 
 Start `examples/llama/serve.sh` or another server in one terminal, and `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m
 bench answers` in a second one. If the benchmark is interrupted, the same command continues it: the evaluations keep their

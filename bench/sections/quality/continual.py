@@ -28,7 +28,6 @@ K = 5
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if not (DATA / name).exists():
@@ -59,7 +58,7 @@ def grow(
     answers: bool | None = None,
 ) -> list[dict[str, Any]]:
     """Returns a row for each segment and mode, with `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` if `answers`
-    is true. `answers` is None: true if a model is configured."""
+    is true. If `answers` is None, it is true if a model is configured."""
     gold = gold_documents(corpus, questions)
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"

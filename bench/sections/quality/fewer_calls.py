@@ -45,10 +45,10 @@ class Spent:
     calls: int = 0
     prompt: float = 0.0
     computed: float = 0.0
-    """Prompt tokens that the server's cache did not contain."""
+    """Number of prompt tokens that the server's cache did not contain."""
     completion: float = 0.0
     seconds: float | None = 0.0
-    """None if known answers were used."""
+    """None if an answer was not generated again."""
     valid: int = 0
     extracted: list[Extracted] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _recorded_documents() -> dict[str, dict[str, Any]]:
-    """Returns the recorded passages, each with its title and text, and the recorded answers."""
+    """Returns the recorded passages with their recorded answers, by passage id."""
     file = SHARED / "openie.json"
     if not file.exists():
         return {}

@@ -29,13 +29,14 @@ KINDS = ("paragraphs", "code", "cells", "headings")
 
 @dataclass(frozen=True)
 class Site:
-    """The pages of a site. `pages` is a pattern of paths below the manuals; `content` and `outside` are XPath expressions."""
+    """The pages of a site. `pages` is a pattern of paths below the manuals; `content` and `outside` (parts of it that do not
+    count) are XPath expressions."""
 
     pages: str
     content: str
     outside: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Navigation outside the content."""
+    """XPath expressions of navigation outside the content."""
 
 
 DOCBOOK = ("//*[@class='navheader' or @class='navfooter' or @class='toc' or @class='list-of-tables']",)

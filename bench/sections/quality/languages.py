@@ -47,7 +47,6 @@ Questions = list[dict[str, Any]]
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown; all figures are in `results`."""
     return "\n\n".join([_manuals(results), _vault(results.setdefault("vault", {}))])
 
 

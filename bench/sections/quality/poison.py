@@ -1,7 +1,7 @@
 """Attacks by documents: whether a flood of near-duplicates or a magnet displaces true passages.
 
 Each attack is added to the example drive and to MuSiQue (triples of the rules), every question is asked in `fused` and in the
-baselines, and the attack is removed. Floods target one question each. `places` are the ranks of the question's gold before the
+baselines, and the attack is removed. Each flood targets one question. `places` are the ranks of the question's gold before the
 attack, with one near-duplicate, and with all near-duplicates. `HIPPOD_BENCH_SETS` selects a set (drive,musique).
 """
 
@@ -71,7 +71,6 @@ class Answers:
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if name == "musique" and not MUSIQUE.exists():

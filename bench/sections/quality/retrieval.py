@@ -1,11 +1,11 @@
 """Quality and speed of the answers: every mode on every set of questions, ablations, growth.
 
 The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, manuals in several
-languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data make
-manuals, handbook and vault in `drive` next to them; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
-name other places. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is omitted.
-`HIPPOD_BENCH_ENCODER` selects a packaged encoder (all-MiniLM-L6-v2). Times are of one query at a time: `took` as the daemon
-reports it, `socket` as the client measures it. Each question is new to the daemon.
+languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data create
+the folders `drive` of manuals, handbook and vault; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
+name other folders. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is
+omitted. `HIPPOD_BENCH_ENCODER` selects a packaged encoder (all-MiniLM-L6-v2). Times are measured with one query at a time:
+`took` as the daemon reports it, `socket` as the client measures it. Each question is new to the daemon.
 """
 
 import os
@@ -64,7 +64,6 @@ WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = []
@@ -270,8 +269,7 @@ def _at(k: int) -> str:
 
 
 def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
-    """Returns milliseconds by mode, for new questions (a mark makes them new) and for their repetition; encoding is
-    included."""
+    """Returns milliseconds by mode, encoding included: for new questions (a mark makes them new) and for their repetition."""
     out: dict[str, Any] = {}
     for mode in MODES:
         ask(daemon, f"warm-up {mode}", mode)

@@ -48,7 +48,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Best cosines while this half's gold is removed: `gone` of its own questions, `there` of the other half's questions."""
+    """Best cosines while the gold of this half is removed: `gone` of its questions, `there` of the other half's questions."""
 
     gone: Floats
     there: Floats

@@ -120,8 +120,7 @@ def commits(count: str) -> dict[str, Any]:
 
 
 def crossover(largest: str) -> dict[str, Any]:
-    """Measures the processor time of finding one new phrase's synonyms among N phrases: by comparing with all, and by
-    sketches."""
+    """Measures the processor time of finding a new phrase's synonyms among N phrases: by full comparison, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
     from store.fixed_point import no_vectors

@@ -27,7 +27,7 @@ from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
 
 DEAD = 50
-"""One row in DEAD is dead."""
+"""One of `DEAD` rows is dead."""
 TOP = 5
 
 
@@ -46,8 +46,7 @@ class _DecodedBlock:
 
 
 def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.float32]) -> dict[str, Any]:
-    """Measures the comparison of `queries` with `rows` triples in two ways: like the first step of `fused`, and by one-byte
-    codes alone."""
+    """Compares `queries` with `rows` triples in two ways: like the first step of `fused`, and by one-byte codes alone."""
     view = _filled(folder, encoder, rows)
     found: dict[str, Any] = {}
     alive = np.arange(view.n) % DEAD != 0

@@ -36,10 +36,10 @@ from memory.retrieval.settings import RetrievalSettings
 from store.index.parallel import wait_for_background
 
 QUESTION_PASSAGES = 2_000
-"""Passages at the beginning of every memory, which the questions are about."""
+"""Number of passages at the beginning of every memory that the questions are about."""
 SCANNED_QUESTIONS = 60
 UPKEEP_EACH = 50_000
-"""Passages loaded between two rounds of merging fragments and writing a checkpoint.
+"""Number of passages loaded between two rounds of merging fragments and writing a checkpoint.
 
 A daemon merges fragments every ten minutes and writes a checkpoint every quarter of an hour.
 """
@@ -58,8 +58,8 @@ def open_million(folder: str) -> Any:
 
 
 def vectors(_folder: str, _count: str) -> dict[str, Any]:
-    """Measures cosines among real and among synthetic phrases: mean, standard deviation and minimum; the nearest, 5th and 50th
-    neighbour on average."""
+    """Measures cosines among real and synthetic phrases: mean, deviation, minimum; mean of the nearest, 5th and 50th
+    neighbour."""
     encoder, world = make_word_sum_encoder(), World()
     next(skipped for skipped in world.passages(BANK) if len(world.phrases) >= BANK)
     found = {}

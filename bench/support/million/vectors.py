@@ -3,9 +3,9 @@
 A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean), so
 its directions are those of real vectors: a few dominate. A text's vector is the sum of its words' vectors and a common part
 that gives any two texts the mean cosine of real ones. Texts that share words are near to each other; texts in another spelling
-("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among phrases of both kinds.
-Cosines between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the nearest 0.59 /
-0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
+("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among real and among synthetic
+phrases. Cosines between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the
+nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
 """
 
 import re

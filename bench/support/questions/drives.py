@@ -63,13 +63,13 @@ class TurnQuestion:
 
 
 def place(name: str, default: Path) -> Path:
-    """Returns the place of a set: `HIPPOD_BENCH_<NAME>`, or `default`."""
+    """Returns the path of a set: `HIPPOD_BENCH_<NAME>`, or `default`."""
     return Path(os.environ.get(f"HIPPOD_BENCH_{name.upper()}", default))
 
 
 def handbook_questions(path: Path) -> list[DriveQuestion]:
-    """Returns the questions over the handbook; `kind` says whether the gold is one page, several linked pages, or several
-    unlinked pages."""
+    """Returns the questions over the handbook; `kind`: the gold is one page, several linked pages, or several unlinked
+    pages."""
     kinds = {None: "one page", True: "several pages, linked", False: "several pages, not linked"}
     return [
         DriveQuestion(EvalQuestion(each["question"], documents=frozenset(each["gold"])), kinds[each["linked"]])

@@ -24,7 +24,7 @@ NO_WALK = {"passage_share": 1.0, "damping": 1e-4}
 FUSED_RANKS = 100
 """Number of passages of each mode in a rank fusion."""
 RANK_OFFSET = 10
-"""In a rank fusion, a passage counts 1 / (this + its rank) (Cormack, Clarke and Büttcher, 2009)."""
+"""In a rank fusion, a passage's score is 1 / (`RANK_OFFSET` + its rank) (Cormack, Clarke and Büttcher, 2009)."""
 VARIANTS_TRIED = 231
 """Number of variants of `fused` and of following links that were compared on the development questions: 67 of
 `../shared/peers.md`, 164 of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights,
@@ -64,7 +64,6 @@ def _shares(
 
 
 def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
-    """Returns `_shares` of one mode."""
     return _shares(
         questions, lambda each: ask(daemon, each.text, mode, scope=getattr(each, "scope", ""), **settings).passages
     )

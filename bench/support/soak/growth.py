@@ -1,8 +1,8 @@
 """Decides whether a resource grew while the number of documents was constant.
 
-Resources rise and fall with commits, checkpoints and maintenance. So each twelfth of the phase counts with its minimum, and the
-medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of these minima: a
-short phase finds large leaks only, and reports the smallest growth that it can find.
+Resources rise and fall with commits, checkpoints and maintenance. Therefore each twelfth of the phase is represented by its
+minimum, and the medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of
+these minima: a short phase finds large leaks only, and reports the smallest growth that it can find.
 """
 
 import statistics

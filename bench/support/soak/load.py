@@ -120,8 +120,7 @@ class Load:
 
     @contextmanager
     def _restarted(self) -> Iterator[None]:
-        """Starts the daemon again after the block, which stops it. Meanwhile no samples are taken, and failed queries do not
-        count."""
+        """Starts the daemon again after the block, which stops it. Meanwhile, samples and failed queries do not count."""
         with self._sampler.running:
             self._down.set()
             yield
