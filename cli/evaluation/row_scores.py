@@ -113,7 +113,7 @@ class RowScores:
         answer: AskResponse | CommandError | None,
         judge: Judge | None,
     ) -> None:
-        """Scores one question. `query`: the separate retrieval, if it is measured; `answer`: None if the row does not
+        """Scores one question. `query` is None if the row has no separate retrieval; `answer` is None if the row does not
         answer."""
         score: dict[str, Any] = {"id": question.id, "question": question.text, "absent": list(question.absent)}
         found: Sequence[FoundPassage] | None = None
