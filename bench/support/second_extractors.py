@@ -24,7 +24,7 @@ from typing import Any
 TIME_LIMIT_S = 60
 _PARAGRAPHS = frozenset(("p", "h", "si", "is", "cmt", "rich"))
 _SPACES = frozenset(("br", "cr", "tab", "line-break", "s"))
-"""Elements of office files whose runs form one paragraph, and (`_SPACES`) elements that separate words in it."""
+"""Elements of office files: the runs of `_PARAGRAPHS` form one paragraph, `_SPACES` separate words."""
 _DOCX2PYTHON = re.compile(r"<[^<>]+>|----[^-\n]+---->?|\b(?:foot|end)note\d+\)")
 """Additions of docx2python to the text: tags of HTML, names of pictures, marks of notes."""
 

@@ -1,8 +1,8 @@
 """The comparison of a query with very many triples, alone: `bench million`, step "scan".
 
-The triples are like those of `bench.support.synthetic_documents`, but made by array operations: nine to a passage, most of them
-about its title, phrases of two to four words, some of them respelled. A row's vector is the decoded value of its one-byte code,
-so that ten million rows take 3.9 GB of disk instead of 19 GB.
+Array operations make triples like those of `bench.support.synthetic_documents`: nine per passage, most of them about its title;
+phrases have two to four words, and some are respelled. A row's vector is the decoded value of its one-byte code, so that ten
+million rows take 3.9 GB of disk instead of 19 GB.
 """
 
 import time
