@@ -118,7 +118,7 @@ class _Server:
 
 @cache
 def _server(_pid: int, privilege_drop: str) -> _Server:
-    """One server for each process of the suite. It ends with that process, when its standard input closes."""
+    """One server for each process of the suite. The server ends with the process, when its standard input closes."""
     return _Server(privilege_drop)
 
 

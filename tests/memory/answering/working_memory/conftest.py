@@ -33,7 +33,8 @@ def keep(store: Store, passages: dict[str, Told], removed: tuple[str, ...] = ())
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The memory of `tests.memory.answering.working_memory.toy`. The tests of a module share it and must not commit to it."""
+    """The memory of `tests.memory.answering.working_memory.toy`. The tests of a module share this store and must not commit to
+    it."""
     with Store(tmp_path_factory.mktemp("toy") / "store", ENCODER.identity) as store:
         keep(store, PASSAGES)
         yield store
