@@ -1,8 +1,8 @@
-"""`make soak`: two hours of use with faults, from a seed (`SOAK=short`: 20 minutes). Draws the resources over time.
+"""`make soak`: two hours of use with faults, from a seed (`SOAK=short`: 20 minutes). Plots the resources over time.
 
-Three phases: documents are added; then their number stays constant while they change; then the daemon is also killed and
-upgraded again and again. The seed gives the order of operations; the machine decides how many there are. The run fails after
-an error or a lost document, and if a resource grows by more than 1 % per hour while the number of documents is constant.
+The first phase adds documents. The second phase changes them and keeps their number constant. The third phase also kills and
+upgrades the daemon repeatedly. The seed determines the order of operations; their number depends on the machine. The run fails
+after an error or a lost document, and if a resource grows by more than 1 % per hour while the number of documents is constant.
 """
 
 import argparse
@@ -31,11 +31,11 @@ SHARES = {"growing": 0.2, "constant": 0.55, "faults": 0.25}
 """Share of the time for each phase."""
 WEIGHTS = {"growing": GROWING, "constant": ORDINARY, "faults": FAULTS}
 SETTLE_SHARE = 0.15
-"""Share of the constant phase before its growth is measured: caches and pools fill up."""
+"""Share of the constant phase that precedes the measurement of growth, because caches and pools fill up."""
 CLIENTS, CLIENT_PAUSE_S, STEP_PAUSE_S = 3, 0.2, 0.1
 GRAVE = re.compile(r'"level": "(error|critical)"')
 FORGOTTEN = re.compile(r'"event": "document_failed".*"reason": "gone"')
-"""A file may be deleted before it is parsed."""
+"""No error: a file may be deleted before it is parsed."""
 
 
 def soak(home: Path, seed: int, minutes: float) -> tuple[Load, Sampler]:
@@ -109,7 +109,7 @@ def main(arguments: list[str]) -> int:
 
 
 def report(load: Load, sampler: Sampler, plot: Path, run: dict[str, Any]) -> int:
-    """Writes drawing and measurements, prints the outcome, and returns the exit code."""
+    """Writes the plot and the measurements, prints the outcome, and returns the exit code."""
     constant = [each for each in sampler.samples if each.phase == "constant"]
     constant = constant[int(SETTLE_SHARE * len(constant)) :]
     grown = growths(constant)

@@ -1,6 +1,6 @@
-"""The commands by name: the module of each, and one sentence on what it does. A module is loaded when its command runs.
+"""The commands by name, with the module and a summary of each command. A module is loaded when its command runs.
 
-The sentence is the beginning of the command's help.
+The summary begins the command's help.
 """
 
 COMMANDS = {
@@ -66,7 +66,7 @@ COMMANDS = {
     "wait": ("status", "Wait until everything that the sources contain now is committed or failed."),
     "watch": ("status", "Print events, one per line, until hippod stops or you interrupt the command."),
 }
-"""By name: the module below `cli.commands`, and the sentence."""
+"""(module in `cli.commands`, summary) by command name."""
 COMMON_WORDS = {
     "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
     "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",
@@ -74,4 +74,4 @@ COMMON_WORDS = {
     "reindex": "reencode", "reembed": "reencode", "embed": "reencode", "page": "ui", "web": "ui", "upload": "add", "put": "add",
     "spent": "costs", "money": "costs", "tokens": "costs", "usage": "costs",
 }  # fmt: skip
-"""Words that other programs use for a command: suggested if no command has a similar spelling."""
+"""Commands by the words that other programs use for them; suggested if no command has a similar spelling."""

@@ -16,7 +16,7 @@ from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_note
 
 LISTED = click.Group(commands={name: click.Command(name, help=text) for name, (_, text) in COMMANDS.items()})
-"""The commands with their sentences, for help and completion."""
+"""The commands with their summaries, for help and completion."""
 
 
 class Commands(click.Group):
@@ -69,7 +69,7 @@ def hippoctl(invocation: Invocation, socket: str | None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command and returns its exit code. Raises only what hippoctl does not expect."""
+    """Runs one command and returns its exit code. Raises only unexpected errors."""
     try:
         code = _run(arguments, Invocation())
         sys.stdout.flush()
@@ -96,7 +96,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
     try:
         if "_HIPPOCTL_COMPLETE" in os.environ:
             hippoctl.main(list(arguments), prog_name="hippoctl", obj=invocation)
-        # Not click's `main`, which handles interrupts and closed pipes itself.
+        # click's `main` would handle interrupts and closed pipes itself.
         with hippoctl.make_context("hippoctl", list(arguments), obj=invocation) as context:
             with file_errors("the current directory", "found"):
                 Path.cwd()

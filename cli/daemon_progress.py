@@ -50,6 +50,6 @@ def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], ov
 
 
 def first_task(status: "Status", tasks: Sequence[str]) -> "Progress | None":
-    """Returns the first of `tasks` that the daemon is running."""
+    """Returns the progress of the first of `tasks` that the daemon is running; None if it runs none of them."""
     by_name = {each.task: each for each in status.progress}
     return next((by_name[name] for name in tasks if name in by_name), None)

@@ -1,4 +1,4 @@
-"""The documents that `add` sends: files and JSON lines as JSON documents, and rejected inputs with place and reason.
+"""Converts files and JSON lines to the JSON documents that `add` sends; reports rejected inputs with place and reason.
 
 hippoctl reads the files, because the daemon never opens a path that a client names. A `.json` or `.jsonl` file contains
 documents. Any other file is one document: its id is its absolute path, its bytes are sent as `content_base64` and its name as
@@ -18,7 +18,7 @@ from cli.terminal_text import one_line, truncate
 
 @dataclass(frozen=True, slots=True)
 class ReadyDocument:
-    """One document as it is sent: JSON in UTF-8. `where` names it in messages."""
+    """One document as JSON in UTF-8, as it is sent. `where` names its origin in messages."""
 
     where: str
     body: bytes
@@ -88,7 +88,7 @@ def encode_document(document: object, where: str, id_prefix: str = "") -> Docume
 
 
 def _prefixed(document: dict[str, Any], id_prefix: str) -> dict[str, Any]:
-    """Returns the document with the prefix before its id. A document without an id is named by its content and unchanged."""
+    """Returns the document with the prefix before its id. A document without an id is unchanged: its content identifies it."""
     for key in ("id", "idx"):
         value = document.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):
@@ -106,7 +106,7 @@ def _parsed(content: bytes, where: str, id_prefix: str) -> DocumentResult:
 
 
 def _json_file(path: Path, where: str, id_prefix: str, refuse: RefuseCorpus | None) -> Iterator[DocumentResult]:
-    """Yields the documents of a file with one document, an array of them (a HippoRAG corpus), or {"documents": […]}."""
+    """Yields the documents of a file: one document, an array (a HippoRAG corpus), or an object with `documents`."""
     try:
         value = _load(path.read_bytes())
     except (ValueError, RecursionError) as error:

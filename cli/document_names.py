@@ -1,7 +1,7 @@
 """Names of documents for people: converts typed names to URIs, and URIs to readable names.
 
-`file:///drive/%E6%97%A5%E8%A8%98/July%20%282%29.md` is shown as `file:///drive/日記/July (2).md`. Either of them, or the path,
-may be typed. A readable name always denotes the same document when it is typed.
+`file:///drive/%E6%97%A5%E8%A8%98/July%20%282%29.md` is shown as `file:///drive/日記/July (2).md`. Users may type either form,
+or the path. Typed again, a readable name denotes the same document.
 """
 
 import os
@@ -13,7 +13,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ADDED_SAFE = "/:@!$&'()*+,;=~-._"
 """Characters that hippod does not percent-encode in the id of an added document."""
 _AMBIGUOUS = "%#?"
-"""Characters with a meaning in a URI: shown percent-encoded."""
+"""Characters with a special meaning in a URI, which are shown percent-encoded."""
 _SPACES_TO_KEEP = re.compile(r"^ | (?= )| $")
 """Spaces that printing or typing would lose."""
 
@@ -36,12 +36,12 @@ def as_uri(name: str) -> str:
 
 
 def as_text(name: str) -> str:
-    """Returns typed text without bytes that are not UTF-8: replacement characters take their place in a request."""
+    """Returns typed text with replacement characters for bytes that are not UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def readable_uri(uri: str) -> str:
-    """Returns a document's URI without percent-encoding, except for characters that need it."""
+    """Returns a document's URI without percent-encoding, except for ambiguous characters."""
     if not uri.startswith(("file:", "added:")):
         return uri
     encoded, hash_, fragment = uri.partition("#")
@@ -63,7 +63,7 @@ def _is_path(name: str) -> bool:
 
 
 def _as_on_disk(path: str) -> str:
-    """Returns `path` in the Unicode normalisation form in which it exists on disk, else unchanged.
+    """Returns `path` in the Unicode normalisation form in which it exists on disk, otherwise unchanged.
 
     macOS, and archives made there, store letters and marks separately (NFD); keyboards produce composed letters.
     """

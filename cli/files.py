@@ -1,4 +1,4 @@
-"""Files that the user names. What the operating system refuses becomes a CommandError."""
+"""Files that the user names. Errors of the operating system become `CommandError`."""
 
 import json
 import os

@@ -6,7 +6,6 @@ from cli.command_line import run
 
 
 def main() -> None:
-    """The console script."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A character that the locale lacks must not end a command. stdin is read as bytes.

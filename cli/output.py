@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WRITE_BYTES = 65_536
-"""Bytes written at a time. With PYTHONUNBUFFERED, Python does not report a longer write that a closed pipe cut short."""
+"""Bytes per write. With PYTHONUNBUFFERED, Python does not report a longer write that a closed pipe cut short."""
 PLAIN_WIDTH = 100
 """Width of text that is written to a pipe or file."""
 DUMB_WIDTH = 80
@@ -100,7 +100,7 @@ class ProgressBar:
             self._bars.update(self._task, description=one_line(text))
 
     def update(self, text: str, done: float, total: float | None) -> None:
-        """Sets the total progress, for work that is counted elsewhere."""
+        """Shows the progress of work that is counted elsewhere: `done` of `total`."""
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=one_line(text), completed=done, total=total)
 

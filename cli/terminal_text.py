@@ -27,9 +27,9 @@ def terminal_safe(text: str) -> str:
 
 
 def json_safe(line: str) -> str:
-    """Returns JSON with the characters that `terminal_safe` replaces as escapes; the content is unchanged.
+    """Returns JSON in which the characters that `terminal_safe` replaces are escaped; the content is unchanged.
 
-    Line feeds, which end JSON lines, stay.
+    Line feeds between JSON lines stay.
     """
     return _UNSAFE.sub(
         lambda match: json.dumps(match[0])[1:-1] if match[0] > "\x7f" else f"\\u{ord(match[0]):04x}", line
@@ -37,7 +37,7 @@ def json_safe(line: str) -> str:
 
 
 def xml_safe(text: str) -> str:
-    """Returns XML with the characters that `terminal_safe` replaces as character references; the content is unchanged."""
+    """Returns XML in which the characters that `terminal_safe` replaces are character references; the content is unchanged."""
     return _UNSAFE.sub(lambda match: f"&#x{ord(match[0]):x};", text)
 
 
@@ -55,7 +55,6 @@ def _shown(character: str) -> str:
 
 
 def truncate(text: str, limit: int) -> str:
-    """Cuts a text to at most `limit` characters."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
@@ -97,7 +96,7 @@ def milliseconds(value: float) -> str:
 
 
 def local_time(moment: datetime | str | None, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """Formats a moment in this machine's time zone. Raises ValueError if a text is not a JSON time."""
+    """Formats a moment in this machine's time zone. Raises ValueError if `moment` is a text but not a time in ISO 8601."""
     if moment is None:
         return ""
     if isinstance(moment, str):

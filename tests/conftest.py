@@ -1,6 +1,6 @@
-"""In what order the suite runs, what a test may start, and which test may run again.
+"""The order of the suite's tests, the programs that a test may start, and the tests that may run again.
 
-Some processes take whole modules, so the longest must not begin last.
+A process of the suite runs whole modules, so the longest module must not begin last.
 """
 
 import gc
@@ -18,8 +18,8 @@ from tests.temporary_folder import use_memory
 use_memory()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
-    # interrupts.
+    # A shell that starts the suite in the background makes it ignore Ctrl-C; programs that a test starts and interrupts would
+    # inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts a time: on a busy machine, any example can take longer than the default 200 ms.
@@ -65,7 +65,7 @@ LONGEST = (
     "fuzz/test_fuzz.py",
     "daemon/doctor/test_doctor.py",
 )
-"""Modules that take longest, in the order in which they begin: those that wait alternate with those that compute."""
+"""Modules that take longest, in the order in which they begin: modules that wait alternate with modules that compute."""
 
 RERUNS = 2
 
@@ -93,7 +93,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def skip_reasons(config: pytest.Config) -> Counter[str]:
-    """Why tests were skipped, and how many for each reason."""
+    """Returns the number of skipped tests by reason."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter is not None else []
     return Counter(str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped)
@@ -105,7 +105,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leaves the seven thousand tests and their modules out of garbage collections, which would visit them each time."""
+    """Excludes the seven thousand tests and their modules from garbage collections, each of which would visit them."""
     gc.collect()
     gc.freeze()
 

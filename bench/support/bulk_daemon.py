@@ -11,18 +11,18 @@ from tests.e2e.real_hippod import Daemon, clean_environment
 
 BULK_S = 3_600.0
 ENCODER = os.environ.get("HIPPOD_BENCH_ENCODER", MINILM.names[0])
-"""Name of the packaged encoder of the benchmarks that do not name one."""
+"""Packaged encoder of the benchmarks that do not choose one."""
 
 
 def bulk_daemon(home: Path, model: str = ENCODER, **sections: Any) -> Daemon:
-    """Returns a daemon with a packaged encoder, whose requests may take as long as a corpus does."""
+    """Returns a daemon with a packaged encoder and a time limit of `BULK_S` for its requests."""
     daemon = Daemon(home, encoder={"backend": "sentence-transformers", "model": model}, **sections)
     daemon.http.timeout = BULK_S
     return daemon
 
 
 def ctl(daemon: Daemon, *arguments: str | Path, timeout_s: float | None = BULK_S) -> dict[str, Any]:
-    """Runs hippoctl and returns its output. A `timeout_s` of None is no limit."""
+    """Runs hippoctl and returns its output. `timeout_s` None: no limit."""
     command = daemon.command("--json", *arguments)
     done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=timeout_s)
     if done.returncode:

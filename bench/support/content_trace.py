@@ -21,7 +21,7 @@ PROGRAMS = {"hippod": "daemon.main", "parser": "daemon.parser_pool.child_main"}
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("consumers", "memory", "store", "daemon", "cli")
 DEPTH = 5
-"""Levels of lists, dicts and data classes that are searched for the text."""
+"""Number of levels of lists, dicts and data classes that are searched for the text."""
 ITEMS = 40
 """Number of items of a list or dict that are searched."""
 POLL_S = 0.05
@@ -38,7 +38,7 @@ class Recorder:
         self._busy = threading.local()
 
     def profile(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Is a function for `sys.setprofile`."""
+        """The function for `sys.setprofile`."""
         code = frame.f_code
         name = code.co_filename.removeprefix(f"{ROOT}/")
         if event != "call" or not self._phase or not name.startswith(PACKAGES) or getattr(self._busy, "on", False):
@@ -46,7 +46,7 @@ class Recorder:
         self._busy.on = True  # reading a property calls functions
         try:
             known = frame.f_locals
-            # Two more for *args and **kwargs.
+            # The last two names may be *args and **kwargs.
             arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
             if [each for each in arguments if each in known and self._contains(known[each], DEPTH)]:
                 self._functions.add(f"{name}:{code.co_qualname}")
@@ -54,7 +54,7 @@ class Recorder:
             self._busy.on = False
 
     def _contains(self, value: Any, depth: int) -> bool:
-        """Whether the value contains the marked text. Adds the data classes that do to `_classes`."""
+        """Returns whether the value contains the marked text. Adds the data classes that contain it to `_classes`."""
         if isinstance(value, str):
             return MARK in value
         if isinstance(value, bytes | bytearray):
@@ -75,7 +75,7 @@ class Recorder:
         return bool(found)
 
     def follow_phases(self) -> None:
-        """Reads the phase again and again. When it changes, writes what was recorded, and then the new phase to begun-PID."""
+        """Polls the phase. When it changes, writes the records of the last phase, and then the new phase to begun-PID."""
         begun = self._folder / f"begun-{os.getpid()}"
         begun.touch()
         while True:

@@ -1,7 +1,7 @@
 """An example of `ask --deep`: `python -m bench.support.deep_example` runs it and prints the events.
 
-hippod indexes examples/drive with its packaged encoder and extractor. The deep question is real in every part except the model,
-which is a script; its sentences were written by hand from the passages that hippod finds.
+hippod indexes examples/drive with its packaged encoder and extractor. Only the model is a script; its sentences were written by
+hand from the passages that hippod finds.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Ways to ask a model for the entities and triples of passages, which `python -m bench fewer_calls` compares.
 
-Each way is a generator: it yields its calls, is sent the JSON of each answer, and returns what each passage says.
+Each way is a generator: it yields its calls, is sent the JSON of each answer, and returns the extraction of each passage.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -24,7 +24,7 @@ NAMES, TRIPLES = "named_entities", "triples"
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the model. `fields` are the lists that it asks for about each of the passages."""
+    """One call of the model. `fields`: names of the lists that the answer has for each passage."""
 
     messages: list[ChatMessage]
     schema: JsonSchema
@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Extracted:
-    """What the model said about one passage, unchecked."""
+    """The model's unchecked answers about one passage."""
 
     passage: PassageText
     names: list[str]
@@ -59,7 +59,7 @@ def two_calls(passages: Sequence[PassageText]) -> Generator[Call, object, list[E
 
 
 def equal_calls_together(passages: Sequence[PassageText]) -> Generator[Call, object, list[Extracted]]:
-    """hippod's two calls, the first for all passages before the second for all."""
+    """hippod's two calls: the first call for all passages, then the second call for all passages."""
     names: list[list[str]] = []
     for passage in passages:
         said = yield Call(entity_messages(passage), ENTITIES_SCHEMA, (NAMES,), [passage])
@@ -72,7 +72,7 @@ def equal_calls_together(passages: Sequence[PassageText]) -> Generator[Call, obj
 
 
 def passage_before_task(passages: Sequence[PassageText]) -> Generator[Call, object, list[Extracted]]:
-    """Two calls whose prompts are equal up to the end of the passage: the task follows it."""
+    """Two calls whose prompts are equal up to the end of the passage; the task comes after the passage."""
     found = []
     for passage in passages:
         names = _names((yield Call(_shared_prompt(passage, _LIST), ENTITIES_SCHEMA, (NAMES,), [passage])))
@@ -211,7 +211,7 @@ def _triples(said: object) -> list[Any]:
 
 
 def _parts(said: object, count: int) -> list[object]:
-    """Returns the entry of each passage, {} for those that the answer lacks."""
+    """Returns the entry of each passage; {} if the answer lacks it."""
     try:
         parts = get_field(said, "passages")
     except BadAnswer:

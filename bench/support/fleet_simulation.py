@@ -1,8 +1,8 @@
 """The cost of a hundred million articles, from rates measured here on real passages.
 
-Measured: processor seconds and bytes of a passage that is extracted (by rules) and encoded, written as a record, and applied.
-Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs grow linearly with the
-passages, except that a commit takes longer, as `bench growth` shows between 2,000 and 100,000 passages (730 to 412 a second).
+Measured: processor seconds and bytes per passage of extracting (by rules) and encoding it, writing its record, and applying it.
+Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs are linear in the number
+of passages, except that commits become slower: 730 passages a second at 2,000 passages, 412 at 100,000 (`bench growth`).
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from tests.daemon.pipeline.test_records import Reader, Refusing, Rules
 
 ARTICLES = 100_000_000
 PASSAGES_AN_ARTICLE = 5
-"""A news article of 600 words, at passages of about 120 words."""
+"""For a news article of 600 words, and passages of about 120 words."""
 SAMPLE = 400
 CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "2wiki" / "corpus.json"
 ENCODER = "all-MiniLM-L6-v2"
 
 WORKER_CORES = 1000
 GPU_PASSAGES_A_SECOND = 23.0
-"""docs/how-to/models.md computes it from published rates of an 8B model on one H100."""
+"""Computed in docs/how-to/models.md from published rates of an 8B model on one H100."""
 GPUS = 100
 GPU_HOUR = 2.5
 PROMPT_TOKENS, COMPLETION_TOKENS = 982.0, 247.0
-"""Tokens of a passage, both calls (docs/how-to/models.md)."""
+"""Tokens per passage of both calls together (docs/how-to/models.md)."""
 PROMPT_PRICE, COMPLETION_PRICE = 0.15, 0.60
 """Price of a million tokens."""
 CORE_HOUR = 0.04
 GROWTH = 730 / 412
-"""Ratio of a commit's time at 100,000 passages to that at 2,000 (README.md)."""
+"""Ratio of the time of a commit at 100,000 passages to the time at 2,000 passages (README.md)."""
 MEMORY_BYTES_A_PASSAGE = 13_000
 """3 KB of anonymous memory, and 10 KB of file pages that queries read (docs/explanation/scale.md)."""
 MACHINE_GIB = 256

@@ -1,4 +1,4 @@
-"""Shared by the sections with a real folder: texts that each answer one query, and tables."""
+"""For the sections with a real folder: tables, and texts that each answer one query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ SURNAMES = {
     "first": ["Holm", "Quist", "Aasen", "Brandt", "Castor", "Dorn", "Ekdahl", "Frost", "Grane", "Hjort"],
     "second": ["Falk", "Ibsen", "Jarl", "Kvist", "Lund", "Mark", "Norrby", "Oxen", "Palm", "Rask"],
 }
-"""Two hundred different names for the first text of each file, and as many others for the second."""
+"""Surnames by version: with the given names, 200 different names for each version."""
 CRAFTS = ("clock", "violin", "kite", "loom", "kiln", "sledge", "lantern", "compass", "harp", "globe")
 TOWNS = ("Varnhem", "Tollmin", "Skara", "Pellan", "Ostrel", "Marnby", "Lindau", "Karrow", "Hjo", "Grenna")
 

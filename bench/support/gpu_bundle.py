@@ -1,8 +1,7 @@
 """`python -m bench.support.gpu_bundle [FOLDER]`: files for `bench gpu` on a machine without hippod's model, below 64 MiB.
 
-The files are the packaged model, whose weights are rounded to float16 and computed in float32, MuSiQue's passages (from
-../shared; without it, the example drive's texts), and vectors that hippod's engine computed on the CPU from the original
-weights.
+The bundle has the packaged model with weights rounded to float16 (computed in float32), MuSiQue's passages (without ../shared,
+the example drive's texts), and vectors that hippod's engine computed on the CPU from the original weights.
 """
 
 import json
@@ -41,7 +40,7 @@ def write(folder: Path = FOLDER) -> Path:
         folder / "model" / "model.safetensors",
         metadata={"format": "pt"},
     )
-    # Without it, transformers computes in the type of the weights: float16, which hippod does not use.
+    # Without `dtype`, transformers would compute in the type of the weights, float16, which hippod does not use.
     config = folder / "model" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text("utf-8")), "dtype": "float32"}), "utf-8")
     texts = passages()

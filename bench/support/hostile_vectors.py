@@ -1,8 +1,8 @@
 """Phrases with uninformative vectors: all equal, or all in a narrow cone, compared with vectors in random directions.
 
-A store is filled with them in commits of `COMMIT_PASSAGES`, opened again from the tables alone, and half of it removed. Each
-step runs in its own process and reports its peak memory. `python -m bench.support.hostile_vectors STEP SET COUNT FOLDER` runs
-one step.
+A store is filled with these phrases in commits of `COMMIT_PASSAGES`, opened again from the tables alone, and half of its
+documents are removed. Each step runs in its own process and reports its peak memory. `python -m bench.support.hostile_vectors
+STEP SET COUNT FOLDER` runs one step.
 """
 
 import json
@@ -28,10 +28,10 @@ GROUP_PHRASES = 190
 """Number of equal vectors that are not yet crowded (`store.index.synonyms.crowding`)."""
 
 WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
-"""Phrases and cosine of a cone nearly as wide as the synonym threshold allows."""
+"""Number of phrases, and cosine, of a cone nearly as wide as the synonym threshold allows."""
 
 PASSAGE_TRIPLES = 50
-"""Statements of a passage, each about two phrases that occur nowhere else."""
+"""Number of statements of a passage; each statement has two phrases that occur nowhere else."""
 
 COMMIT_PASSAGES = 20
 LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -56,7 +56,7 @@ def vectors(name: str, count: int) -> NDArray[np.float32]:
 
 
 def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) -> NDArray[np.float32]:
-    """Turns vectors, in place, towards `axis`, so that any two of them have a cosine of about `cosine`."""
+    """Turns vectors in place towards `axis`, so that any two of them have a cosine of about `cosine`."""
     found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
     found *= (np.sqrt(1 - cosine) / np.linalg.norm(found, axis=1))[:, None]
     found += (np.sqrt(cosine) * axis / np.linalg.norm(axis)).astype(np.float32)
@@ -90,7 +90,6 @@ def _document(number: int) -> tuple[Document, PassageText]:
 
 
 def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
-    """Commits `count` phrases."""
     every, unit = vectors(name, count), np.eye(1, DIM, dtype=np.float32)[0]
     before = _resident()
     began, slowest, most_edges = time.process_time(), 0.0, 0
@@ -120,7 +119,7 @@ def rebuild(_name: str, _count: int, folder: Path) -> dict[str, Any]:
 
 
 def halve(_name: str, count: int, folder: Path) -> dict[str, Any]:
-    """Removes every other document, several at a time."""
+    """Removes every second document, `COMMIT_PASSAGES` documents at a time."""
     before = _resident()
     with _open(folder) as store:
         began = time.process_time()

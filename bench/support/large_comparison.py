@@ -1,4 +1,4 @@
-"""The approximate computations of a large memory, applied to a small one with known answers: recall compared with exact."""
+"""Applies the approximate computations of a large memory to a small one, and compares recall with exact computation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ MOST_DIFFERENCE = 0.005
 
 
 def compare_as_large(folder: Path, name: str, questions: Sequence[Question], results: dict[str, Any]) -> str:
-    """Queries the store in `folder`, which must not be open, as if it were large, and exactly; returns a Markdown table.
+    """Queries the store in `folder` as if it were large, and exactly; returns a Markdown table. The store must not be open.
 
     `name` is the name of the question set. A mode whose recall differs by more than `MOST_DIFFERENCE` is added to
     `results["violations"]`.

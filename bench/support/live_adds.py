@@ -74,7 +74,7 @@ def _listen(daemon: Daemon, seen: dict[str, float], arrived: threading.Condition
 def _add(
     daemon: Daemon, number: int, document: dict[str, Any], seen: dict[str, float], arrived: threading.Condition
 ) -> tuple[float, float]:
-    """Returns the milliseconds until the commit's event: from the response to the add, and from its request."""
+    """Returns the milliseconds from (the response, the request) of the add to the commit's event."""
     time.sleep(BETWEEN_S)
     body = {"documents": [{"id": f"live-{number}", "title": document["title"], "text": document["text"]}]}
     sent = time.perf_counter()

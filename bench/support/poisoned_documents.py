@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 COPIES = 400
-"""Near-duplicates of a flood."""
+"""Number of near-duplicates of a flood."""
 
 Document = dict[str, Any]
 
@@ -53,7 +53,7 @@ def triple_magnet(names: Sequence[str]) -> Document:
 
 
 def word_magnet(questions: Sequence[str], words: int = 220) -> Document:
-    """Returns one passage of the words that occur in most questions, each once."""
+    """Returns one document with the `words` words that occur in most questions, each once."""
     counts = Counter(word for question in questions for word in set(re.findall(r"\w+", question)))
     common = sorted(counts, key=lambda word: (-counts[word], word))[:words]
     return {"id": "magnet/words", "title": "Words", "text": " ".join(common) + "."}

@@ -69,6 +69,5 @@ def _resident(process: psutil.Process) -> int:
 
 
 def peak_mib(pid: int) -> int:
-    """Returns the peak resident memory of the process."""
     lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024

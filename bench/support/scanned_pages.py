@@ -1,4 +1,4 @@
-"""Pages as a scanner or a camera gives them, drawn from known text: for measurements of OCR, and for its tests."""
+"""Pages drawn from known text that look scanned or photographed, for measurements and tests of OCR."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ScannedPage:
 
 
 def scanned_pages() -> Mapping[str, ScannedPage]:
-    """Return a page of each kind: two resolutions, turned, two columns, a table."""
+    """Returns a page of each kind: two resolutions, two columns, a table, and a rotated page."""
     column = _flowed(300, 6.6)
     pages = {
         "150 dpi": _page(150, [(0.9, line) for line in _flowed(150, 6.6)]),
@@ -46,7 +46,7 @@ def scanned_pages() -> Mapping[str, ScannedPage]:
 
 
 def encoded(pages: Mapping[str, ScannedPage], format: str) -> bytes:
-    """Return the pages as one file: a TIFF, or a PDF without a text layer."""
+    """Returns the pages as one file: a TIFF, or a PDF without a text layer."""
     first, *more = (page.image for page in pages.values())
     out = BytesIO()
     first.save(out, format, save_all=True, append_images=more, resolution=300)
@@ -58,7 +58,7 @@ def _font(dpi: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _flowed(dpi: int, width: float) -> list[str]:
-    """The sentences, broken into lines of at most `width` inches."""
+    """Returns the sentences, broken into lines of at most `width` inches."""
     font, lines = _font(dpi), [""]
     for word in " ".join(_SENTENCES).split():
         longer = f"{lines[-1]} {word}".strip()

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def model_process(serve: Callable[..., None], *given: Any) -> Iterator[tuple[str, Connection]]:
-    """Yields the server's URL, which `serve(*given, pipe)` sends first, and the other end of the pipe.
+    """Yields (URL, pipe): the URL is the first message of `serve(*given, pipe)`; the yielded pipe is the other end.
 
     The process ends with the `with` block. `serve` must be a module's function, because the new interpreter imports it.
     """

@@ -24,9 +24,9 @@ from typing import Any
 TIME_LIMIT_S = 60
 _PARAGRAPHS = frozenset(("p", "h", "si", "is", "cmt", "rich"))
 _SPACES = frozenset(("br", "cr", "tab", "line-break", "s"))
-"""Elements of office files whose text is one paragraph, of several runs, and elements that separate words in it."""
+"""Elements of office files: the runs of `_PARAGRAPHS` form one paragraph, `_SPACES` separate words."""
 _DOCX2PYTHON = re.compile(r"<[^<>]+>|----[^-\n]+---->?|\b(?:foot|end)note\d+\)")
-"""What docx2python adds to the text: tags of HTML, names of pictures, marks of notes."""
+"""Additions of docx2python to the text: tags of HTML, names of pictures, marks of notes."""
 
 
 def command(*arguments: str) -> str:
@@ -222,7 +222,7 @@ def book(path: Path) -> str:
 
 
 def table(path: Path) -> str:
-    """Reads a table with the standard library, given only the most frequent delimiter."""
+    """Reads a table with the standard library, using the most frequent delimiter."""
     import csv
 
     text = path.read_bytes().decode("utf-8-sig", "replace")
@@ -252,7 +252,7 @@ EXTRACTORS: dict[str, tuple[tuple[str, str, Callable[[Path], str]], ...]] = {
     "csv": (("", "csv of Python", table),),
     **dict.fromkeys(("rst", "org", "tex", "wiki", "fb2", "ipynb", "md", "dbk"), (("pandoc", "pandoc", pandoc),)),
 }
-"""By file extension: the required command ("" for none), a name, and the function; the first available one is used."""
+"""(required command or "", name, function) by file extension; the first available one is used."""
 
 
 def extractor(path: Path) -> tuple[str, Callable[[Path], str]] | None:
@@ -263,7 +263,7 @@ def extractor(path: Path) -> tuple[str, Callable[[Path], str]] | None:
 
 
 def content(path: Path) -> str:
-    """Returns all words of a file: of packages, texts and attributes of each XML part; of mails, the decoded parts too."""
+    """Returns all words of a file. For packages: texts and attributes of each XML part. For mails: also the decoded parts."""
     data = path.read_bytes()
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as package:

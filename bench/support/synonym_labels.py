@@ -4,9 +4,9 @@
     python -m bench.support.synonym_labels score bench/support/labelled_synonyms.json
 
 The files are exports (`hippoctl export`) of memories. `before` and `after` are two versions of hippod that read the same
-documents. Of each version, `draw` takes 100 random edges and the 100 weakest edges (lowest cosine), as many from each memory as
-the others can give. It writes each pair once, in random order and with its two phrases in random order. A label must not depend
-on the version, so `drawn`, which lists the pairs of each draw, stands at the end of the file: label before you look at it.
+documents. Of each version, `draw` takes 100 random edges and the 100 weakest edges (lowest cosine), from the memories in turn.
+It writes each pair once, in random order and with its two phrases in random order. A label must not depend on the version, so
+the file ends with `drawn`, the pairs of each draw: label before you look at it.
 
 The person who labels writes into `correct` the indices of the pairs whose phrases name the same thing: spelling variants,
 inflected forms, plurals, abbreviations, translations and true synonyms. A part, a kind, a neighbour or another person of that
@@ -24,14 +24,14 @@ Edge = tuple[float, str, str]
 
 
 def synonym_edges(export: Path) -> list[Edge]:
-    """(cosine, phrase, phrase) of all synonym edges in an export, in order."""
+    """Returns (cosine, phrase, phrase) of all synonym edges in an export, sorted."""
     with export.open(encoding="utf-8") as lines:
         edges = [edge for edge in map(json.loads, lines) if edge.get("type") == "synonym"]
     return sorted((edge["weight"], edge["source"], edge["target"]) for edge in edges)
 
 
 def in_turns(memories: list[list[Edge]], count: int) -> list[Edge]:
-    """The first `count` edges, one of each memory in turn; a pair that several memories have comes once."""
+    """Returns the first `count` edges, from the memories in turn; a pair of several memories occurs once."""
     taken: dict[tuple[str, str], Edge] = {}
     for place in range(max(map(len, memories))):
         for edges in memories:
@@ -41,7 +41,7 @@ def in_turns(memories: list[list[Edge]], count: int) -> list[Edge]:
 
 
 def draw(seed: int, versions: dict[str, list[Path]]) -> dict[str, Any]:
-    """Pairs to label, and the draws they belong to."""
+    """Returns the pairs to label, and the draws that they belong to."""
     chance = random.Random(seed)
     drawn: dict[str, list[Edge]] = {}
     for version, exports in versions.items():
@@ -59,7 +59,7 @@ def draw(seed: int, versions: dict[str, list[Path]]) -> dict[str, Any]:
 
 
 def shares(labelled: dict[str, Any]) -> dict[str, float]:
-    """By draw: the share of its pairs that are correct."""
+    """Returns, by draw, the share of its pairs that are correct."""
     correct = set(labelled["correct"])
     return {name: len(correct & set(pairs)) / len(pairs) for name, pairs in labelled["drawn"].items()}
 

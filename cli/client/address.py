@@ -1,9 +1,9 @@
 """Finds the daemon's socket.
 
-The first of these decides: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration, and the default.
-The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of $XDG_CONFIG_HOME/hippod/config.toml,
-/etc/hippod/config.toml and ./config.toml. ./config.toml is last: it makes a checkout usable without installation, and never
-overrides an installed daemon.
+The first of these that is set counts: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration. If
+none is set, the default counts. The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of
+$XDG_CONFIG_HOME/hippod/config.toml, /etc/hippod/config.toml and ./config.toml. ./config.toml is last: it makes a checkout
+usable without installation, and never overrides an installed daemon.
 """
 
 import os
@@ -18,7 +18,7 @@ from daemon.contract.paths import SOCKET, SOCKET_BYTES_MAX, candidates, expand
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The socket's path, and the setting that defines it. `config` is the configuration in use, if one was found."""
+    """The socket's path, and the setting that defines it. `config`: the configuration file in use; None if there is none."""
 
     path: Path
     origin: str
@@ -51,7 +51,7 @@ def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Addr
 
 
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
-    """Returns the configuration file that may define the socket, if there is one."""
+    """Returns the configuration file; None if there is none."""
     if environ.get("HIPPOD_CONFIG"):
         return _path(environ["HIPPOD_CONFIG"], cwd, environ)
     places = [place for place, _ in candidates(environ)]

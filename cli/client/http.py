@@ -57,7 +57,7 @@ class RequestRefused(CommandError):
 
 
 class UnixConnection(HTTPConnection):
-    """A connection to the Unix socket `path`. `timeout_s` limits each wait for data, not the connecting."""
+    """A connection to the Unix socket `path`. `timeout_s` limits each wait for data, but not the connection attempt."""
 
     def __init__(self, path: str, timeout_s: float | None) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -70,7 +70,7 @@ class UnixConnection(HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def send(self, data: Any) -> None:
-        """Raises SendingFailed, because an error of the content, such as a file that cannot be read, may be an OSError."""
+        """Raises SendingFailed if the connection fails; an OSError then means that the content could not be produced."""
         try:
             super().send(data)
         except OSError as error:
@@ -78,7 +78,7 @@ class UnixConnection(HTTPConnection):
 
 
 class SendingFailed(Exception):
-    """The daemon does not read, or has closed the connection. It may have answered before it read the whole request."""
+    """The daemon does not read the request, or has closed the connection. It may have answered already."""
 
 
 class Client:
@@ -142,7 +142,7 @@ class Client:
     def _request(
         self, method: str, target: str, accept: str, content: bytes | Iterable[bytes] | None, timeout_s: float | None
     ) -> Iterator[Iterator[bytes]]:
-        """Sends a request on a connection of its own, and yields the pieces of its answer. Raises RequestRefused.
+        """Sends a request on a new connection, and yields the pieces of its answer. Raises RequestRefused.
 
         An iterable `content` is sent in chunks while it is produced.
         """
@@ -204,9 +204,9 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def start_command(address: Address) -> str:
-    """Returns the command that starts the daemon: that of the systemd unit of this socket, if there is one.
+    """Returns the command that starts the daemon: `systemctl start` if this socket has a systemd unit, otherwise `hippod`.
 
-    hippod started by root would leave files that the unit may not read.
+    Running `hippod` as root would leave files that the unit's user cannot read.
     """
     place = UNIT_SOCKET.fullmatch(str(address.path))
     if place and SYSTEMD_RUNS.is_dir():
@@ -234,7 +234,7 @@ def no_daemon(address: Address, error: OSError) -> CommandError:
 
 
 def permission_hint(path: Path) -> str:
-    """Returns the command that adds this user to the socket's group, or another hint, as the end of a sentence."""
+    """Returns how to get permission for the socket, as the end of a sentence: usually the command that joins its group."""
     try:
         status = path.stat()
     except OSError:

@@ -24,11 +24,11 @@ OPTIONAL: dict[str, Any] = {
     "skipped": {},
     "stages_ms": {},
 }
-"""Fields that the daemon, or an older one, may omit, with their default values."""
+"""Optional fields, and fields that older daemons lack, with their default values."""
 
 
 class PlainAnswer(dict[str, Any]):
-    """An object of an answer. It replaces a type of the contract; only the fields that are used are checked."""
+    """An object of an answer. It replaces a type of the contract; a field is checked when it is read."""
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
@@ -39,7 +39,7 @@ class PlainAnswer(dict[str, Any]):
 
     @property
     def model_extra(self) -> dict[str, Any]:
-        """All fields, as in the contract's types for fields that they do not declare."""
+        """All fields; the contract's types return only undeclared fields here."""
         return self
 
 
@@ -50,8 +50,8 @@ def _plain(value: Any) -> Any:
 
 
 def from_plain(function: Callable[[Any], Result], answer: Mapping[str, Any]) -> Result:
-    """Calls a function of a type of the contract with the daemon's JSON. Raises CommandError if the JSON does not have that
-    type."""
+    """Calls `function`, whose parameter has a type of the contract, with the daemon's JSON. Raises CommandError if the JSON
+    does not have that type."""
     try:
         return function(PlainAnswer(answer))
     except (AttributeError, TypeError, ValueError) as error:

@@ -1,7 +1,8 @@
-"""What `add` and `import` send: documents in requests of limited size, and files of records.
+"""Sends what `add` and `import` upload: documents in requests of limited size, and files of records.
 
-An invalid document does not block the others. A HippoRAG corpus must not replace the documents of another corpus: both number
-their documents from 0. Records are one file, or those of a folder or an object store's prefix, as hippod-backfill wrote them.
+An invalid document does not block the others. Every HippoRAG corpus numbers its documents from 0; `CorpusCheck` keeps a corpus
+from replacing another corpus's documents. Records come from one file, or from all files of hippod-backfill in a folder or below
+a prefix of an object store.
 """
 
 import os
@@ -30,9 +31,9 @@ BATCH_BYTES = 4 * 1024 * 1024
 _DOCUMENT_INDEX = re.compile(r"(?:documents|docs)[.\[](\d+)")
 Send = Callable[[bytes], dict[str, Any]]
 COMPARED_DOCUMENTS = 20
-"""Number of a corpus's documents that are compared with the memory: evenly spread, including the first and the last."""
+"""Number of documents of a corpus that are compared with the memory: evenly spread, including the first and the last."""
 WAIT_S = 600.0
-"""How long to wait for a document that is not committed yet."""
+"""Seconds to wait for a document that is not committed yet."""
 PARQUET = ".parquet"
 
 
@@ -55,8 +56,8 @@ def batches(
 def send(batch: list[ReadyDocument], post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
     """Posts `{"documents": batch}`, and yields the answers and the rejected documents.
 
-    Rejected documents are left out of the next request. If the daemon does not name them, the batch is halved until only they
-    remain.
+    Rejected documents are left out of the next request. If the daemon's answer does not name the rejected documents, the batch
+    is halved until they are isolated.
     """
     body = b'{"documents":[%s]}' % b",".join(piece.body for piece in batch)
     try:
@@ -90,14 +91,15 @@ def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:
 
 
 class CorpusCheck:
-    """Compares documents of a corpus with those of the memory that have their ids."""
+    """Compares documents of a corpus with the memory's documents of the same ids."""
 
     def __init__(self, client: Client, id_prefix: str) -> None:
         self._client = client
         self._id_prefix = id_prefix
 
     def refuse(self, path: Path, documents: Sequence[dict[str, Any]]) -> str | None:
-        """Returns why the corpus must not be added: one of its ids has a document with another title. None if it may be."""
+        """Returns why the corpus must not be added: one of its ids belongs to a document with another title. None if it may be
+        added."""
         last = len(documents) - 1
         places = sorted({round(at * last / max(COMPARED_DOCUMENTS - 1, 1)) for at in range(COMPARED_DOCUMENTS)})
         for document in (documents[place] for place in places):

@@ -1,1 +1,1 @@
-"""The commands, with related ones in one file."""
+"""The commands; each file contains related commands."""

@@ -1,4 +1,4 @@
-"""reextract, backfill and reencode: work on stored passages in the background, with its progress until it is done."""
+"""reextract, backfill and reencode: start background work on stored passages and show its progress."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from daemon.contract.status import ExtractionResponse, ReencodeResponse
 POLL_INTERVAL_S = 0.5
 EXTRACTION_BEGUN = ("requeued", "passages", "calls", "tokens", "money", "left_s")
 REENCODING_BEGUN = ("passages", "texts", "calls", "left_s", "disk_bytes")
-"""Fields of the first response only: how much work the command has begun."""
+"""Fields that only the first response contains: how much work the command has begun."""
 
 no_wait_option = click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 
@@ -88,7 +88,8 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
 
 
 def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: str) -> Iterator[dict[str, Any]]:
-    """Yields the first answer and then the present one, again and again. Prints why the work waits: the field `reason`."""
+    """Yields the first answer, then polls for the current one. Prints each new value of the field `reason`, why the work
+    waits."""
     answer, printed = first, None
     while True:
         if answer.get(reason) is not None and answer[reason] != printed:
@@ -100,7 +101,7 @@ def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: s
 
 
 def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
-    """Returns the passages to extract from, the extracted passages, and the cost of each extractor."""
+    """Returns lines with the passages to extract from, the extracted passages, and the cost of each extractor."""
     summary = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
     heads = ("extractor", "extractions", "prompt tokens", "completion tokens")
     rows = [
@@ -116,7 +117,7 @@ def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
 
 
 def _plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
-    """Returns the plan of `reextract`, for example: 1,266 passages would be read again, in about 4 min 0 s."""
+    """Returns the plan of `reextract`, such as "1,266 passages would be read again, in about 4 min 0 s"."""
     passages = plan.passages or 0
     said = f"{count(passages, 'passage')} would be read again"
     if plan.calls:
@@ -132,7 +133,7 @@ def _plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
 
 
 def _reencoding_lines(first: ReencodeResponse, last: ReencodeResponse) -> list[Text]:
-    """Returns what is encoded anew, how long it takes, and what it needs on the disk."""
+    """Returns the lines with the content to encode, the estimated time, and the disk space."""
     if first.configured is None:
         return [text((first.encoder, HEADING), ": the content is encoded as configured; nothing to do")]
     if not last.running:

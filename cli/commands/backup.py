@@ -1,4 +1,4 @@
-"""verify, backup and restore: whether the store is as its tables say, and copies of it."""
+"""verify, backup and restore: checks the store against its tables, and copies it."""
 
 import os
 import subprocess

@@ -41,11 +41,11 @@ from daemon.contract.status import (
 )
 
 INSPECT_TIMEOUT_S = 150.0
-"""More than the time limits of hippod's own checks (`daemon.doctor`) and its start on a busy machine."""
+"""Seconds; longer than the time limits of hippod's own checks (`daemon.doctor`) plus its start on a busy machine."""
 SOON_FULL_S = 86_400.0
-"""A memory that will be full within this time causes a warning."""
+"""A memory that will be full within this number of seconds causes a warning."""
 MOST_LANGUAGES = 4
-"""Maximum languages that a finding names."""
+"""Maximum number of languages that a finding names."""
 
 
 @command("doctor")
@@ -85,7 +85,8 @@ def _finding_lines(checks: Sequence[Finding]) -> list[Text]:
 
 
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
-    """Yields the findings of the program `hippod` about the configuration `file`, or about the one that it finds itself."""
+    """Yields the findings of `hippod --inspect` about the configuration `file`; if it is None, about the one that hippod
+    finds."""
     if hippod is None:
         hint = "install hippod here, or run this command on the machine where hippod is"
         yield Finding("inspection", "warn", "nothing was inspected: hippod is not installed next to hippoctl", hint)
@@ -192,7 +193,7 @@ def _stale(path: str) -> bool:
 
 
 def programs(status: Status) -> Iterator[Finding]:
-    """Warns of each program that skipped documents wait for."""
+    """Warns of each missing program that skipped documents need."""
     for reason, (program, packages) in PROGRAM_OF_REASON.items():
         if waiting := status.skipped.get(reason):
             detail = f"{count(waiting, 'document')} {'waits' if waiting == 1 else 'wait'} for {program}"
@@ -258,7 +259,7 @@ def memory(status: Status) -> Iterator[Finding]:
 
 
 def extraction(status: Status) -> Iterator[Finding]:
-    """Reports passages that wait for the model, and passages that it could not extract."""
+    """Reports passages that wait for the model, and passages whose extraction failed."""
     found = status.extraction
     if found is None:
         return

@@ -110,7 +110,7 @@ def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, A
 
 
 def _shown(client: Client, key: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """Returns what `key` names: a document if it is a document's path or URI, otherwise the thing of that name."""
+    """Returns the document if `key` is its path or URI, otherwise the passage, phrase or triple of this name."""
     uri, name = as_uri(key), as_text(key)
     try:
         return client.call("GET", document_path(uri), params=params)

@@ -107,10 +107,9 @@ def evaluate(
     **steps: Any,
 ) -> None:
     """Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
-    share of gold passages among the first k, all@k the share of questions with all of them there; with --steps, among the
-    passages of all steps. Times are the daemon's, for one query at a time; with --compare they do not include encoding the
-    question. Several files are measured one after another, and their figures averaged.
-    """
+    share of gold passages among the first k; all@k is the share of questions with all their gold passages among the first k.
+    With --steps, the passages of all steps count. Times are the daemon's, for one query at a time; with --compare they do not
+    include encoding the question. Several files are measured one after another, and their figures averaged."""
     base = Row(
         mode=mode,
         answerer=_answerer(answers or judge, answerer, steps),
@@ -229,12 +228,12 @@ def _segment(wanted: str | None, count: int | None) -> str:
 
 
 def _answering(steps: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields of the request that say how to answer. `completed` refuses fields without effect in each row."""
+    """Returns the fields of the request that say how to answer. `completed` refuses a row's fields that have no effect."""
     return {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
 
 
 def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """Returns the rows, and the files with saved rows, that `--compare` names."""
+    """Returns (rows, files with saved rows) from the values of `--compare`."""
     specs: list[str] = []
     saved: list[Path] = []
     for each in compared:

@@ -71,7 +71,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
 
 
 def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:
-    """Returns a function that writes UTF-8 pieces to a terminal, with characters escaped that would act on it.
+    """Returns a function that writes pieces of UTF-8 to a terminal and escapes control characters.
 
     Raises CommandError for a format that is not text.
     """
@@ -82,7 +82,7 @@ def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes],
 
 
 def export_format_of(file: Path) -> ExportFormat | None:
-    """Returns the format for a file's name, or None if the name's ending is that of an unsupported archive."""
+    """Returns the format for a file's name; None if the name ends like an archive that cannot be written."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
         return ExportFormat.IGRAPH

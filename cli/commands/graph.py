@@ -42,9 +42,8 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 def graph(
     invocation: Invocation, /, page: Path | None, picture: Path | None, exchanged: Path | None, **chosen: Any
 ) -> None:
-    """The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
-    each passage. Give one or more files, or --json to print the graph.
-    """
+    """The nodes have the highest PageRank, which starts at the phrases linked to the question. The strongest path to each
+    passage is included. Give one or more files, or --json to print the graph."""
     files = [path for path in (page, picture, exchanged) if path is not None]
     if not files and not invocation.json:
         raise click.UsageError(

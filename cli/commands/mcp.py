@@ -30,7 +30,7 @@ def mcp(invocation: Invocation, write: bool | None) -> None:
 
 
 async def serve(socket: str, *, write: bool) -> None:
-    """Answers one client until its input ends. The daemon's absence is reported for each call."""
+    """Answers one client until its input ends. If no daemon answers, each call reports this."""
     # Imported here because the SDK imports a web server, and hippoctl must start fast.
     from mcp.server.stdio import stdio_server
 

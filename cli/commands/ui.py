@@ -34,7 +34,7 @@ from daemon.contract.http.same_origin import cookie_value, same_origin
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"
 BODY_BYTES_MAX = 256 * 1024
-"""Far more than the length of a question."""
+"""Maximum size of a request's body, far larger than a question."""
 BROWSER_TIMEOUT_S = 60.0
 """Seconds that the browser may take to send a request, or to read a piece of an answer."""
 
@@ -49,7 +49,7 @@ LINK_USED = (
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """Listens on `port`, or on a free port, from its creation on. Raises OSError if the port is in use."""
+    """The constructor binds `port`, or a free port if it is 0. Raises OSError if the port is in use."""
 
     daemon_threads = True
 
@@ -67,8 +67,8 @@ class PageServer(http.server.ThreadingHTTPServer):
     def serve_until_interrupted(self) -> None:
         """Serves in a thread until Ctrl-C.
 
-        The main thread waits for the signal. As a KeyboardInterrupt, it could be raised while Python handles another exception
-        and get lost, and the command would continue.
+        The main thread waits for the signal. A KeyboardInterrupt could get lost while Python handles another exception, and the
+        command would continue.
         """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -83,7 +83,7 @@ class PageServer(http.server.ThreadingHTTPServer):
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """One request. Each answer ends with its connection, because a new one on the loopback interface costs nothing."""
+    """Handles one request. Closes the connection after each answer, because a new loopback connection is cheap."""
 
     server: PageServer
     timeout = BROWSER_TIMEOUT_S
@@ -184,7 +184,7 @@ class OneTimeLink:
         self._lock = threading.Lock()
 
     def redeem(self, token: str) -> str | None:
-        """Returns the session's cookie for the right token on the first call, and None otherwise."""
+        """Returns the session's cookie the first time that the token is right; None otherwise."""
         with self._lock:
             if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
                 return None

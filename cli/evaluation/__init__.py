@@ -1,1 +1,1 @@
-"""Questions with known answers, and how well they were answered."""
+"""Evaluation with questions whose answers are known."""

@@ -1,6 +1,6 @@
 """Compares rows over the same questions, fresh or saved, with the first row: by each measure, and by a judge.
 
-Differences beyond chance are tested paired over the questions, with a fixed seed so that figures repeat.
+The significance of differences is tested with values paired by question; a fixed seed makes the figures repeatable.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 RESAMPLES = 9_999
 SEED = 0
 Values = Mapping[str, Mapping[str, float]]
-"""The value of each question, by measure (such as "recall@5") and question."""
+"""Values by measure (such as "recall@5") and question."""
 
 
 def differences(names: Sequence[str], values: Sequence[Values]) -> list[Difference]:
-    """Returns the difference of each row from the first, in every measure that both have, over the questions that both have (at
-    least two)."""
+    """Returns each row's differences from the first row, by measure. Only measures and questions of both rows count; a measure
+    needs at least two questions."""
     found = []
     for name, of_row in list(zip(names, values, strict=True))[1:]:
         for measure, of_first in values[0].items():
@@ -70,9 +70,9 @@ def _difference(
 
 
 def _p_value(gains: "NDArray[np.float64]") -> float:
-    """Returns the two-sided p-value of the permutation test of paired values: their differences have random signs.
+    """Returns the two-sided p-value of the permutation test of paired values, which draws random signs of their differences.
 
-    All combinations of signs are tested if there are at most as many as `RESAMPLES`.
+    All combinations of signs are tested if there are at most `RESAMPLES` combinations.
     """
     import numpy as np
 
@@ -145,8 +145,8 @@ def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], 
 
 
 def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
-    """Returns the rows of a file written by `--save` or `--json`. Of several question files, it takes the one with this
-    name."""
+    """Returns the rows of a file written by `--save` or `--json`. If the file covers several question files, returns the rows
+    of `question_file`."""
     content = read_json(path)
     try:
         if isinstance(content, dict) and "files" in content:
@@ -169,7 +169,7 @@ def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
 
 
 def averaged(found: Mapping[str, ComparisonResponse]) -> FilesResponse:
-    """Returns the comparisons by file, and the means of each row's figures, in which every file counts the same."""
+    """Returns the comparisons by file, and the means of each row's figures; every file has the same weight in the means."""
     by_label: dict[str, list[EvalResponse]] = {}
     for comparison in found.values():
         for row in comparison.modes:

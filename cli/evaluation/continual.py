@@ -1,7 +1,7 @@
-"""Recall and answers as a memory grew: asks the same questions again of the memory as of earlier commits.
+"""Recall and answer quality while a memory grew: asks the same questions of earlier commits.
 
 Measure of "From RAG to Memory" (HippoRAG 2), Figure 3: the arrived documents are cut into segments, and the questions answered
-by the first segment are asked after each segment. Here the segments follow the order in which the memory's own documents came.
+by the first segment are asked after each segment. Segments follow the order in which the memory's documents were committed.
 """
 
 import random
@@ -31,7 +31,7 @@ class Segment:
 def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
     """Returns `count` segments with about equally many passages, in order of arrival.
 
-    Raises `CommandError` if the documents came in fewer commits.
+    Raises `CommandError` if the documents were committed in fewer than `count` commits.
     """
     steps = _steps(documents)
     if len(steps) < count:
@@ -53,7 +53,7 @@ def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
 
 
 def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]]:
-    """Returns (time, documents, passages) of each commit that brought documents of the present memory."""
+    """Returns (time, documents, passages) of each commit; counts only documents that are still in the memory."""
     by_time: dict[datetime, list[DocumentEntry]] = {}
     for entry in documents:
         if entry.committed_at is not None and entry.passages:
@@ -106,8 +106,8 @@ def evaluate_growth(
     evaluation: Callable[[str | None], Evaluation],
     wanted: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """Returns the rows' scores after each of `count` segments, from the `wanted` segment on, over the questions that this
-    segment completed. `evaluation` makes the evaluation as of a time."""
+    """Returns the rows' scores after the `wanted` segment and after each later one of `count` segments. The questions are those
+    whose gold the `wanted` segment completed. `evaluation` returns the evaluation for a time (None: the present)."""
     parts = segments(documents, count)
     chosen = chosen_segment(parts, wanted)
     before = locator(parts[chosen.number - 2]) if chosen.number > 1 else None

@@ -1,4 +1,4 @@
-"""Gold passages: finds the documents of the memory that contain one, and decides whether a retrieved passage is a part of one.
+"""Gold passages: finds the documents that contain a gold passage, and decides whether a retrieved passage is part of it.
 
 hippod splits long texts and may join short ones, so a gold passage is rarely the text of one retrieved passage. Texts are
 compared by their runs of `RUN_CHARS` characters, without white space, which works in every script.
@@ -12,15 +12,15 @@ from typing import Protocol
 
 RUN_CHARS = 12
 PART_MIN = 0.4
-"""Minimum share of the shorter text's runs that a passage must share with a gold passage."""
+"""Minimum share of the shorter text's runs that a passage and a gold passage have in common."""
 WHOLE_MIN = 0.8
-"""Minimum share of the gold passage's runs in a document whose passages have another title."""
+"""Minimum share of the gold passage's runs that a document with another title must contain."""
 NEARLY_AS_MUCH = 0.9
-"""A document contains the gold passage if it has at least this share of the runs that the best document has."""
+"""A document contains the gold passage if it has at least this share of the best document's shared runs."""
 
 
 class FoundPassage(Protocol):
-    """The fields of a passage in query results and answers that are used here."""
+    """The fields of a retrieved passage that this module reads."""
 
     @property
     def title(self) -> str: ...
@@ -59,7 +59,7 @@ def uris_of(passage: FoundPassage) -> tuple[str, ...]:
 def containing_documents(gold: GoldPassage, candidates: Sequence[FoundPassage]) -> frozenset[str]:
     """Returns the URIs of the documents whose passages among `candidates` contain the gold passage.
 
-    Documents with its title come first: a document with another title must contain nearly all of the text.
+    Documents with the gold passage's title take precedence; a document with another title must contain nearly all of the text.
     """
     titled: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}
@@ -77,12 +77,12 @@ def containing_documents(gold: GoldPassage, candidates: Sequence[FoundPassage]) 
 
 
 def same_text(text: str) -> str:
-    """Returns a text that is equal for texts with different white space or Unicode normalisation, which parsing may change."""
+    """Returns the text without white space and in one Unicode normalisation, because parsing may change both."""
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
 def _shared_runs(one: str, other: str) -> frozenset[str]:
-    """Returns the runs that both texts have; none if they are fewer than `PART_MIN` of the shorter text's."""
+    """Returns the runs that both texts contain; none if their share of the shorter text's runs is below `PART_MIN`."""
     first, second = _runs(one), _runs(other)
     shared = first & second
     return shared if len(shared) >= PART_MIN * min(len(first), len(second)) else frozenset()

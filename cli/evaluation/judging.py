@@ -1,4 +1,4 @@
-"""Answers judged by a model: each is scored, and compared with the answer of the first row in both orders."""
+"""Answers judged by a model: scores each answer, and compares it with the first row's answer in both orders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ QUALITIES = (Criterion.COMPREHENSIVENESS, Criterion.DIVERSITY)
 
 @dataclass
 class JudgeTally:
-    """Scores of one row's answers, by criterion: 0 to 100, for correctness 0 or 1. A missing answer has 0."""
+    """Scores of one row's answers, by criterion: 0 to 100, for correctness 0 or 1. A missing answer scores 0."""
 
     scores: dict[Criterion, list[float]] = field(default_factory=dict)
     failed: int = 0

@@ -17,10 +17,10 @@ FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent"
 CLAIM_KEYS = ("claim", "content")
 """Keys of a claim: `claim` (NoCha and others), `content` (Prelude)."""
 LABEL_KEYS = ("label", "answer", "type")
-"""Keys that say whether a claim is true; the first one present counts. NoCha has `type`."""
+"""Keys that say whether a claim is true; the first one present counts. NoCha uses `type`."""
 ANSWER_KEYS = ("answer", "gold_ans", "answers", "reference", "reference_answer")
-"""Keys of the known answers; the first one present counts. NarrativeQA and LV-Eval: `answers`, NQ: `reference`, HGMem: the
-last."""
+"""Keys of the known answers; the first one present counts. NarrativeQA and LV-Eval use `answers`, NQ uses `reference`, HGMem
+`reference_answer`."""
 NUMBERED_ANSWER_KEYS = ("answer1", "answer2")
 """Keys of the known answers in NarrativeQA's `qaps.csv`."""
 ID_KEYS = ("id", "_id", "question_id", "qid")
@@ -32,11 +32,11 @@ POPQA_KEYS = ("obj", "possible_answers", "o_wiki_title", "o_aliases")
 
 
 class BadEntry(Exception):
-    """An entry that cannot be used; the message says what it lacks: "has no `question`"."""
+    """An entry that cannot be used; the message is a predicate such as "has no `question`"."""
 
 
 def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
-    """Returns the claims of an entry with whether each is true; None if the entry is a question. An entry may hold a pair."""
+    """Returns the entry's one or two claims as (text, whether it is true); None if the entry is a question."""
     if "true_claim" in entry or "false_claim" in entry:
         return [(_text(entry, "true_claim"), True), (_text(entry, "false_claim"), False)]
     key = next((key for key in CLAIM_KEYS if key in entry), None)
@@ -47,12 +47,12 @@ def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
 
 
 def is_prequel(entry: dict[str, Any]) -> bool:
-    """Returns whether the entry is one of Prelude's: a story from before a book, to be judged as consistent with it or not."""
+    """Returns whether the entry is from Prelude: a story from before a book, to be judged for consistency with the book."""
     return "content" in entry and "claim" not in entry
 
 
 def _prequel(entry: dict[str, Any], text: str) -> str:
-    """Returns the story with the book and the character that it is about."""
+    """Returns the story after the names of its book and character."""
     book, character = _first(entry, BOOK_KEYS), _first(entry, CHARACTER_KEYS)
     named = [f"Book: {book}"] if book else []
     named += [f"Character: {character}"] if character else []
@@ -69,7 +69,7 @@ def book_of(entry: dict[str, Any]) -> str | None:
 
 
 def scope_of(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns `scope`: the documents that the question is asked of."""
+    """Returns `scope`, which limits the documents that the question is about."""
     if entry.get("scope") is None:
         return None
     try:
@@ -125,7 +125,7 @@ def _label(entry: dict[str, Any]) -> bool:
 
 
 def question_of(entry: dict[str, Any]) -> str:
-    """Returns `question` (or its `text`, for NarrativeQA), or LV-Eval's `input`."""
+    """Returns `question` (NarrativeQA: its `text`), or LV-Eval's `input`."""
     asked = entry.get("question")
     if isinstance(asked, dict):
         return _text(asked, "text", "question.text")
@@ -144,7 +144,7 @@ def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _unpacked(value: object) -> object:
-    """Returns the list in a text: PopQA writes its lists as JSON or as Python does, `'["actor", "stage actor"]'`,
+    """Parses a list in a text. PopQA writes lists as JSON or as Python literals: `'["actor", "stage actor"]'`,
     `"['actor']"`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         for read in (json.loads, ast.literal_eval):
@@ -156,7 +156,7 @@ def _unpacked(value: object) -> object:
 
 
 def _strings(value: object, key: str) -> list[str]:
-    """Returns one answer or a list of answers; each is a text, or an object with `text`."""
+    """Returns the texts of one answer or of a list of answers; an answer is a text or an object with `text`."""
     found = []
     for each in value if isinstance(value, list) else [value]:
         text = each.get("text") if isinstance(each, dict) else each
@@ -191,7 +191,7 @@ def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
 
 
 def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
-    """Returns the paragraphs of `context` named by `supporting_facts`: lists of pairs, or columns as on the Hugging Face
+    """Returns the paragraphs of `context` named by `supporting_facts`: a list of pairs, or columns as on the Hugging Face
     hub."""
     facts, context = entry["supporting_facts"], entry.get("context")
     if context is None:
@@ -210,7 +210,7 @@ def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
 
 
 def documents_of(entry: dict[str, Any]) -> list[str]:
-    """Returns `documents`: paths, which are ends of URIs."""
+    """Returns the paths in `documents`; each path is the end of a document's URI."""
     paths = entry.get("documents")
     if paths is None:
         return []

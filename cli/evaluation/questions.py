@@ -52,21 +52,21 @@ class EvalQuestion:
     holds: bool | None = None
     """Whether a claim is true. None for a question."""
     pair: int | str | None = None
-    """Equal for the claims of one pair, which counts only if both are judged correctly (NoCha): the number of the entry that
-    holds both, or the name that their entries share."""
+    """Identifier of a pair of claims, which counts only if both claims are judged correctly (NoCha): the number of the entry
+    with both claims, or the name that the two entries share."""
     is_prequel: bool = False
     """Whether the claim is a story from before a book (Prelude), which is true unless the book contradicts it."""
     id: str = ""
     """Unique among the questions of its file."""
     scope: Mapping[str, Any] | None = None
-    """The documents that it is asked of, as the JSON of a scope."""
+    """The question's scope, as JSON."""
     book: str | None = None
-    """The name of the only document or folder that the question is asked of."""
+    """Name of the document or folder that the question is limited to."""
     absent: tuple[str, ...] = ()
     """Gold that the memory does not contain: the titles of passages, the paths of documents."""
 
     def found(self, ranked: Sequence[FoundPassage]) -> int:
-        """Returns how many of its gold passages or documents are among `ranked`."""
+        """Returns the number of the question's gold passages and documents among `ranked`."""
         uris = {unquote(uri) for passage in ranked for uri in uris_of(passage)}
         documents = sum(any(_is_named(uri, path) for uri in uris) for path in self.documents)
         return documents + sum(any(map(gold.has_part, ranked)) for gold in self.passages)
@@ -80,8 +80,8 @@ class EvalQuestion:
 class GoldLocator:
     """Finds the documents that contain the gold passages of questions.
 
-    `look` returns the passages, in the question's scope, that match a text best by their words. `list_uris` returns the URIs of
-    all documents, and is called only if a question names documents.
+    `look(question, text)` returns the passages in the question's scope that match the text best by words. `list_uris` returns
+    the URIs of all documents, and is called only if a question names documents.
     """
 
     look: Callable[[EvalQuestion, str], Sequence[FoundPassage]]
@@ -99,7 +99,7 @@ class GoldLocator:
 
     @cached_property
     def _uris_by_name(self) -> dict[str, list[str]]:
-        """Returns URIs without percent-encoding, by their last part."""
+        """Returns URIs without percent-encoding, by the last part of their paths."""
         found: dict[str, list[str]] = defaultdict(list)
         for uri in map(unquote, self.list_uris()):
             found[_last_part(uri)].append(uri)
@@ -222,7 +222,7 @@ class BookScopes:
 
     list_documents: Callable[[], Sequence[DocumentEntry]]
     absent: int = 0
-    """Number of questions so far whose book the memory lacks. They are asked of the whole memory."""
+    """Number of questions so far whose book the memory lacks. These questions are asked of the whole memory."""
 
     def scoped(self, question: EvalQuestion) -> EvalQuestion:
         if question.book is None or question.scope is not None:

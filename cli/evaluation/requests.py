@@ -25,7 +25,7 @@ from daemon.contract.http.routes import QUERY_CHARS_MAX, Route
 from daemon.contract.query import QueryResponse, RankedPassage
 
 LOOKED_AT = 20
-"""Passages searched for the text of a gold passage: the best ones by its words."""
+"""Number of best matches by words that are searched for a gold passage."""
 READ = 5
 """Default number of passages for an answer; a deep answer has its own default."""
 
@@ -33,8 +33,8 @@ READ = 5
 class AnswerJournal:
     """One JSON line per answer, with a hash of its request.
 
-    The repeated command sends the same requests in the same order: the nth request of one hash gets the nth kept answer. Failed
-    requests are not kept, so the repeated command sends them again.
+    The repeated command sends the same requests in the same order: the nth request with a given hash gets the nth kept answer.
+    Failed requests are not kept, so the repeated command sends them again.
     """
 
     def __init__(self, file: Path) -> None:
@@ -88,9 +88,8 @@ def _hash(route: str, body: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EvalRequests:
-    """`depth`: how many passages a query finds. `scope` and `as_of` apply to every question; a question's own scope is added.
-    `on_answer` is called after each request. Requests that the `journal` has answers for are not sent.
-    """
+    """`depth`: number of passages that a query returns. `scope` and `as_of` apply to every question; a question's own scope is
+    added. `on_answer` is called after each request. Requests that the `journal` has answers for are not sent."""
 
     client: Client
     depth: int
@@ -112,7 +111,7 @@ class EvalRequests:
         return parse_answer(QueryResponse, found).passages
 
     def answer(self, question: EvalQuestion, row: Row) -> AskResponse:
-        """Returns the answer, with the passages that its steps retrieved if it has steps and the question's gold is known."""
+        """Returns the answer. An answer in several steps includes the retrieved passages if the question's gold is known."""
         body: dict[str, Any] = {"question": question.text, **_named(row.mode), **row.answering}
         if row.read is not None or row.answerer is not Answerer.DEEP:
             body["k"] = row.read or READ
@@ -143,7 +142,7 @@ class EvalRequests:
         return self._answered(JudgeResponse, Route.JUDGE, body)
 
     def _answered(self, model: type[Answer], route: Route, body: dict[str, Any]) -> Answer:
-        """Returns the kept answer, else the daemon's answer, which is then kept."""
+        """Returns the journal's answer if there is one, otherwise the daemon's, which is added to the journal."""
         kept = self.journal.take(route, body) if self.journal is not None else None
         answer = kept if kept is not None else self.client.call("POST", route, body)
         parsed = parse_answer(model, answer)

@@ -1,4 +1,4 @@
-"""Results of one row, question by question, and their means; of a deep question also after each step, as in its paper."""
+"""Scores of one row by question, and their means. Deep answers are also scored after each step, as in the paper of HGMem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ from daemon.contract.query import QueryResponse
 
 
 def step_scores(ks: Sequence[int], question: EvalQuestion, answer: AskResponse) -> list[StepScores]:
-    """Returns the scores of each step that was made. The last step's answer is the answer itself."""
+    """Returns the scores after each step. The last step's answer is the final answer."""
     found, calls = [], 0
     for at, step in enumerate(answer.steps):
         calls += sum(
@@ -63,7 +63,7 @@ def step_scores(ks: Sequence[int], question: EvalQuestion, answer: AskResponse) 
 
 
 def mean_steps(questions: Sequence[Sequence[StepScores]]) -> list[StepScores]:
-    """Returns means over the questions, up to the last step that any question made. Each question counts in every step."""
+    """Returns means over the questions for each step. A question with fewer steps counts with its last step."""
     found = []
     for at in range(max(map(len, questions), default=0)):
         steps = [each[min(at, len(each) - 1)] for each in questions]
@@ -86,7 +86,7 @@ def _requests(call: dict[str, Any] | None) -> int:
 
 @dataclass
 class RowScores:
-    """The row's scores so far. A question that the daemon cannot answer (the model fails) counts as 0, with the reason."""
+    """Collects the scores of a row. A question scores 0 if the model fails; the reason is kept."""
 
     row: Row
     ks: Sequence[int]
@@ -95,13 +95,13 @@ class RowScores:
     asked: list[EvalQuestion] = field(default_factory=list)
     scores: list[QuestionScore] = field(default_factory=list)
     answered: list[tuple[EvalQuestion, QuestionScore]] = field(default_factory=list)
-    """Scores of the questions that the row answers."""
+    """(question, score) of each question that the row answers."""
     answerer: Answerer | None = None
     times: list[float] = field(default_factory=list)
     """Milliseconds of each query that measured retrieval alone."""
     filter: FilterTally = field(default_factory=FilterTally)
     query_costs: list[tuple[int, int, int]] = field(default_factory=list)
-    """Calls to the model, prompt tokens and completion tokens of each query."""
+    """(calls to the model, prompt tokens, completion tokens) of each query."""
     answer_costs: list[tuple[int, int, int]] = field(default_factory=list)
     judge: JudgeTally = field(default_factory=JudgeTally)
     failure: CommandError | None = None
@@ -113,7 +113,8 @@ class RowScores:
         answer: AskResponse | CommandError | None,
         judge: Judge | None,
     ) -> None:
-        """Scores one question. `query` is None if the row is not queried; `answer` is None if none was asked for."""
+        """Scores one question. `query` is None if the row has no separate retrieval; `answer` is None if the row does not
+        answer."""
         score: dict[str, Any] = {"id": question.id, "question": question.text, "absent": list(question.absent)}
         found: Sequence[FoundPassage] | None = None
         if query is not None:

@@ -13,7 +13,7 @@ from cli.options.retrieval_options import flag_of, refuse_unread, typed_fields
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
 
 ITERATIVE_STEPS = 3
-"""Steps of an iterative answer by default, as many as a deep answer makes."""
+"""Default number of steps of an iterative answer, equal to that of a deep answer."""
 FORM_KEYS = ("length", "reason")
 BUDGET_KEYS = ("steps", *BUDGETS)
 DEEP_KEYS = tuple(name for name in DEEP_ONLY if name not in ("session", "deep_settings"))
@@ -22,9 +22,8 @@ KEYS_HINT = "mode, filter, answerer, read, length, reason, steps, only, quick, u
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`retrieval`: filter and settings; `answering`: steps, length and the like; both as fields of a request. `answerer` is
-    None if only retrieval is measured. `read`: passages that an answer reads, None for the answerer's default.
-    """
+    """Fields of a request: `retrieval` has the filter and settings, `answering` has steps, length and similar options.
+    `answerer` is None if only retrieval is measured. `read`: passages that an answer reads, None for the answerer's default."""
 
     name: str | None = None
     mode: str | None = None
@@ -35,13 +34,13 @@ class Row:
 
     @property
     def is_queried(self) -> bool:
-        """Whether a separate query measures the row's retrieval. Answers in several steps report their own."""
+        """Whether a separate query measures the row's retrieval. Answers in several steps report their own retrieval."""
         return self.mode != NO_RETRIEVAL and self.answerer in (None, Answerer.SINGLE)
 
 
 def parse_row(spec: str, base: Row) -> Row:
-    """Returns the row that `spec` names, such as "fused filter=none damping=0.3" or "answerer=deep only=local". Keys that it
-    omits are as in `base`. Raises UsageError for an unknown key or value."""
+    """Returns the row that `spec` names, such as "fused filter=none damping=0.3" or "answerer=deep only=local". Omitted keys
+    have the values of `base`. Raises UsageError for an unknown key or value."""
     words = spec.split()
     pairs = {"mode": words[0]} if words and "=" not in words[0] else {}
     for word in words[len(pairs) :]:

@@ -1,4 +1,4 @@
-"""One evaluation: asks every question in every row, one at a time, so that each time is that of a single query."""
+"""One evaluation: asks every question in every row, one at a time, so that each time measures a single query."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ AskAnswer = Callable[[EvalQuestion, Row], AskResponse]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The measures, and how the daemon is asked. `judge` judges the answers."""
+    """The measures, and the functions that query the daemon. `judge` judges the answers."""
 
     ks: Sequence[int]
     query: AskQuery
@@ -38,10 +38,10 @@ def evaluate(
     evaluation: Evaluation,
     saved: Sequence[EvalResponse] = (),
 ) -> ComparisonResponse:
-    """Returns the scores of each row, after those of the `saved` rows, and the differences of all rows from the first.
+    """Returns the scores of the `saved` rows and of each row, and the differences of all rows from the first.
 
-    The daemon caches the vectors of its last queries. If rows are compared, each question is therefore asked once before it is
-    measured: otherwise the first row would include the encoding, and the others would not.
+    The daemon caches the vectors of its last queries. If rows are compared, each question is therefore asked once before the
+    measurement; otherwise only the first row's time would include the encoding.
     """
     for row in rows:
         _require_measurable(questions, row, evaluation)

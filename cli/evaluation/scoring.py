@@ -1,6 +1,6 @@
 """Measures of one question, and their averages.
 
-Exact match and token F1 between an answer and the known answers are those of the evaluations of MuSiQue and SQuAD.
+Exact match and token F1 are computed as in the evaluations of MuSiQue and SQuAD.
 """
 
 import re
@@ -18,7 +18,7 @@ from daemon.contract.query import QueryResponse
 
 _PUNCTUATION = frozenset(string.punctuation)
 KEYWORD_RECALL = 0.2
-"""LV-Eval's minimum share of the keywords' words in a scored answer, for English."""
+"""Minimum share of the keywords' words that an English answer must contain to score above 0 (LV-Eval)."""
 KEYWORD_RECALL_CHINESE = 0.4
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65‐-‧]")
@@ -54,7 +54,7 @@ def f1(answer: str, known: Sequence[str]) -> float:
 
 
 def keyword_f1(answer: str, known: Sequence[str], keywords: str) -> float:
-    """Returns LV-Eval's F1: 0 if the answer has too few words of the keywords, not counting common words."""
+    """Returns LV-Eval's F1; 0 if the answer contains too few of the keywords' words. Common words are not counted."""
     said, wanted = _tokens(answer), _tokens(keywords)
     is_chinese = bool(_HAN.search(keywords))
     same = Counter(said) & Counter(wanted)
@@ -66,7 +66,7 @@ def keyword_f1(answer: str, known: Sequence[str], keywords: str) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    """Returns `words` of the text; the words that jieba finds if it is Chinese."""
+    """Returns the text's words: by jieba if it is Chinese, otherwise by `words`."""
     if not _HAN.search(text):
         return words(text)
     import rjieba
@@ -82,7 +82,7 @@ def _f1(predicted: list[str], gold: list[str]) -> float:
 
 
 class Question(Protocol):
-    """A question with `gold` passages or documents; `found` counts those that are among some passages."""
+    """A question with `gold` passages or documents; `found(ranked)` returns the number of them among `ranked`."""
 
     @property
     def gold(self) -> int: ...
@@ -104,7 +104,7 @@ def documents_of(found: Sequence[FoundPassage], k: int) -> list[str]:
 
 
 def compared(question: EvalQuestion, short: str | None) -> dict[str, Any]:
-    """Returns the scores of a short answer: 0 without an answer, no scores if no answer is known."""
+    """Returns the scores of a short answer; 0 if it is None, and no scores if no answer is known."""
     if question.holds is not None:
         return {"correct": short == ("true" if question.holds else "false")}
     if not question.answers:
@@ -124,7 +124,7 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Returns, by key, the mean over the rows that have it."""
+    """Returns the mean by key, over the rows that have the key."""
     keys = dict.fromkeys(key for row in rows for key in row)
     return {key: round(fmean(row[key] for row in rows if key in row), 4) for key in keys}
 
@@ -134,7 +134,7 @@ class FilterTally:
     """Effects of recognition memory on the queries so far."""
 
     linked: list[tuple[int, int]] = field(default_factory=list)
-    """For each query, the number of linked triples, and how many of them recognition memory kept."""
+    """(number of linked triples, number of triples that recognition memory kept) of each query."""
     unfiltered: int = 0
 
     def add(self, answer: QueryResponse) -> None:

@@ -23,7 +23,7 @@ EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265
 PATH_COLOUR = "#c1272d"
 """The colours also differ in lightness; node kinds also differ in shape, and edge types in dashes."""
 MAX_LABELS = 40
-"""Number of nodes with labels, those with the most PageRank; more labels would overlap."""
+"""Number of labelled nodes, which have the highest PageRank; more labels would overlap."""
 MAX_LABEL_CHARS = 36
 LAYOUT_ITERATIONS = 400
 Coordinates = tuple[float, float]
@@ -52,7 +52,7 @@ def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
 
 
 def force_directed(graph: "igraph.Graph", seed: int, iterations: int) -> list[Coordinates]:
-    """Returns each node's position by Fruchterman and Reingold's algorithm; the same for the same graph and `seed`."""
+    """Returns each node's position by Fruchterman and Reingold's algorithm; deterministic for a graph and a `seed`."""
     igraph = load_igraph()
     igraph.set_random_number_generator(random.Random(seed))
     try:

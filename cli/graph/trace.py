@@ -52,7 +52,7 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem } h3 { font-si
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a graph. `kind` is one of the words above, `name` is unique within it, and `text` is the tooltip."""
+    """A node of a graph. `kind` is one of the constants above, `name` is unique within it, and `text` is the tooltip."""
 
     kind: str
     name: str
@@ -76,7 +76,7 @@ class StepGraph:
 
 
 def working_memory_graphs(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[StepGraph]:
-    """Returns the memory at the beginning, if there was one, and after each step."""
+    """Returns the graph of the memory before the first step, if it was not empty, and after each step."""
     graphs = [_memory("Before", earlier.points, ())] if earlier.points else []
     for step in steps:
         changed = {change.point.id for change in step.changes}
@@ -102,7 +102,7 @@ def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> 
 
 
 def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
-    """Returns everything that was found up to each step."""
+    """Returns a graph for each step, with all queries and passages up to this step."""
     graphs = []
     for end in range(1, len(steps) + 1):
         nodes = [
@@ -272,7 +272,7 @@ def _sources(answer: AskResponse) -> str:
 
 
 def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
-    """Returns BokehJS, the script that draws, and the element that it draws into."""
+    """Returns (BokehJS, the drawing script, the element that it draws into)."""
     from bokeh.embed import components
     from bokeh.models import TabPanel, Tabs
     from bokeh.resources import Resources

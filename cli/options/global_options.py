@@ -1,4 +1,4 @@
-"""The options before a command, and functions that every command uses with them."""
+"""The options before a command, and helpers that declare commands."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -88,9 +88,9 @@ def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 def command(name: str, *, json: bool = True) -> Callable[[Callable[..., None]], click.Command]:
-    """Declares a command of the index, whose function takes the invocation and the values of its options.
+    """Declares a command of `COMMANDS`; its function receives the invocation and the values of the options.
 
-    Its help is the index's sentence, then the docstring. `json` is whether it has `--json`.
+    Its help is the summary in `COMMANDS`, then the docstring. `json`: whether the command has `--json`.
     """
 
     def declared(function: Callable[..., None]) -> click.Command:

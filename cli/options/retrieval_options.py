@@ -20,11 +20,11 @@ _FIELDS = {
     "deep_set": "deep_settings",
     "set": "settings",
 }
-"""Field of a request for each option that has another name."""
+"""Field of a request by option, if their names differ."""
 
 
 def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Returns the options that were given as fields of a request. `names`: fields of options that have another name."""
+    """Converts the given options to fields of a request. `names`: further fields by option, like `_FIELDS`."""
     known = _FIELDS | names
     given = {name: value for name, value in chosen.items() if value is not None and value is not False and value != {}}
     return {known.get(name, name): not value if name.startswith("no_") else value for name, value in given.items()}
@@ -59,10 +59,10 @@ filter_option = click.option(
 
 
 def _pairs_option(flag: str, name: str, known: Mapping[str, Setting], help: str) -> Callable[[Command], Command]:
-    """Returns an option of KEY=VALUE pairs, whose mapping the request contains unchanged."""
+    """Returns an option of KEY=VALUE pairs; the request contains the mapping unchanged."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Completes `KEY=`, or the values of a setting that has few."""
+        """Completes `KEY=`, or the values of a setting that has few values."""
         found = []
         for setting in known.values():
             values: tuple[str, ...] = ("",)

@@ -59,7 +59,7 @@ class Duration(click.ParamType["float"]):
                 seconds = parse_duration(str(value))
             except ValueError:
                 self.fail(f"{value!r} is not {ALLOWED}", param, ctx)
-        # "nan" is not between any two numbers.
+        # The comparison also refuses "nan".
         if not 0 <= seconds <= self._longest_s or (seconds == 0 and not self._zero):
             self.fail(
                 f"{value!r} is not between {0 if self._zero else 'more than 0'} and {duration(self._longest_s)}",

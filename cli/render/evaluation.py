@@ -23,7 +23,7 @@ from daemon.contract.evaluation import (
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
     """Returns the table of all modes, and below it the differences between them.
 
-    Its columns are recall and the share of questions with every gold passage, by k, answers, the time of a query, and the
+    Columns: recall@k, all@k (the share of questions with every gold passage), the answers' scores, the time of a query, and the
     model's cost.
     """
     results = found.modes
@@ -191,7 +191,7 @@ Growth = Sequence[tuple[Segment, ComparisonResponse]]
 
 
 def continual_lines(growth: Growth, questions: int) -> list[Text]:
-    """Returns the lines with recall, the share of questions with every gold passage, exact match and F1 after each segment."""
+    """Returns a table with one line per segment: recall, the share of questions with every gold passage, exact match and F1."""
     rows = [(segment, result) for segment, found in growth for result in found.modes]
     ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
     several = len(growth[0][1].modes) > 1
@@ -213,7 +213,7 @@ def continual_lines(growth: Growth, questions: int) -> list[Text]:
 
 
 def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
-    """Returns the JSON of `eval` on the whole memory with `segments` added; for several modes if they were compared."""
+    """Returns the JSON of `eval` with `segments` added; it has `modes` if modes were compared."""
     last = growth[-1][1]
     whole = last.model_dump(mode="json") if several else last.modes[0].model_dump(mode="json")
     rows = []
@@ -225,7 +225,7 @@ def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
 
 
 def _figures(result: EvalResponse) -> dict[str, Any]:
-    """Returns the measurements without those of individual questions."""
+    """Returns the result without the scores of individual questions."""
     shown = result.model_dump(mode="json", include={"mode", "name", "recall", "all", "took_ms"})
     if (scores := result.answers) is not None:
         shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})

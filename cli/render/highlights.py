@@ -35,7 +35,7 @@ def _stem(word: str) -> str:
 
 
 def snippet(text: str, words: re.Pattern[str] | None, limit: int) -> str:
-    """Returns the part of `text`, in complete sentences if they fit, that contains most of the query's different words."""
+    """Returns the part of `text` with most of the query's different words, in complete sentences if they fit."""
     text = one_line(text)
     if len(text) <= limit:
         return text

@@ -24,7 +24,7 @@ STATE_STYLES = {
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
-    """Returns one line of cleaned pieces, each with or without a style; spaces at the ends of a piece are kept."""
+    """Joins pieces (text, or text and style) to one line without control characters; spaces at the ends of a piece are kept."""
     line = Text()
     for part in parts:
         piece, style = (part, "") if isinstance(part, str) else part
@@ -35,7 +35,6 @@ def text(*parts: str | tuple[str, str]) -> Text:
 
 
 def state(word: str) -> tuple[str, str]:
-    """Returns a state with its colour."""
     return word, STATE_STYLES.get(word, "")
 
 
@@ -50,7 +49,7 @@ def align(
 ) -> list[Text]:
     """Returns rows as lines with aligned columns.
 
-    The last column is wrapped to a line `width`, or left as it is without one.
+    The last column is wrapped to lines of `width` columns; None: it is not wrapped.
     """
     if not rows:
         return []

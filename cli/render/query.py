@@ -29,7 +29,7 @@ MAX_LISTED_TRIPLES = 20
 """Maximum number of triples, and of seeds, that are listed."""
 MAX_SEEDS = 5
 MIN_SHARE = 0.005
-"""Smaller shares are summed up in one entry."""
+"""Shares below this value are summed up in one entry."""
 
 
 def query_lines(answer: "QueryResponse", width: int) -> list[Text]:

@@ -95,14 +95,13 @@ def _reason(source: "SourceStatus") -> str:
 
 
 Shares = Sequence[tuple[str, int, float | None]]
-"""Name, number, and seconds to read again if the name is of an earlier version."""
+"""(name, number, seconds to extract again); the seconds are None for a current version."""
 
 
 def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple[str, str]]:
-    """Returns which extractors, readers and encoders made the stored data: pairs of a heading and the shares.
+    """Returns pairs (heading, shares) for the extractors, readers and encoders that made the stored data.
 
-    `mixed_only`: omits a row if one present extractor, reader or encoder made everything, except triples that documents supply
-    and passages that wait for an extractor.
+    `mixed_only`: omits a row with a single current program. Supplied triples and passages without an extractor are ignored.
     """
     rows: list[tuple[str, Shares, str]] = [
         ("extracted by", [(each.name, each.passages, each.left_s) for each in answer.extractors], "passage"),
@@ -126,7 +125,8 @@ def _is_uniform(shares: Shares) -> bool:
 
 
 def _share_words(shares: Shares, unit: str) -> str:
-    """Returns for example: rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to read again"""
+    """Returns, for example, "rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to read
+    again"."""
     total = sum(number for _, number, _ in shares)
     parts = []
     for name, number, left_s in shares:
@@ -146,7 +146,7 @@ def estimate_words(left: "ExtractionEstimate") -> str:
 
 
 def reason_counts(counts: "Mapping[str, int]") -> str:
-    """Returns the counts, the largest first: 3 no text, 1 too large."""
+    """Returns the counts, the largest first, such as "3 no text, 1 too large"."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {one_line(reason)}" for reason, count in ordered)
 

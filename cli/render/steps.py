@@ -32,7 +32,7 @@ from daemon.contract.answering.steps import (
 from daemon.contract.http.routes import Route
 
 MAX_LISTED_NAMES = 6
-"""Maximum number of phrases, and of titles, that are listed of the results."""
+"""Maximum number of phrases, and of titles, that are listed per result."""
 CHANGE_MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
 STOP_REASON_TEXTS = {
     "enough": "the memory suffices",
@@ -113,7 +113,7 @@ def _change(change: PointChange, width: int) -> list[Text]:
 
 
 def entities_text(point: MemoryPoint) -> str:
-    """Returns the point's entities, with those that the graph lacks in brackets."""
+    """Returns the point's entities; entities that the graph lacks are in brackets."""
     absent = set(point.absent)
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 

@@ -1,4 +1,4 @@
-"""What every test here asks for: a daemon by script, and hippoctl to ask it."""
+"""Fixtures of hippoctl's tests: a scripted daemon, and hippoctl connected to it."""
 
 import os
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def hippoctl(tmp_path: Path, scripted: Scripted) -> Shell:
 
 @pytest.fixture
 def here(hippoctl: Shell, monkeypatch: pytest.MonkeyPatch) -> Here:
-    """As `hippoctl`, without a process of its own for each command: for tests of what is not about processes."""
+    """Like `hippoctl`, but without a separate process for each command: for tests that do not concern processes."""
     monkeypatch.chdir(hippoctl.cwd)
     for key in set(os.environ) - set(hippoctl.environ):
         monkeypatch.delenv(key)

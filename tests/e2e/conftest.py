@@ -13,7 +13,7 @@ Hippo = Callable[..., Daemon]
 
 @pytest.fixture
 def hippo(tmp_path: Path) -> Iterator[Hippo]:
-    """Makes daemons that are not started yet: `hippo()` in the test's folder, `hippo("other")` in one below it."""
+    """Makes daemons that are not started yet: `hippo()` in the test's folder, `hippo("other")` in a folder below it."""
     made: list[Daemon] = []
 
     def make(name: str = "", **settings: Any) -> Daemon:

@@ -1,8 +1,8 @@
 """Starts hippod and hippoctl as forks of a process that has imported both.
 
-Imports take 2 s of processor time, most of a daemon's start, and the suite starts hundreds of daemons and of commands. A fork
-is a process with its own environment, session, files and exit code; only its modules are already loaded. LanceDB starts its
-threads anew in a fork. Tests of the start itself, or of memory, run `python -m daemon.main` and `python -m cli.main`.
+Imports take 2 s of processor time, most of a daemon's start, and the suite starts hundreds of daemons and commands. A fork is a
+process with its own environment, session, files and exit code; only its modules are already loaded. LanceDB starts new threads
+in a fork. Tests of the start itself, or of memory, run `python -m daemon.main` and `python -m cli.main`.
 
 This file is also the program that forks. It reads requests as lines of JSON and answers each with a line.
 """
@@ -26,14 +26,14 @@ from daemon.runtime.signals_and_exit import QuickExit
 PRELOADED = (
     "daemon.main",
     "daemon.app.lifecycle",
-    # What hippod imports only while it starts, or at its first query.
+    # Modules that hippod imports only while it starts, or at its first query.
     "encodings.ascii",
     "encodings.unicode_escape",
     "memory.openie.rules.extractor",
     "memory.retrieval.modes.fused",
     "pydantic.v1",
     "uvicorn.lifespan.off",
-    # hippoctl; its commands, which it imports one at a time, are added by `serve`.
+    # hippoctl; `serve` adds the commands, which hippoctl imports one at a time.
     "cli.main",
     "cli.command_line",
     "cli.client.typed_answers",
@@ -57,8 +57,7 @@ class Preloaded:
         given: Path = Path(os.devnull),
     ) -> None:
         """`program`: HIPPOD or HIPPOCTL. `log` and `out`: files to which standard error and standard output are appended.
-        `given`: the file that is standard input. `privilege_drop`: a program that restarts Python as an unprivileged
-        process."""
+        `given`: file for standard input. `privilege_drop`: a program that restarts Python as an unprivileged process."""
         sys.audit("subprocess.Popen", sys.executable, [sys.executable, "-m", program], None, None)
         self._server = _server(os.getpid(), privilege_drop)
         files = [str(given), str(out), str(log)]
@@ -72,7 +71,7 @@ class Preloaded:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        # The server collects the exit code only when it is asked, so that the number cannot belong to another process.
+        # The server collects the exit code only on request: until then, no other process gets this pid.
         if self.poll() is None:
             process = os.pidfd_open(self.pid)
             try:
@@ -119,7 +118,7 @@ class _Server:
 
 @cache
 def _server(_pid: int, privilege_drop: str) -> _Server:
-    """One for each process of the suite. It ends with that process, when its standard input closes."""
+    """One server for each process of the suite. The server ends with the process, when its standard input closes."""
     return _Server(privilege_drop)
 
 
@@ -151,7 +150,7 @@ def serve() -> None:
 
 
 def become(request: Mapping[str, Any]) -> None:
-    """Does what a start of the program does before its `main`; does not return."""
+    """Sets up the fork like a new process and runs the program's `main`; does not return."""
     os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()

@@ -44,7 +44,7 @@ Found = TypeVar("Found")
 def clean_environment(home: Path) -> dict[str, str]:
     """Returns this process's environment without configuration of hippod, hippoctl or Python; `home` is the user's home.
 
-    Also without `PYTHONDONTWRITEBYTECODE`: each start would compile all modules again.
+    `PYTHONDONTWRITEBYTECODE` is removed too, because each start would otherwise compile all modules again.
     """
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("HIPPOD", "_HIPPOCTL", "XDG_", "PYTHON"))
@@ -89,7 +89,7 @@ class Ran:
 
 
 def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
-    """Runs `hippod` to its end: for starts that fail or must fail."""
+    """Runs `hippod` until it ends: for starts that fail or must fail."""
     return run_preloaded(HIPPOD, home, arguments, clean_environment(home) | dict(env or {}), timeout_s=timeout_s)
 
 
@@ -101,7 +101,7 @@ def run_preloaded(
     stdin: bytes = b"",
     timeout_s: float = PATIENCE_S,
 ) -> Ran:
-    """Runs HIPPOD or HIPPOCTL to its end."""
+    """Runs HIPPOD or HIPPOCTL until it ends."""
     with tempfile.TemporaryDirectory(prefix="hd-") as said:
         out, err, given = (Path(said) / name for name in ("out", "err", "in"))
         given.write_bytes(stdin)
@@ -123,8 +123,8 @@ class Daemon:
     """One configuration, store and socket. `start` and `stop` may be repeated; the store stays.
 
     `home` contains the followed folders (`folders`, created if missing), the store, and the log. Further keywords are sections
-    of the configuration. The encoder is `hash` unless `encoder` says otherwise. Measurements of memory set `preloaded` to
-    false, because a fork inherits modules, free memory and malloc's arenas.
+    of the configuration. The encoder is `hash` by default. Measurements of memory set `preloaded` to false, because a fork
+    inherits modules, free memory and malloc's arenas.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class Daemon:
         return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
 
     def events(self, name: str) -> list[Json]:
-        """Returns the log's events of one name, which must exist: a misspelt name would never be found."""
+        """Returns the log's events of one name, which must be a documented name: a misspelt name would never be found."""
         assert name in event_names(), f"hippod logs no event {name!r}"
         return [event for event in _objects(self.log_text()) if event.get("event") == name]
 
@@ -285,11 +285,11 @@ class Daemon:
         return self.ask("GET", "/v1/status")
 
     def wait(self, timeout_s: float = PATIENCE_S) -> Json:
-        """Returns the status once the present contents of the folders are committed or failed."""
+        """Waits until the present contents of the folders are committed or failed; returns the status."""
         return self.ask("POST", "/v1/wait", json={"timeout_s": timeout_s})
 
     def query(self, text: str, mode: str | None = "dense", k: int = 5) -> list[Json]:
-        """Returns the found passages; a mode of None is the configured one."""
+        """Returns the found passages; `mode` None is the configured mode."""
         body = {"query": text, "k": k} | ({} if mode is None else {"mode": mode})
         return list(self.ask("POST", "/v1/query", json=body)["passages"])
 
@@ -320,7 +320,6 @@ class Daemon:
 
     @property
     def pid(self) -> int:
-        """The pid of the running process."""
         assert self.process is not None
         return self.process.pid
 
@@ -353,7 +352,7 @@ class Daemon:
 
 
 def texts(lines: Iterable[str], kind: str) -> list[Json]:
-    """Returns the lines of an export that are of one kind."""
+    """Returns the lines of an export that have this kind."""
     return [line for line in map(json.loads, lines) if line["kind"] == kind]
 
 

@@ -14,7 +14,7 @@ Hippo = Callable[..., Daemon]
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    """A model that does what it is asked, until the test gives it another script."""
+    """A model that follows its prompts, until the test gives it another script."""
     with ModelServer(obedient) as server:
         yield server
 
@@ -34,7 +34,7 @@ def serve() -> Iterator[Callable[..., ModelServer]]:
 
 @pytest.fixture
 def hippo(tmp_path: Path) -> Iterator[Hippo]:
-    """`hippo(server)`: a daemon that extracts with that server, not started yet."""
+    """`hippo(server)`: a daemon that extracts with this server and is not started yet."""
     made: list[Daemon] = []
 
     def make(server: ModelServer, name: str = "", **sections: Any) -> Daemon:

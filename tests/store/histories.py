@@ -1,14 +1,14 @@
-"""Random histories of a store, many interleaved in one store, and the conditions at the end of each.
+"""Random histories of a store, many interleaved in one store, and the conditions at the end of each history.
 
-The cost of a history is mostly that of LanceDB for a commit, a purge or a start, however few rows it has. One store therefore
-contains the histories of many *worlds* at once. A world is a few documents over a few texts and phrases that no other world
-has, so worlds do not affect each other's edges. Each commit contains the next changes of some worlds; purges, starts and faults
-affect all. A script of such steps is data, made from a seed: it can be repeated, for some worlds only, and without some of its
-steps, which shortens a failure to a short history.
+The cost of a history is mostly that of LanceDB for a commit, a purge or a start; the number of rows hardly matters. One store
+therefore contains the histories of many *worlds* at once. A world is a few documents over a few texts and phrases that no other
+world has, so worlds do not affect each other's edges. Each commit contains the next changes of some worlds; purges, starts and
+faults affect all worlds. A script of such steps is data made from a seed. It can be repeated with some of its worlds and steps
+only, which shortens a failure to a short history.
 
-At the end of a script the store is verified (`store.verify`), and its export compared with what loops and dictionaries derive
-from each world's documents (`tests.store.oracle`), once in the present state and once after a start from the tables alone.
-After a purge of everything that is not needed, the tables must contain nothing else.
+At the end of a script the store is verified (`store.verify`), and its export is compared with the oracle's, which loops and
+dictionaries derive from each world's documents (`tests.store.oracle`): once in the present state and once after a start from
+the tables alone. After a final purge the tables must contain only what is needed.
 """
 
 import json
@@ -41,7 +41,7 @@ from tests.store import oracle
 from tests.store.small_store import complete
 
 DIM = 32
-"""Enough for phrases of different worlds to be far from each other."""
+"""Large enough for phrases of different worlds to be far from each other."""
 
 RULE = SynonymRule(oracle.THRESHOLD, variants=False)
 
@@ -49,19 +49,19 @@ URIS = "abc"
 TEXTS = 5
 PHRASES = [(start, end) for start in ("am", "bo") for end in ("x", "a", "bb", "ccc", "dd")]
 EXTRACTORS = (None, "oracle", "another")
-"""Extractor of a document's supplied triples: none given, the local extractor's name, or another."""
+"""Extractor of a document's supplied triples: none, the local extractor, or another one."""
 SCOPES = ("a", "bc", "ab")
-"""Each by the last letters of its documents' URIs."""
+"""Last letters of the URIs of each scope's documents."""
 SHARE = 0.6
 """Share of the worlds that a commit changes."""
 
 STEPS = 16
 WEIGHTS = {"commit": 9, "purge": 6, "restart": 3, "save": 1, "compact": 1, "renew": 1, "look back": 1}
 FATES = ("", "", "", "interrupted", "power", "spoiled", "disk full")
-"""Faults at one slice of a purge, besides commits."""
+"""Faults during one slice of a purge, besides commits."""
 
 SLICES = 14
-"""Slices of a purge before which a step may happen."""
+"""Number of slices of a purge before which a step may happen."""
 
 
 @cache
@@ -128,7 +128,7 @@ def _step(chosen, kind, worlds):
 
 
 def _changes(chosen, worlds):
-    """Returns, by world: new or edited documents, removed documents, and a text that is extracted again."""
+    """Returns, by world: new or edited documents, removed documents, and a text to extract again."""
     return {f"u{n}": _change(chosen, f"u{n}") for n in range(worlds) if chosen.random() < SHARE}
 
 
@@ -291,8 +291,8 @@ class Life:
                 if how["fold"]:
                     self.store.write_checkpoint()
                 if self._befalls(how["fate"]):
-                    # A batch completed before another commit may lack an extraction that this commit made necessary. hippod
-                    # completes and commits one batch after another (`daemon.pipeline.commit.committer`).
+                    # A batch completed before another commit may lack an extraction that this commit made necessary. In hippod
+                    # this cannot happen: it completes and commits one batch after another (`daemon.pipeline.commit.committer`).
                     prepared.clear()
             return delete(erasure, *given)
 
@@ -315,7 +315,7 @@ class Life:
             self._look_back(how["back"])
 
     def _moment(self, back):
-        """Returns a time for which the horizon is `back` commits before the last."""
+        """Returns a time for which the horizon is `back` commits before the last commit."""
         times = list(self.store._log.times.values())[-1 - back :]
         return times[0] if len(times) > 1 and times[0] < times[1] else time.time()
 
@@ -365,7 +365,7 @@ class Life:
             raise Wrong(f"{when}: positions of {sorted(positions ^ set(self.documents))}")
 
     def _nothing_else(self):
-        """Asserts that the tables contain nothing that is not needed."""
+        """Asserts that the tables contain only what is needed."""
         snapshot, kept = self.store.snapshot(), self.store._tables
         expected = {
             "documents": len(self.documents),
@@ -461,7 +461,7 @@ def shortest(steps: Script, most_runs: int = 100) -> Script:
     runs = 0
 
     def fewer(items, made):
-        """Removes from `items` what is not needed for `made(items)` to fail: in halves, then in ever smaller pieces."""
+        """Returns the items that `made(items)` needs to fail: removes halves, then ever smaller pieces."""
         nonlocal runs
         size, start = -(-len(items) // 2), 0
         while size and runs < most_runs:

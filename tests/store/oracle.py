@@ -1,4 +1,4 @@
-"""The simplest definition of a memory: from its documents to the lines of `export`.
+"""The simplest definition of a memory: derives the lines of `export` from its documents.
 
 Shares no code with the store: only loops and dictionaries.
 """
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 Triple = tuple[str, str, str]
 Given = Collection[Triple] | None
 Documents = dict[str, Sequence[tuple[str, str, Given] | tuple[str, str, Given, str | None]]]
-"""By URI, the passages: title, text, given triples, and perhaps the extractor that found those."""
+"""Passages by URI: (title, text, given triples) or (title, text, given triples, name of their extractor)."""
 DIM = 8
 THRESHOLD = 0.8
 CELL_PHRASES, FULL_CELLS = 200, 4
-"""A phrase is crowded if it shares so many cells of its sketch with more than this number of phrases."""
+"""A phrase is crowded if at least `FULL_CELLS` cells of its sketch contain more than `CELL_PHRASES` phrases."""
 
 
 @cache
@@ -44,7 +44,7 @@ def vector(text: str) -> NDArray[np.float32]:
 def rounded_vectors(vectors):
     """Returns the vectors as a memory stores them.
 
-    Each component is a multiple of the smallest power of two for which no component exceeds 32767 multiples.
+    Each component is a multiple of the smallest power of two that needs no multiple above 32767.
     """
     exact = np.asarray(vectors, np.float32).astype(float)
     largest = np.abs(exact).max(axis=-1, keepdims=True, initial=2.0**-100)
@@ -53,11 +53,12 @@ def rounded_vectors(vectors):
 
 
 def export(documents, extract, vector=vector, by_texts=True):
-    """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` gives the local extractor's triples.
+    """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` returns the local extractor's
+    triples.
 
-    A passage has the union of its documents' given triples. If none is given, it has the local extractor's triples,
-    `extract(title, text)`, unless every document was given triples, possibly an empty list. A triple without a predicate is a
-    mention edge. `vector(text)` is the encoder.
+    A passage has the union of its documents' given triples. If none is given, it has the local extractor's triples, unless
+    every document was given triples, possibly an empty list. A triple without a predicate is a mention edge. `vector(text)` is
+    the encoder.
     """
     held: dict[tuple[str, str], dict[str, set[Triple] | None]] = {}
     for uri, passages in documents.items():
@@ -98,7 +99,7 @@ def export(documents, extract, vector=vector, by_texts=True):
 
 
 def synonyms(phrases, vector=vector, by_texts=True):
-    """`by_texts`: whether phrases must also be variants of one wording, or have other words altogether."""
+    """`by_texts`: whether phrases must also be variants of one wording, or have no common words."""
     long_enough = [phrase for phrase in phrases if can_have_synonyms(phrase, vector)]
     known = {phrase: rounded_vectors(vector(phrase)).astype(float) for phrase in long_enough}
     apart = crowded(long_enough)
@@ -123,7 +124,7 @@ def synonyms(phrases, vector=vector, by_texts=True):
 
 
 def can_have_synonyms(phrase, vector=vector):
-    """Whether a phrase that is not crowded can have synonyms: it is long enough, no number, and the encoder knows it."""
+    """Whether a phrase that is not crowded can have synonyms: it is long enough, it is no number, and the encoder knows it."""
     long_enough = sum(c.isalnum() for c in phrase) > 2 or any("\u4e00" <= c <= "\u9fff" for c in phrase)
     return long_enough and not is_number(phrase) and bool(rounded_vectors(vector(phrase)).any())
 
@@ -154,7 +155,7 @@ def root(word):
 
 
 def other_words(one, other):
-    """Whether no word of the one begins like a word of the other or has a Chinese character of it, and none has a number."""
+    """Whether no phrase has a number, no word of one begins like a word of the other, and no Chinese character is in both."""
     starts = [{word[:3] for word in re.findall(r"[a-z0-9]+|[^a-z0-9 ]", phrase)} for phrase in (one, other)]
     return starts[0].isdisjoint(starts[1]) and not re.search(r"\d|\bii\b|\b2\b", f"{one} {other}")
 
@@ -181,7 +182,7 @@ def crowded(phrases):
 
 
 def same(lines, expected):
-    """Compares export lines with the oracle's, weights to 1e-6; returns None if equal, else a message."""
+    """Compares export lines with the oracle's lines, weights to 1e-6; returns None if they are equal, otherwise a message."""
     got = [json.loads(line) for line in lines]
     for i, (g, e) in enumerate(zip(got, expected, strict=False)):
         g, e = dict(g), dict(e)

@@ -20,12 +20,12 @@ PHRASES = [
     for start in ("am", "bo", "cy")
     for end in ("", "mber", "mbers", "mbered", "m ber", "mbering of the fox", "mber fox", "xe", "xes oak", "oak")
 ]
-"""Forms of a few names: some of those that begin alike are variants of one wording."""
+"""Forms of a few names: some forms with the same beginning are variants of one wording."""
 HOSTILE = [f"{start} {end}" for start in ("eq", "un") for end in ("oak", "elm", "ash", "fir", "all")]
 """Phrases with one common vector, and phrases with a zero vector."""
 NUMBERED = ["cy 1", "cy 2", "cy 2 a", "cy 7 b", "cy ii", "bo 3 march", "bo may 12", "bo4", "bo5"]
 NUMBERED += ["1942", "1943", "march 9", "march 12 2015"]
-"""Phrases that differ in numbers and dates; some consist of nothing else."""
+"""Phrases that differ in numbers and dates; some consist only of these."""
 
 
 def open_store(folder, rule=None):
@@ -34,7 +34,7 @@ def open_store(folder, rule=None):
 
 
 def numbered_documents(first, last):
-    """Returns documents `d0`, `d1` and so on, as `complete` takes them."""
+    """Returns documents `d0`, `d1` and so on in the form that `complete` accepts."""
     return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
 
 
@@ -43,7 +43,7 @@ def exported(store):
 
 
 def extract(title, text):
-    """An extractor that depends on the text alone, like the real ones."""
+    """An extractor that depends on the text alone, like the real extractors."""
     i = int(text.split()[1])
     ring = [PHRASES[(7 * i + k * (3 + len(title))) % len(PHRASES)] for k in range(5)]
     return [(ring[k], "rel" if k % 3 else "", ring[k + 1]) for k in range(i % 5)]
@@ -55,14 +55,14 @@ def reading(title, text, version=0):
 
 
 def links_of(uri, text):
-    """Returns the links of a document in a passage: another document may have other ones."""
+    """Returns the links of a document in a passage; another document with this passage may have different links."""
     return (Link(f"{uri[-1]}/{text}"), Link("b", "Part", text)) if text[-1] in "1357" else ()
 
 
 def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector, labels=None):
-    """Completes a batch like the indexer: asks the store what is missing, and adds it.
+    """Completes a batch like the indexer: asks the store for missing data, and adds it.
 
-    - `documents`: by URI (title, text, triples) or, as from a record, (title, text, triples, extractor).
+    - `documents`: by URI (title, text, triples) or, for a record, (title, text, triples, extractor).
     - `again`: (title, text) of passages that are extracted again.
     - `labels`: by URI.
     """

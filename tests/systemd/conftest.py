@@ -1,4 +1,4 @@
-"""Daemons under a service manager, ended when the test is; what they logged is shown when it fails."""
+"""Daemons under a service manager, stopped after each test; the log of a failed test is shown."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

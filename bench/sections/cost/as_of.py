@@ -1,6 +1,6 @@
 """The effect of `as_of` queries on other queries: latency with and without three concurrent readers of earlier commits.
 
-Each real daemon has 150 or `HIPPOD_BENCH_AS_OF` (300) commits after a first index of five times as many passages. Each reader
+Uses real daemons with 150 and `HIPPOD_BENCH_AS_OF` (300) commits, after a first index of five passages per commit. Each reader
 queries a random commit, so most commits must be loaded. Short rounds with and without the readers alternate, so that other work
 of the machine slows both equally.
 """
@@ -26,7 +26,7 @@ PASSAGES_A_COMMIT = 5
 READERS = 3
 ROUNDS = 16
 QUERIES = 20
-"""Queries in each half of a round. No query is repeated, because the encoder caches them."""
+"""Number of queries in each half of a round. No query is repeated, because the encoder caches them."""
 RATIO_MOST = 1.5
 """Maximum ratio of the p95 with readers to the p95 without."""
 
@@ -65,7 +65,8 @@ def _memory(commits: int, results: dict[str, Any]) -> str:
 
 
 def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], list[float], list[float]]:
-    """Returns the milliseconds of the queries alone and beside the readers of commits from `first` on, and of the readers'."""
+    """Returns milliseconds of (queries alone, queries concurrent with the readers, the readers' queries from commit `first`
+    on)."""
     last = daemon.status()["commit"]
     alone: list[float] = []
     beside: list[float] = []
@@ -82,7 +83,7 @@ def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], 
 
 @contextmanager
 def _readers(daemon: Daemon, first: int, last: int, texts: list[str], took: list[float], turn: int) -> Iterator[None]:
-    """Runs the readers inside the `with` block, from when all of them wait for a commit."""
+    """Runs the readers inside the `with` block, which begins when every reader waits for a commit."""
     over = threading.Event()
 
     def read(seed: int) -> None:

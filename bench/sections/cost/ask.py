@@ -2,7 +2,7 @@
 
 The model is a script in a separate process that answers exactly after its 300 ms. `own` is the client's time between request
 and answer, minus the calls' 300 ms: the API, retrieval, prompts, parsing replies, HTTP to the model, writing sessions, JSON.
-`cpu` is the processor time of the daemon's process meanwhile, which other work on the machine affects less. The memory is the
+`cpu` is the daemon's processor time between request and answer, which other work on the machine affects less. The memory is the
 example drive, extracted by the rules.
 """
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 LATENCY_S = 0.3
 QUESTIONS = 10
 ADDED = 20
-"""Documents added at a time while questions are asked during indexing."""
+"""Number of documents per batch that is added while questions are asked."""
 WAYS: tuple[tuple[str, dict[str, Any], bool], ...] = (
     ("`ask`", {}, False),
     ("`ask --steps 3`", {"steps": 3}, False),

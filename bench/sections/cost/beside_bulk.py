@@ -1,7 +1,7 @@
 """The time until a new text is found during bulk work: during a first index, and during checkouts in the followed folder.
 
-Uses the real daemon with the packaged encoder. A time runs from closing a file, or accepting a document, until a query in the
-default mode finds it; a text that is not found within the time limit counts as that limit.
+Uses the real daemon with the packaged encoder. A time begins when a file is closed or a document is accepted, and ends when a
+query in the default mode finds it. A text that is not found within the time limit counts as that limit.
 """
 
 import json
@@ -17,13 +17,13 @@ from bench.support.followed_folder import CORPUS, percentiles, table, text_about
 from tests.e2e.real_hippod import Daemon
 
 SAVES = 40
-"""Saves of each kind, during each bulk."""
+"""Number of saves of each kind during each bulk."""
 UNDER_WAY = 200
-"""Committed passages of the first index before the first file is saved."""
+"""Number of passages that the first index has committed before the first file is saved."""
 BETWEEN_S = 0.1
 PATIENCE_S = 45.0
 LOST = 2
-"""Number of texts not found within `PATIENCE_S` after which no more of that kind are tried."""
+"""A kind of save is not tried again after this number of texts were not found within `PATIENCE_S`."""
 ASK_EVERY_S = 0.025
 CHECKED_OUT, FOLDERS = 500, 50
 SAVES_A_CHECKOUT = 4
@@ -70,10 +70,10 @@ def _beside_first_index(home: Path, results: dict[str, Any]) -> str:
 
 
 def _beside_checkouts(home: Path, results: dict[str, Any]) -> str:
-    """Checks out branches with other texts in the same `CHECKED_OUT` files, each branch once.
+    """Checks out each branch once; the branches have different texts in the same `CHECKED_OUT` files.
 
-    Of every four files, the first is saved as soon as a checkout is done, the others at random times while its files are
-    indexed.
+    After each checkout, the first of `SAVES_A_CHECKOUT` files is saved at once, and the other files at random times during
+    indexing.
     """
     daemon = _daemon(home)
     git = _Repository(daemon.drive)
@@ -132,7 +132,7 @@ class _Repository:
 
 
 def _found_after(daemon: Daemon, number: int, kind: str) -> float:
-    """Returns the seconds until a query finds the text that is saved or added now."""
+    """Saves or adds a text, and returns the seconds until a query finds it."""
     wanted = text_about(number, "first")
     began = time.perf_counter()
     if kind == "saved":

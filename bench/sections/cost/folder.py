@@ -1,8 +1,8 @@
 """A followed folder with the real daemon and the packaged encoder: latency of a change, and cost of a bulk load.
 
-Latencies are those that a user sees: from closing (or deleting) a file until a query in the default mode over the socket
-answers accordingly, repeated without pause. Memory is the sampled resident memory of the daemon and all its children; pages
-that they share are counted more than once.
+Latencies are those that a user sees: from closing (or deleting) a file until a query over the socket gives the expected answer.
+The query is repeated without pause in the default mode. Memory is the sampled resident memory of the daemon and all its
+children; pages that they share are counted more than once.
 """
 
 import json
@@ -24,7 +24,7 @@ from tests.e2e.real_hippod import ROOT, Daemon
 DRIVE = ROOT / "examples" / "drive"
 SAVES = 200
 BETWEEN_S = 0.1
-"""Pause between two changes."""
+"""Pause in seconds between two changes."""
 PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
 SAMPLE_S = 0.25
@@ -33,7 +33,6 @@ MIB = 1 << 20
 
 
 def run(results: dict[str, Any]) -> str:
-    """Measures starts, changes, and bulk loads; returns Markdown tables."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
@@ -127,7 +126,7 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
 
 
 def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
-    """Returns the seconds until the document is found with the text of `version` only, or is not found if `version` is None."""
+    """Returns the seconds until queries find only the `version` of the document, or do not find it if `version` is None."""
     began = time.perf_counter()
     query = text_about(number, version or "second").split("\n\n")[1].split(".")[0]
     while True:
@@ -272,7 +271,7 @@ def _load_once(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
 
 
 def _stages(daemon: Daemon, total: bool = False) -> dict[str, float]:
-    """Returns the time in each stage of the pipeline as the daemon counts it: a step's mean in ms, or the total in seconds."""
+    """Returns the daemon's time in each stage of the pipeline: the mean in ms, or with `total` the sum in seconds."""
     out = {}
     for stage in ("parse", "extract", "encode", "commit"):
         seconds = daemon.metric("hippod_stage_seconds_sum", stage=stage)

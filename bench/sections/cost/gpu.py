@@ -22,15 +22,15 @@ BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
 DEVICE = os.environ.get("HIPPOD_BENCH_DEVICE", "cuda")
 BATCHES = (1, 16, 64, 256)
 COMPARED_MAX = 1e-3
-"""Maximum difference of a component from the CPU's vector."""
+"""Maximum difference between a component and that of the CPU's vector."""
 QUERIES = 100
 
 
 def run(results: dict[str, Any]) -> str:
     """Fills `results["gpu"]`.
 
-    The results are the device; by batch size `passages_per_s` and `difference`; `query_ms` alone and while passages are
-    encoded; `cpu_passages_per_s` of the same library on the CPU.
+    The keys are the device; `passages_per_s` and `difference` by batch size; `query_ms` alone and while passages are encoded;
+    `cpu_passages_per_s` of the same library on the CPU.
     """
     try:
         import torch
@@ -79,7 +79,7 @@ def _encoder(batch_size: int, device: str) -> SentenceTransformerEncoder:
 
 
 def _queries(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
-    """Returns the median milliseconds of one query. Each query is another text, so no result is cached."""
+    """Returns the median milliseconds of one query. All queries are different, so no result is cached."""
     times = []
     for text in texts[:QUERIES]:
         began = time.perf_counter()

@@ -1,12 +1,12 @@
-"""Growth of the cost with the size of the memory: loads, single changes, queries, maintenance, memory and starts.
+"""Growth of hippod's cost with the size of the memory: loads, single changes, queries, maintenance, memory and starts.
 
 Uses synthetic documents with triples (`bench.support.synthetic_documents`) and the `hash` encoder, so that the store and the
 walk are measured. Also measures single adds with the packaged encoder to the 1,890 passages of MuSiQue
-(`bench.support.live_adds`), and phrases with hostile vectors (`bench.support.hostile_vectors`). `HIPPOD_BENCH_SIZES` gives the
-passages (by default 2000,20000,100000), `HIPPOD_BENCH_COMMITS` (5000) the number of one-passage commits that are compared with
-a single build, `HIPPOD_BENCH_PARTS` the parts to measure (by default all: sizes,commits,crossover,live,hostile). Every step
-runs in its own process, so that memory is measured separately, and is printed at once. Seconds per passage are given in wall
-and in processor time; other work on the machine affects the latter little.
+(`bench.support.live_adds`), and phrases with hostile vectors (`bench.support.hostile_vectors`). `HIPPOD_BENCH_SIZES` lists
+numbers of passages (2000,20000,100000). `HIPPOD_BENCH_COMMITS` (5000) is the number of one-passage commits that are compared
+with a single build. `HIPPOD_BENCH_PARTS` lists the parts to measure (sizes,commits,crossover,live,hostile). Every step runs in
+its own process, so that memory is measured separately; its result is printed at once. Seconds per passage are given in wall and
+in processor time; other work on the machine hardly affects processor time.
 """
 
 import json
@@ -21,7 +21,7 @@ from bench.support.growth.thresholds import judge_all, violations
 
 PARTS = ("sizes", "commits", "crossover", "live", "hostile")
 HOSTILE = {"anywhere": 50_000, "equal": 50_000, "cone": 50_000, "groups": 10_000, "cones": 10_000}
-"""Phrases of each set. The last two have as many edges as possible, so that a commit of them is slow."""
+"""Number of phrases of each set. `groups` and `cones` have as many edges as possible, which makes their commits slow."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -54,7 +54,7 @@ def _sizes_measured() -> list[dict[str, Any]]:
 
 
 def _hostile(name: str, phrases: int) -> dict[str, Any]:
-    """Measures one set of vectors: fills a store, opens it from the tables alone, and removes half."""
+    """Measures one set of vectors: fills a store, opens it from the tables alone, and removes half of the documents."""
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="hippod-hostile-") as folder:
         for step in ("fill", "rebuild", "halve"):

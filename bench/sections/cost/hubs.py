@@ -1,9 +1,9 @@
-"""Texts and degrees that may cost memory or time: a hub, equal titles, one passage in thousands of documents.
+"""Documents that may cost memory or time: a hub, equal titles, one passage in thousands of documents.
 
-Compares two stores with equally many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each. In one, all
-passages differ. In the other, every passage states the same triple, has a triple about one phrase (a hub with as many edges),
-contains one word, and has one of two titles; half of the documents contain one more passage, the same in all. The real daemon
-also follows a file of a million equal lines with each store. Every step is timed, with its own peak memory.
+Compares two stores with equally many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each. In the first
+store, all passages differ. In the second store, every passage states the same triple, has a triple about one phrase (a hub with
+an edge per passage), contains one word, and has one of two titles; half of the documents also contain one common passage. The
+real daemon also follows a file of a million equal lines with each store. Every step reports its time and its own peak memory.
 """
 
 import os

@@ -29,7 +29,6 @@ A_SECOND = 50
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results` with the measurements; returns Markdown."""
     rows = ["| what | measured |", "| --- | --- |"]
     for name, measure in (
         ("throughput", _throughput),
@@ -73,7 +72,7 @@ def _throughput(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Runs `kill -9` at random moments while messages arrive; compares the result with a memory built at once."""
+    """Runs `kill -9` at random moments while messages arrive; compares the result with a fresh build."""
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(2)
     stream = Stream()
     rng = random.Random(2)
@@ -103,7 +102,7 @@ def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Measures from produce to a query's answer, with packaged encoder and extractor, one message every 20 ms."""
+    """Measures from producing a message to finding it, with packaged encoder and extractor, one message every 20 ms."""
     topic = cluster.topic(PARTITIONS)
     sent: dict[str, float] = {}
     seen: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Extraction by a model: throughput with 200 simulated servers, rates of a scripted server, and the replay of GPT-3.5."""
+"""Extraction by a model: throughput with 200 simulated servers, rates of a scripted server, replayed answers of GPT-3.5."""
 
 import asyncio
 import json
@@ -60,8 +60,8 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _simulations(results: dict[str, Any]) -> list[str]:
-    """Measures throughput as a share of an all-knowing client's, for many kinds of servers with random refusals and
-    failures."""
+    """Measures throughput relative to a client that knows the server's limits, for many kinds of servers with random refusals
+    and failures."""
     outcomes = [simulated_servers.run(seed) for seed in range(SIMULATED_SERVERS)]
     lines = [
         "| simulated servers | number | median share | a tenth below | worst | refused |",

@@ -1,7 +1,7 @@
 """The frame rate of the page: a neighbourhood of 2,000 nodes and 8,000 edges, dragged in the system's Chromium.
 
 A real daemon with the `hash` encoder contains phrases with many edges; the page requests as many nodes as allowed. The pointer
-drags the picture to and fro.
+drags the picture back and forth.
 """
 
 import re
@@ -26,7 +26,7 @@ WATCH = """() => {
   };
   requestAnimationFrame(tick);
 }"""
-"""Records the times of the frames in which the picture was redrawn: each drawing begins with a clear."""
+"""Records the times of the frames in which the picture was redrawn; each redraw begins with `clearRect`."""
 
 
 def run(results: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The path of a text through the code: of a saved note to the commit, and of a question to the answer.
+"""The path of a text through the code: from a saved note to the commit, and from a question to the answer.
 
 A file or a data class is on the path if the text passes through it as an argument or a part of one
-(`bench.support.content_trace`). Neither depends on the machine.
+(`bench.support.content_trace`). The path does not depend on the machine.
 """
 
 import json
@@ -34,7 +34,7 @@ class TracedDaemon(Daemon):
         return self
 
     def record(self, phase: str) -> None:
-        """Begins a phase in all processes, which write what they recorded in the last one."""
+        """Begins a phase in all processes; they write their records of the previous phase."""
         written = self.home / "phase.new"
         written.write_text(phase, "utf-8")
         written.replace(self.home / "phase")

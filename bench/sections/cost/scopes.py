@@ -1,6 +1,6 @@
-"""The cost of a scope: its first query, later ones compared with a memory of the same documents alone, and updates.
+"""The cost of a scope: its first query, later queries compared with a memory of the same documents alone, and updates.
 
-One store has `HIPPOD_BENCH_SCOPES` passages (100000), with scopes of one tenth and of nineteen twentieths; another store has
+One store has `HIPPOD_BENCH_SCOPES` passages (100000), with scopes of one tenth and of nineteen twentieths; a second store has
 only the tenth. Vectors are those of the `hash` encoder (64 dimensions); phrases are distributed like those of a real
 extraction.
 """

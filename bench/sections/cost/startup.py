@@ -1,8 +1,8 @@
 """The running time of hippoctl, compared with a Python that does nothing.
 
 Each command runs in its own process, alternating with `python -c pass`, so that other work on the machine affects all equally.
-A scripted daemon answers `status` and `query` at once, so the time is hippoctl's own. The first ratio is of the least processor
-time, user and system; the second of wall time.
+A scripted daemon answers `status` and `query` at once, so the time is hippoctl's own. The first ratio compares minimum
+processor time (user and system), the second ratio median wall time.
 """
 
 import os
@@ -48,7 +48,7 @@ def run(results: dict[str, Any]) -> str:
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     with serving() as daemon, tempfile.TemporaryDirectory(prefix="hippod-bench-") as compiled:
         daemon.answers |= {"GET /v1/status": STATUS, "POST /v1/query": QUERY}
-        # Compile like an installed program, whatever this environment says.
+        # Python may write compiled files, as for an installed program.
         own = {"HIPPOD_SOCKET": str(daemon.socket), "PYTHONPYCACHEPREFIX": compiled}
         environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | own
         for at in range(ROUNDS + 1):

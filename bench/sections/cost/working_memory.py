@@ -62,7 +62,7 @@ def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
 
 
 async def _ask(snapshot: Snapshot) -> tuple[list[tuple[int, float, float]], float]:
-    """Returns (calls, seconds, seconds without the model's) of each question, and processor seconds a question.
+    """Returns (calls, seconds, seconds without the model's time) of each question, and the processor seconds per question.
 
     Leaves out the first question, which warms up.
     """

@@ -1,6 +1,6 @@
-"""Checks the API against its own description: requests by schemathesis from `/openapi.json` of a real daemon.
+"""Checks the API against its own description: schemathesis generates requests from `/openapi.json` of a real daemon.
 
-Requests are valid or break one rule; each answer is compared with the document. `HIPPOD_BENCH_API` is the minimum number of
+Requests are valid or break one rule; each answer is compared with the description. `HIPPOD_BENCH_API` is the minimum number of
 requests (5,000).
 """
 
@@ -16,7 +16,7 @@ from tests.daemon.api.conformance.schemathesis_run import check, served
 
 PATIENCE_S = 3_600.0
 FIRST = 60
-"""Examples for each operation in the first round; operations with nothing to vary have fewer."""
+"""Number of examples for each operation in the first round; operations with nothing to vary have fewer."""
 
 
 def run(results: dict[str, Any]) -> str:

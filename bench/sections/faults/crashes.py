@@ -1,8 +1,8 @@
 """Kills a process that works on a store, again and again, and counts violations afterwards.
 
-`HIPPOD_BENCH_CRASHES` gives the number of kills (200), `HIPPOD_BENCH_SEED` their random moments (by default from the clock;
-printed), so that a run can be split. `HIPPOD_BENCH_EXAMPLES` gives the number of random histories of the stateful test
-(20,000), of which `tests/store/test_order_independence.py` runs fewer; 0 omits either part. Progress is printed.
+`HIPPOD_BENCH_CRASHES` gives the number of kills (200), `HIPPOD_BENCH_SEED` the seed of their random moments (default: from the
+clock). The seed is printed, so that a run can be split. `HIPPOD_BENCH_EXAMPLES` gives the number of random histories (20,000)
+of the stateful test in `tests/store/test_order_independence.py`. If a number is 0, its part is omitted. Progress is printed.
 """
 
 import os
@@ -18,10 +18,10 @@ from tests.crash.crashing import Crashes
 
 ROOT = Path(__file__).parents[3]
 SLICE = 1_000
-"""Histories of one process. Each slice has its own seed; a failure is reported when its slice ends."""
+"""Number of histories per process. Each slice has its own seed; a failure is reported when its slice ends."""
 
 TOLD = 20
-"""Kills between two lines of progress."""
+"""Number of kills between two lines of progress."""
 
 
 def run(results: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Followed folders on file systems other than a local disk, and files saved in unusual ways.
 
-A folder's watcher runs alone, without a daemon: a time runs from the change until the watcher reports it complete. Late or
-missing reports on a drive are figures. A final report that differs from the disk, or a save that is reported as a removal, is a
-violation.
+The folder's watcher runs without a daemon; a time runs from a change until the watcher reports the complete change. Late or
+missing reports on a drive only appear in the figures. A final report that differs from the disk, or a save that is reported as
+a removal, is a violation.
 
 Runs as root, on Linux. File systems and programs that this machine lacks are omitted and named.
 """
@@ -128,7 +128,7 @@ def bindfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
 
 @contextmanager
 def sshfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Mounts over a pipe to the server that an SSH connection would start at its other end."""
+    """Mounts over a pipe to the SFTP server, without an SSH connection."""
     server = subprocess.Popen([SFTP_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     options = ["-f", "-o", "passive"]
     client = subprocess.Popen(
@@ -270,7 +270,7 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
-    """Returns the seconds until each of several new files and changes of one file was seen; None if it was not."""
+    """Returns the seconds until each change (a new file, or an edit of one file, in turn) was seen; None if it was not."""
     found: list[float | None] = []
     with Following(root, polling) as following:
         for number in range(CHANGES):
@@ -338,7 +338,7 @@ def office(root: Path) -> Callable[[], None]:
 
 
 def phone_sync(root: Path) -> Callable[[], None]:
-    """Like Syncthing: a hidden temporary file, the older side's text renamed as a conflict, a rename to the final name."""
+    """Saves like Syncthing: a hidden temporary file, the older text renamed as a conflict, a rename to the final name."""
     for number in range(50):
         (root / f"note-{number}.md").write_text(f"Note {number} of the computer.\n")
 

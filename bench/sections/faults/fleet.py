@@ -1,8 +1,8 @@
 """Several machines: parallel workers, random kills of workers and replicas, an interrupted backup.
 
 With `--simulate`: the cost of 100 million articles at the rates of this machine. Brokers are mock ones, or those in
-HIPPOD_TEST_KAFKA: `make bench-fleet` names Tansu. Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000)
-and HIPPOD_BENCH_KILLS (30) give the amounts; HIPPOD_BENCH_PARTS names parts (`workers,kills,backups`).
+HIPPOD_TEST_KAFKA; `make bench-fleet` uses Tansu. Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000) and
+HIPPOD_BENCH_KILLS (30) give the amounts; HIPPOD_BENCH_PARTS selects parts (`workers,kills,backups`).
 """
 
 import os
@@ -33,7 +33,7 @@ KILLS = int(os.environ.get("HIPPOD_BENCH_KILLS", "30"))
 PARTS = os.environ.get("HIPPOD_BENCH_PARTS", "workers,kills,backups").split(",")
 CALL_S = 1.0
 CALLS_AT_ONCE = 4
-"""Concurrent calls of each worker. Its model server answers this many calls in the time of one."""
+"""Number of concurrent calls of each worker. Its model server answers this number of calls in the time of one call."""
 SLOW_ARTICLES = 96
 LEAST_GAIN = 2.7
 PATIENCE_S = 900.0
@@ -41,7 +41,6 @@ CUT_CONNECTIONS = 12
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results` with the measurements; returns Markdown."""
     if results.get("options", {}).get("simulate"):
         return simulate(results)
     rows = ["| what | measured |", "| --- | --- |"]
@@ -86,8 +85,8 @@ class _WorkerProcess:
 
 
 def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """Measures the articles per second of one worker and of three, each with its own model server that takes a second a
-    call."""
+    """Measures the articles per second of one worker and of three workers. Each worker has its own model server, which takes a
+    second per call."""
     rates = {}
     for count in (1, 3):
         topic, output = cluster.topic(PARTITIONS), cluster.topic(PARTITIONS)
@@ -109,7 +108,7 @@ def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, A
                 worker.kill()
             for server in servers:
                 server.close()
-        # The second and third quarter only: without the starts, and without the end, when a worker may be idle.
+        # Only the middle half counts: without the starts, and without the end, when a worker may be idle.
         times = sorted(message.timestamp()[1] / 1000 for message in cluster.read(output))
         first, last = len(times) // 4, 3 * len(times) // 4
         rates[count] = (last - first) / (times[last] - times[first])
@@ -151,7 +150,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
             worker.kill()
         ends = _ends(cluster, output)
         for replica in replicas:
-            # Not `hippoctl wait` alone: it asks the broker for the end offsets, and Tansu reports too early ones.
+            # `hippoctl wait` does not suffice: it asks the broker for the end offsets, and those of Tansu are too low.
             until(partial(_reached, replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
             replica.wait(PATIENCE_S)
         exports = [replica.export() for replica in replicas]
@@ -175,7 +174,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
 
 
 def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
-    """Returns, for each partition with messages, one after its last offset, as found by reading."""
+    """Reads the topic; returns the offset after the last message of each partition with messages."""
     ends: dict[int, int] = {}
     for message in cluster.read(topic):
         partition, offset = message.partition(), message.offset()
@@ -189,8 +188,8 @@ def _reached(replica: Daemon, ends: dict[int, int]) -> bool:
 
 
 def _backups(_cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """Backs up to an S3 server over a failing connection, three times with changes between; the restored backup must be
-    equal."""
+    """Backs up to an S3 server over a failing connection three times, with changes between the backups; the restored backup
+    must be equal."""
     with s3_server() as port:
         proxy = BreakingProxy(port)
         os.environ |= {

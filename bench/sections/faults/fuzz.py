@@ -1,5 +1,5 @@
 """A hundred thousand hostile inputs: configuration, JSON documents, JSON lines, files of all formats, OpenIE files, Kafka
-values and queries, nearly valid and broken. None may end the process or take more than a second of processor time.
+values and queries, nearly valid and broken. No input may end the process or take more than a second of processor time.
 
 `HIPPOD_BENCH_FUZZ` is the number of inputs (100,000), `HIPPOD_BENCH_FUZZ_SEED` their seed (by default the day's number, so that
 each day tries other inputs). Failing inputs, and each target's slowest input, are kept under bench/results/fuzz/.

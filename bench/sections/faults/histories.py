@@ -23,7 +23,7 @@ COUNT = 10_000
 WORLDS = 200
 PROCESSES = 2
 SCRIPTS_PER_PROCESS = 25
-"""Scripts after which a process is replaced, which limits the effect of leaks and lingering threads."""
+"""A process is replaced after this number of scripts, which limits the effect of leaks and lingering threads."""
 
 PROGRESS_S = 30.0
 
@@ -79,7 +79,7 @@ def _results(seeds: range) -> Iterator[tuple[int, str | None, float]]:
 
 
 def _silence() -> None:
-    """Silences the store's log of the intended faults."""
+    """Silences the store's log, because the faults are intended."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 

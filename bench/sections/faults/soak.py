@@ -1,4 +1,4 @@
-"""Months of use, by number of changes: clients query while files are added, edited, renamed and deleted, in ten parts.
+"""As many changes as in months of use: clients query while files are added, edited, renamed and deleted, in ten parts.
 
 After each part everything is committed and purged (`[store] keep_versions` is a second), and the daemon's resources are
 counted: resident memory, descriptors, threads, children. The number of files stays about the same, so growth is a leak.
@@ -32,10 +32,10 @@ FILES = 300
 SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
-"""Longer than Lance keeps an idle thread: 10 s."""
+"""Seconds; longer than Lance keeps an idle thread: 10 s."""
 MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
-"""Log lines without trouble. A file may be deleted before it is parsed, and is then forgotten."""
+"""Log lines that are no errors. A file may be deleted before it is parsed, and is then forgotten."""
 
 SYLLABLES = [
     "ba",
@@ -66,21 +66,21 @@ THINGS = ("a bridge", "a mill", "a clock", "a school", "a harbour", "a library",
 GROWTH_MOST = 0.05
 """Maximum growth of resident memory from the end of the first part to the end of the last."""
 SETTLED_AT = 5_000
-"""Minimum number of changes for checking memory: the first tenth of fewer ends before the daemon has allocated all it uses."""
+"""Minimum number of changes for checking memory; with fewer, the daemon still allocates memory after the first part."""
 DESCRIPTORS_APART = 2
-"""Allowed difference, because a count may include a file that is open for a moment."""
+"""Allowed difference between counts, because a count may include a file that is open for a moment."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """The daemon's resources at a quiet moment. `rss` counts the daemon alone, in bytes, `all_rss` also its children."""
+    """The daemon's resources at a quiet moment. `rss` counts the daemon alone, in bytes; `all_rss` also counts its children."""
 
     rss: int
     all_rss: int
     descriptors: int
-    """Without the descriptors in `mapped`."""
+    """Number of open descriptors, except those counted in `mapped`."""
     mapped: int
-    """Files of checkpoints, each of which needs a descriptor while it is mapped."""
+    """Number of open checkpoint files; each needs a descriptor while it is mapped."""
     threads: int
     children: int
     documents: int
@@ -89,7 +89,7 @@ class Held:
 
 @dataclass
 class Soak:
-    """The observations of a run. `held`: before all parts, then after each. `errors`: unexpected answers."""
+    """The observations of a run. `held`: resources before the first part and after each part. `errors`: unexpected answers."""
 
     queries: int = 0
     changes: Counter[str] = field(default_factory=Counter)
@@ -117,7 +117,7 @@ def violations(found: Soak) -> list[str]:
 
 
 class Drive:
-    """The files and their changes: about equally many of each kind. There are `files` ± `slack` files."""
+    """The files. All kinds of changes are about equally frequent. The number of files stays within `files` ± `slack`."""
 
     def __init__(self, folder: Path, files: int, seed: int, slack: int = 10) -> None:
         self._folder = folder
@@ -185,7 +185,7 @@ class Drive:
 
 
 def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: str = "hash", parts: int = PARTS) -> Soak:
-    """Runs `queries` by `CLIENTS` clients during `changes`, in `parts` parts with a rest after each."""
+    """Makes `changes` changes while `CLIENTS` clients send `queries` queries, in `parts` parts with a rest after each."""
     found = Soak()
     daemon = Daemon(
         home,
@@ -227,7 +227,7 @@ def _rested(daemon: Daemon) -> Held:
 
 @contextmanager
 def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
-    """Yields a function that starts a number of queries by all clients and returns a function that waits for the last."""
+    """Yields a function that starts a number of queries by all clients. It returns a function that waits for the last query."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
     transport = httpx2.HTTPTransport(uds=str(daemon.socket), limits=httpx2.Limits(max_connections=CLIENTS))
@@ -278,7 +278,7 @@ def _mapped_files(pid: int) -> int:
 
 
 def look(daemon: Daemon) -> Held:
-    """Returns the daemon's present resources; the minimum of several samples of its own memory."""
+    """Returns the daemon's present resources; its own memory is the minimum of several samples."""
     assert daemon.process is not None
     process = psutil.Process(daemon.process.pid)
     status = daemon.status()

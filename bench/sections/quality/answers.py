@@ -1,10 +1,10 @@
-"""Answers of a real model to 20 questions of each set: single ones that the model also judges, and deep ones after each step.
+"""A real model's answers to 20 questions of each set: single answers, which it also judges, and deep answers after each step.
 
-In one terminal `examples/llama/serve.sh` or another server, in a second one
-`HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench answers`. If it is interrupted, the same command continues it: the
-evaluations keep their answers in bench/results/answers/. To start over, delete that folder. `HIPPOD_BENCH_SETS` selects sets
-(musique,hotpotqa,2wiki). `HIPPOD_BENCH_QUESTIONS` and `HIPPOD_BENCH_DEEP` lower the number of questions of each set that are
-answered singly and in steps: with a small model on a processor, a deep answer takes minutes.
+Start `examples/llama/serve.sh` or another server in one terminal, and `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m
+bench answers` in a second one. If the benchmark is interrupted, the same command continues it: the evaluations keep their
+answers in bench/results/answers/. To start over, delete that folder. `HIPPOD_BENCH_SETS` selects sets (musique,hotpotqa,2wiki).
+`HIPPOD_BENCH_QUESTIONS` and `HIPPOD_BENCH_DEEP` reduce the number of single and of deep answers per set: with a small model on
+a CPU, a deep answer takes minutes.
 
 The memory contains the gold passages of the questions and other passages of each corpus, with the triples of the rules.
 """
@@ -28,9 +28,9 @@ QUESTIONS = 20
 SINGLE_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_QUESTIONS", str(QUESTIONS)))
 DEEP_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_DEEP", str(QUESTIONS)))
 PASSAGES = 200
-"""Passages of each set, gold included."""
+"""Number of passages of each set, including the gold passages."""
 ANSWERS = Path(__file__).parents[2] / "support" / "questions" / "two_wiki_answers.json"
-"""Answers to 20 questions of 2Wiki, whose file has none: by one person, from the gold passages."""
+"""Answers to 20 questions of 2Wiki, whose question file has none; one person wrote them from the gold passages."""
 WAYS = {
     "single": (SINGLE_QUESTIONS, ["--judge"]),
     "deep": (DEEP_QUESTIONS, ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"]),
@@ -38,7 +38,7 @@ WAYS = {
 """Number of questions, and options of `eval`."""
 KEPT = Path(__file__).parents[2] / "results" / "answers"
 MODEL_S = 600.0
-"""Time limit of a call: the machine may be busy."""
+"""Time limit of a call in seconds; the machine may be busy."""
 
 
 def run(results: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """Continual learning: recall, and F1 if there is a model, as a memory grows (HippoRAG 2, Figure 3).
 
 The questions of each set (MuSiQue, HotpotQA, 2Wiki, NaturalQuestions) and their passages are drawn into four segments, with a
-fixed seed. The daemon gets one segment after another. After each, the questions of the first segment are asked in several
-modes. `HIPPOD_BENCH_SETS` selects sets (musique,hotpotqa,2wiki,nq); `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL`
-name a model that answers.
+fixed seed. The daemon gets one segment after another. After each segment, the questions of the first segment are asked in
+several modes. `HIPPOD_BENCH_SETS` selects sets (musique,hotpotqa,2wiki,nq); `HIPPOD_BENCH_LLM` (a base URL) and
+`HIPPOD_BENCH_MODEL` name a model that answers.
 """
 
 import json
@@ -28,7 +28,6 @@ K = 5
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if not (DATA / name).exists():
@@ -58,8 +57,8 @@ def grow(
     count: int = SEGMENTS,
     answers: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """Returns a row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers`
-    (by default if a model is configured)."""
+    """Returns a row for each segment and mode, with `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` if `answers`
+    is true. If `answers` is None, it is true if a model is configured."""
     gold = gold_documents(corpus, questions)
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"
@@ -83,7 +82,7 @@ def grow(
 def gold_documents(
     corpus: Sequence[Mapping[str, Any]], questions: Sequence[dict[str, Any]]
 ) -> dict[int, frozenset[int]]:
-    """Returns, by question, the documents of the corpus that are its gold passages."""
+    """Returns the gold documents of each question, as indices in `corpus`."""
     places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
     return {
         at: frozenset(places[same_text(str(each))] for each in paragraphs_of(question))

@@ -1,9 +1,9 @@
-"""The rules' triples of technical text, compared with labelled triples, and of MuSiQue, compared with the recorded triples.
+"""Triples of the rules: those of technical text are compared with labelled triples, those of MuSiQue with recorded triples.
 
 The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct triples of a
 drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages). Each was judged against the sentence
 from which it was extracted: "true" (stated and informative), "bare" (uninformative, or a mention, which the rules then wrote as
-`mentions` or `part of`) or "wrong". The set has the sentences, not the pages; each sentence is extracted again under its title.
+`mentions` or `part of`) or "wrong". The set contains sentences without their pages; each is extracted again under its title.
 """
 
 import json
@@ -29,7 +29,6 @@ MOST_WRONG_READ = 0.06
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown; all figures are in `results`."""
     parts = [_labelled(results)]
     if SHARED.exists():
         parts.append(_recorded(results))

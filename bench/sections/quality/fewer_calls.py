@@ -1,8 +1,8 @@
-"""Fewer or cheaper calls for OpenIE: their prompts on the recorded set, and what a model makes of them.
+"""Ways of OpenIE with fewer or cheaper calls: the cost of their prompts on the recorded set, and a model's extractions.
 
-In one terminal `examples/llama/serve.sh` or another server, in a second one
-`HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench fewer_calls`; the recorded set alone needs no model.
-HIPPOD_BENCH_PASSAGES is the number of passages that the model reads.
+Start `examples/llama/serve.sh` or another server in one terminal, and `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m
+bench fewer_calls` in a second one; the recorded set alone needs no model. HIPPOD_BENCH_PASSAGES is the number of passages that
+the model reads.
 """
 
 import json
@@ -27,28 +27,28 @@ from store.types import Extraction, PassageText
 SERVER = os.environ.get("HIPPOD_BENCH_LLM")
 PASSAGES = int(os.environ.get("HIPPOD_BENCH_PASSAGES", "8"))
 ANSWER_TOKENS = 512
-"""Longest answer for each passage of a call."""
+"""Maximum number of tokens of an answer for each passage of a call."""
 CHARS_PER_TOKEN = 4
 REMEMBERED_PROMPTS = 8
 """Number of earlier prompts whose beginnings a caching server is assumed to remember."""
 
 
 Answer = tuple[object, bool, int]
-"""The JSON of an answer, whether it was valid and complete, and its tokens."""
+"""(JSON of an answer, whether it was valid and complete, number of its tokens)."""
 
 
 @dataclass
 class Spent:
-    """Tokens, calls and seconds of one way, and what it extracted."""
+    """Tokens, calls and seconds of one way, and its extractions."""
 
     passages: int = 0
     calls: int = 0
     prompt: float = 0.0
     computed: float = 0.0
-    """Prompt tokens that the server's cache did not contain."""
+    """Number of prompt tokens that the server's cache did not contain."""
     completion: float = 0.0
     seconds: float | None = 0.0
-    """None if answers were not computed again."""
+    """None if an answer was not generated again."""
     valid: int = 0
     extracted: list[Extracted] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _recorded_documents() -> dict[str, dict[str, Any]]:
-    """Returns the recorded passages, each with its title and text, and the recorded answers."""
+    """Returns the recorded passages with their recorded answers, by passage id."""
     file = SHARED / "openie.json"
     if not file.exists():
         return {}
@@ -110,7 +110,7 @@ def _batches(passages: Sequence[PassageText]) -> Iterator[Sequence[PassageText]]
 
 
 def _on_recorded(way: Way, documents: dict[str, dict[str, Any]]) -> Spent:
-    """Lets the way read the recorded answers. Its completion tokens are those of the answers, in the way's form."""
+    """Runs the way on the recorded answers. The completion tokens are those of the recorded answers in the way's form."""
     spent = Spent(passages=len(documents))
     earlier: list[str] = []
     for batch in _batches([each["passage"] for each in documents.values()]):
@@ -141,7 +141,7 @@ def _equal_beginning(one: str, other: str) -> int:
 
 
 def _next(reading: Any, said: object, spent: Spent) -> Call | None:
-    """Returns the next call. At the end, adds what was extracted to `spent` and returns None."""
+    """Returns the next call. After the last call, adds the extractions to `spent` and returns None."""
     try:
         call: Call = reading.send(said)
     except StopIteration as end:
@@ -169,8 +169,8 @@ def _with_model(documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _ask(client: httpx2.Client, model: str, call: Call, spent: Spent, answered: dict[str, Answer]) -> object:
-    """Returns the JSON of the answer, {} if it has none. For a prompt that another way has sent, the server computes the prompt
-    again, and the known answer is returned."""
+    """Returns the JSON of the answer, {} if it has none. If another way has sent the same prompt, the server processes only the
+    prompt again, and the known answer is returned."""
     key = json.dumps([call.messages, call.schema.name])
     is_known = key in answered
     schema = {"name": call.schema.name, "strict": True, "schema": dict(call.schema.schema)}
@@ -218,8 +218,8 @@ def _tokens(spent: Spent) -> dict[str, Any]:
 
 
 def _quality(spent: Spent, documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Returns the triples that hippod would keep, the share of grounded ones among the well-formed, and the share of the
-    recorded names that were found."""
+    """Returns the number of triples that hippod would keep, the share of grounded triples among the well-formed ones, and the
+    share of recorded names that were found."""
     checked, dropped = _checked(spent)
     kept = expected = matched = 0
     for made in checked:

@@ -2,7 +2,7 @@
 code, table cells, headings).
 
 The manuals are those of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. For each of the four sites, the code below marks
-which parts of a page are not its content. A passage is navigation if half of its letters are in lines of these parts.
+which parts of a page are not its content. A passage is navigation if more than half of its letters are in lines of these parts.
 """
 
 import os
@@ -29,13 +29,14 @@ KINDS = ("paragraphs", "code", "cells", "headings")
 
 @dataclass(frozen=True)
 class Site:
-    """A site's pages, by a pattern below the manuals. XPath expressions mark `content` and `outside`."""
+    """The pages of a site. `pages` is a pattern of paths below the manuals; `content` and `outside` (parts of it that do not
+    count) are XPath expressions."""
 
     pages: str
     content: str
     outside: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Navigation outside the content."""
+    """XPath expressions of navigation outside the content."""
 
 
 DOCBOOK = ("//*[@class='navheader' or @class='navfooter' or @class='toc' or @class='list-of-tables']",)
@@ -66,7 +67,7 @@ BLOCKS = {
 }
 NAVIGATION_BLOCKS = ".//li | .//dt | .//td | .//th | .//p | .//h3 | .//h4 | self::div[@class='footer']"
 SHORTEST = 8
-"""Minimum letters of a compared block: shorter blocks are found anywhere."""
+"""Minimum number of letters of a compared block, because shorter blocks are found anywhere."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -109,7 +110,7 @@ def _measure(site: Site, folder: Path) -> Counter[str]:
 
 
 def _marked(data: bytes, site: Site) -> tuple[dict[str, list[str]], set[str]]:
-    """Returns the content's blocks by kind, and the navigation's lines outside them, as letters and digits only."""
+    """Returns (blocks of the content by kind, lines of the navigation), reduced to letters and digits."""
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     root = html.document_fromstring(data, parser=parser)
     content = root.xpath(site.content)[0]

@@ -1,12 +1,12 @@
 """Questions and triples in languages other than English, over Debian's reference, handbook and installation guide.
 
 `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder per language. Each language has twenty questions
-in `bench/support/questions/manual_questions.json`. A passage answers a question if the question's regular expression matches: a
-command, a path or a name that the question does not contain. Measured are BM25 alone, over the language's own drive and over
-all drives, and the triples of the rules. `python -m bench manuals` measures whole daemons.
+in `bench/support/questions/manual_questions.json`. A passage answers a question if it matches the question's regular
+expression: a command, a path or a name that the question does not contain. Measures BM25 alone, over the language's own drive
+and over all drives, and the triples of the rules. `python -m bench manuals` measures whole daemons.
 
 Then, for each installed packaged encoder, a daemon follows the vault (`HIPPOD_BENCH_VAULT`), help pages in nine languages. Each
-language's questions are asked of its own pages, and English questions of the pages in another language.
+language's questions are asked of the pages in that language, and English questions of the pages in another language.
 """
 
 import json
@@ -38,7 +38,7 @@ from tests.e2e.real_hippod import Daemon
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "questions" / "manual_questions.json"
 EXTRACTED_PASSAGES = 300
-"""Passages per language from which the rules extract."""
+"""Number of passages per language from which the rules extract."""
 VAULT_MODES = (DEFAULT_MODE, "dense", "bm25")
 CROSSED_LANGUAGES = ("de", "zh", "ru")
 STRUCTURE = "also known as"
@@ -47,7 +47,6 @@ Questions = list[dict[str, Any]]
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown; all figures are in `results`."""
     return "\n\n".join([_manuals(results), _vault(results.setdefault("vault", {}))])
 
 
@@ -91,7 +90,7 @@ def _vault(results: dict[str, Any]) -> str:
 
 
 def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) -> dict[str, float]:
-    """Returns the share of questions with all pages among the first five passages, by row of the table."""
+    """Returns the share of questions with all gold pages among the first five passages, by row of the table."""
 
     def answered(questions: list[DriveQuestion]) -> list[bool]:
         return [bool(share == 1) for share in recalls(daemon, questions, mode)[:, KS.index(5)]]
@@ -136,7 +135,7 @@ def _index(passages: list[Passage]) -> tuple[Postings, int]:
 
 
 def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings, int]) -> dict[str, float]:
-    """Returns figures of the rank of the first passage that answers: shares of questions, and the mean reciprocal rank."""
+    """Returns figures of the rank of the first answering passage: shares of questions, and the mean reciprocal rank."""
     postings, length = index
     ranks: list[float] = []
     for entry in questions:

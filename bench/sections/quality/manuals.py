@@ -2,9 +2,9 @@
 
 The drive is Debian's reference and handbook in English, German, French and Chinese, with Python's documentation and man pages
 in English: one folder per language below `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive). The real daemon
-indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). After each it is
-stopped and started twice: from its checkpoint, and from its tables alone. English questions are asked of the English part and
-of all together: the first five passages must answer the same questions, whatever their language.
+indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). After each drive the
+daemon is stopped and started twice: from its checkpoint, and from its tables alone. English questions are asked of the English
+drive and of all drives together: the first five passages, in any language, must answer the same questions.
 """
 
 import json
@@ -60,7 +60,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _drive(place: Path, folder: Path, name: str, questions: dict[str, list[str]]) -> dict[str, Any]:
-    """Indexes one language, or all; then starts twice."""
+    """Indexes one language, or all languages; then starts the daemon twice."""
     daemon = Daemon(place / "home", encoder={"backend": "sentence-transformers"})
     shutil.copytree(folder if name == TOGETHER else folder / name, daemon.drive, dirs_exist_ok=True)
     try:
@@ -77,7 +77,7 @@ def _drive(place: Path, folder: Path, name: str, questions: dict[str, list[str]]
 
 
 def _first(daemon: Daemon) -> dict[str, Any]:
-    """Measures from an empty store until everything is indexed."""
+    """Measures indexing from an empty store until everything is indexed."""
     daemon.start()
     assert daemon.process is not None
     pid = daemon.process.pid

@@ -1,8 +1,8 @@
 """Attacks by documents: whether a flood of near-duplicates or a magnet displaces true passages.
 
 Each attack is added to the example drive and to MuSiQue (triples of the rules), every question is asked in `fused` and in the
-baselines, and the attack is removed. Floods target one question each. `places` are the ranks of its gold before the attack,
-with one of the near-duplicates, and with all of them. `HIPPOD_BENCH_SETS` selects a set (drive,musique).
+baselines, and the attack is removed. Each flood targets one question. `places` are the ranks of the question's gold before the
+attack, with one near-duplicate, and with all near-duplicates. `HIPPOD_BENCH_SETS` selects a set (drive,musique).
 """
 
 import os
@@ -37,8 +37,8 @@ FLOODED = 3
 """Number of questions that floods target, evenly spaced."""
 FIRST = 5
 PLACES_MAX = 1
-"""Maximum number of ranks that all near-duplicates may cost gold among the first `FIRST` in `fused`, compared with one of
-them."""
+"""Maximum number of ranks that gold among the first `FIRST` may lose in `fused` if the flood has all near-duplicates instead of
+one."""
 LOSS_MAX = 0.02
 """Maximum loss of recall@5 in `fused` by an attack, over all questions. The magnet that repeats the questions is exempt."""
 BATCH = 100
@@ -49,7 +49,7 @@ class Attack:
     name: str
     documents: Sequence[Document]
     target: int | None = None
-    """The question that the attack targets."""
+    """Index of the question that the attack targets."""
     original: RankedPassage | None = None
     """The passage that the documents copy; a copy counts as this passage."""
     is_bounded: bool = True
@@ -58,7 +58,8 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """All questions in one mode: `found`, the shares of gold among the first 1 … max(KS), and attackers among `FIRST`."""
+    """Results of all questions in one mode. `found[i, k - 1]`: share of the gold of question i among the first k passages.
+    `places`: ranks of gold by question. `attackers`: number of the attack's passages among the first `FIRST`."""
 
     found: Any
     places: Sequence[Sequence[int]]
@@ -70,7 +71,6 @@ class Answers:
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if name == "musique" and not MUSIQUE.exists():
@@ -166,7 +166,7 @@ def _answers(daemon: Daemon, questions: Sequence[EvalQuestion], mode: str, attac
 
 
 def _one_copy(daemon: Daemon, questions: Sequence[EvalQuestion], attack: Attack) -> Mapping[str, Sequence[int]]:
-    """Returns the ranks of the target's gold, by mode, with only the first document of the attack, which stays."""
+    """Adds the first document of the attack; returns the ranks of the target's gold by mode."""
     if attack.target is None:
         return {}
     daemon.add(attack.documents[0])

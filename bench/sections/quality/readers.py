@@ -2,18 +2,16 @@
 
 The files are the samples in the source packages of `SAMPLES` and in the environment itself, or those in the folder
 `HIPPOD_BENCH_READERS`. The published figures also have test files of Debian's source packages of Apache POI, LibreOffice,
-Gnumeric, Calligra, AbiWord, Calibre, pandoc, notmuch, public-inbox, Okular, UnRTF and others.
-The other readers are installed commands, or libraries in their own environment
-(`bench.support.second_extractors`). Words are compared after normalisation: Unicode's NFKC (ligatures become letters), lower
-case, no soft hyphens, words joined that a hyphen divides at the end of a line. Words are runs of letters and digits, or a
-Chinese or Japanese character.
+Gnumeric, Calligra, AbiWord, Calibre, pandoc, notmuch, public-inbox, Okular, UnRTF and others. The other readers are installed
+commands, or libraries in their own environment (`bench.support.second_extractors`). Words are compared after normalisation:
+Unicode's NFKC (ligatures become letters), lower case, no soft hyphens; words divided by a hyphen at the end of a line are
+joined. Words are runs of letters and digits, or a Chinese or Japanese character.
 
-- missing: words of the other reader, with their number of occurrences, that hippod has in no passage, title, property, location
-  or account of omissions.
-- invented: different words of hippod's passages that neither the other reader nor the file's own content has, such as two words
-  without the space between them. Occurrences would say nothing, because names of columns repeat by design. hippod's own labels
-  ("Slide 3", "Comment by") are no words of the file.
-
+- missing: words of the other reader, counted with repetitions, that hippod has in no passage, title, property, location or
+  account of omissions.
+- invented: distinct words of hippod's passages that neither the other reader nor the file's own content has, such as two words
+  without the space between them. Repetitions are not counted, because names of columns repeat by design. hippod's own labels
+  ("Slide 3", "Comment by") do not count.
 """
 
 import json
@@ -91,7 +89,7 @@ REASONS = {
     r"\.rst$": "the other reader numbers the items of lists and names directives (note, image)",
     r"blank\.msg$": "the other reader omits the date",
 }  # fmt: skip
-"""Why a file exceeds the target, by the end of its path."""
+"""The reason why a file exceeds the target, by a pattern of its path."""
 _BROKEN = re.compile(r"(\w)-[ \t]*\n\s*(\w)")
 _LABEL = re.compile(r"^Slide \d+$|^Comment(?: on [A-Z]+\d+)?(?: by [^:\n]*)?: |(?<= › )Slide \d+$", re.MULTILINE)
 _WORD = re.compile(
@@ -112,7 +110,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _recognised_shares() -> Iterator[tuple[str, float]]:
-    """The share of its words that OCR reads of each page; none without Tesseract."""
+    """Yields (kind of page, share of its words that OCR recognises); nothing without Tesseract."""
     limits = Limits(ocr="now", programs=find_programs("auto", ("eng",)), program_seconds=300)
     if OCR not in limits.programs:
         return
@@ -131,7 +129,7 @@ def _ocr_table(shares: dict[str, float]) -> str:
 
 
 def _download(folder: Path) -> Path:
-    """Returns the folder of the unpacked source packages. Nothing of their builds is executed."""
+    """Returns the folder of the unpacked source packages. Their build code is not executed."""
     target = folder / "samples"
     for package in SAMPLES:
         options = [
@@ -159,7 +157,7 @@ def _environment(folder: Path) -> str:
 
 
 def _files(samples: Path) -> list[Path]:
-    """Returns at most `MOST_FILES` files of each format, with HTML pages of the installed packages too."""
+    """Returns at most `MOST_FILES` files of each format, including HTML pages and mails of the installed packages."""
     installed = Path(json.__file__).parent.parent
     kept: dict[str, list[Path]] = defaultdict(list)
     found = [*sorted(samples.rglob("*")), *sorted(Path(sys.prefix).rglob("*.html")), *sorted(installed.rglob("*.eml"))]

@@ -1,12 +1,11 @@
 """Quality and speed of the answers: every mode on every set of questions, ablations, growth.
 
 The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, manuals in several
-languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data make
-manuals, handbook and vault in `drive` next to them; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
-name other places. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is omitted.
-`HIPPOD_BENCH_ENCODER` names another packaged encoder than all-MiniLM-L6-v2.
-Times are of one query at a time: `took` as the daemon reports it, `socket` as the client measures it. Each question is new to
-the daemon.
+languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data create
+the folders `drive` of manuals, handbook and vault; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
+name other folders. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is
+omitted. `HIPPOD_BENCH_ENCODER` selects a packaged encoder (all-MiniLM-L6-v2). Times are measured with one query at a time:
+`took` as the daemon reports it, `socket` as the client measures it. Each question is new to the daemon.
 """
 
 import os
@@ -59,13 +58,12 @@ MANUAL_QUESTIONS = [
     if path.exists()
 ]
 HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
-"""Questions of the same kind as `manual_tasks.json`. No variant was chosen by them."""
+"""Questions of the same kind as `manual_tasks.json`. They were not used to choose variants."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Weights of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 
 
 def run(results: dict[str, Any]) -> str:
-    """Returns Markdown tables; all figures are in `results`."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = []
@@ -183,7 +181,7 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 
 def _handbook(home: Path, results: dict[str, Any]) -> str:
-    """Measures a company's handbook, with questions about one page and about several."""
+    """Measures a company's handbook, with questions about one page and about several pages."""
     source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
     if not source.is_dir() or not asked.exists():
         return _skipped("The handbook", "HANDBOOK", source, asked)
@@ -196,7 +194,7 @@ def _handbook(home: Path, results: dict[str, Any]) -> str:
 
 
 def _vault(home: Path, results: dict[str, Any]) -> str:
-    """Measures help pages in several languages in one drive, with each language's questions on its own pages."""
+    """Measures help pages in several languages in one drive; each language's questions are asked of its own pages."""
     source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
     if not source.is_dir() or not asked.exists():
         return _skipped("The vault", "VAULT", source, asked)
@@ -213,7 +211,7 @@ def _vault(home: Path, results: dict[str, Any]) -> str:
 
 
 def _locomo(folder: Path, results: dict[str, Any]) -> str:
-    """Measures conversations, one document per session, with each conversation's questions on its own sessions."""
+    """Measures conversations, one document per session; each conversation's questions are asked of its own sessions."""
     source = place("locomo", DATA / "locomo" / "locomo10.json")
     if not source.exists():
         return _skipped("LoCoMo", "LOCOMO", source)
@@ -231,8 +229,8 @@ def _skipped(name: str, variable: str, source: Path, *questions: Path) -> str:
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """Measures HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages) and the phrase weight of its
-    paper, and HippoRAG 1's Table 5."""
+    """Measures the papers' ablations: HippoRAG 2's Table 4 (without passage nodes), Table 5 (weight of passages) and phrase
+    weight; HippoRAG 1's Table 5."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
     ]
@@ -253,7 +251,7 @@ def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str,
 
 
 def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
-    """Measures the paper's Figure 3: the first segment's questions while three more segments are added."""
+    """Measures HippoRAG 2's Figure 3: the first segment's questions while three more segments are added."""
     whole = ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
     results.setdefault("continual", {})[mode] = whole
     rows = [
@@ -271,7 +269,7 @@ def _at(k: int) -> str:
 
 
 def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
-    """Returns milliseconds by mode: of new questions (a mark makes them new), encoding included, and of their repetition."""
+    """Returns milliseconds by mode, encoding included: for new questions (a mark makes them new) and for their repetition."""
     out: dict[str, Any] = {}
     for mode in MODES:
         ask(daemon, f"warm-up {mode}", mode)

@@ -1,7 +1,7 @@
 """Weak matches: the cosine below which an answer says that nothing in the memory answers the question well.
 
 The questions of a set are divided into halves. The gold passages of one half are removed from the memory, so that its questions
-have no answer; the questions of the other half keep theirs. Then the halves are exchanged. The measure is the cosine of the
+have no answer; the questions of the other half keep their gold. Then the halves are exchanged. The measure is the cosine of the
 question with the nearest passage, whatever the mode. The sets are MuSiQue, HotpotQA and 2WikiMultihopQA (whose other passages
 were chosen to be near the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
 """
@@ -31,7 +31,7 @@ from tests.e2e.real_hippod import ROOT
 DATA = ROOT.parent / "shared" / "data"
 THRESHOLDS = (0.30, 0.35, 0.40, 0.45, 0.50, 0.55)
 MOST_FALSE = 0.05
-"""Maximum share of weak matches among the questions that the memory answers, over all sets, in each half."""
+"""Maximum share of weak matches among the questions that the memory can answer, over all sets, for each half."""
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Best cosines while this half's gold is removed: `gone` of its own questions, `there` of the other half's questions."""
+    """Best cosines while the gold of this half is removed: `gone` of its questions, `there` of the other half's questions."""
 
     gone: Floats
     there: Floats

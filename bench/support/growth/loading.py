@@ -1,4 +1,4 @@
-"""Loads passages of a world in bulk, and measures the cost of each tenth."""
+"""Loads passages of a `World` in bulk, and measures the cost of each tenth."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ BATCH = 500
 def load_passages(
     store: Any, encoder: Any, count: int, after_batch: Callable[[int, float], None] = lambda _loaded, _seconds: None
 ) -> dict[str, Any]:
-    """Commits passages in batches of `BATCH` until there are `count`; returns figures of the commits, without encoding.
+    """Commits passages in batches of `BATCH` until the store has `count`; returns figures of the commits, without encoding.
 
     Continues an interrupted load. `after_batch` is called, untimed, with the number of passages so far and the seconds of all
     commits.

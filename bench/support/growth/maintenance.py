@@ -23,8 +23,8 @@ UPKEEP_S = 1.0
 
 
 def ask(folder: str, _: str) -> dict[str, Any]:
-    """Measures starts on the store of `load`; single changes without encoding, and queries; then queries during adds and
-    during all maintenance."""
+    """Measures, on the store of `load`: the start; single changes without encoding; queries alone, during adds, and during all
+    maintenance."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
@@ -62,7 +62,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     with Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
         found["query_while_adding_ms_p50_p95"] = timed(query, QUERIES)
     found["added_a_second_meanwhile"] = adding.a_second
-    # Every job of the schedule and `as_of` queries, one after another, during adds and queries.
+    # All scheduled jobs and `as_of` queries run one after another, during adds and queries.
     jobs: dict[str, Callable[[], object]] = {
         "merge": lambda: store.compact(10**6),
         "fold": store.fold,
@@ -112,7 +112,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 class Adding:
     """Adds `RATE` passages a second in a thread inside the `with` block.
 
-    As in the daemon, a commit takes all passages that are due, and the next one follows after a rest.
+    As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause.
     """
 
     def __init__(self, add: Callable[[int, int], None]) -> None:

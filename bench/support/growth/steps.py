@@ -76,7 +76,7 @@ def rebuild(folder: str, _: str) -> dict[str, Any]:
 
 
 def commits(count: str) -> dict[str, Any]:
-    """Compares a store from `count` commits of one passage, maintained as in the daemon, with one that was built at once."""
+    """Compares a store with `count` one-passage commits, maintained as in the daemon, with a store that was built at once."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
@@ -92,7 +92,7 @@ def commits(count: str) -> dict[str, Any]:
                 commit(store, encoder, [document(start + i, *passage) for i, passage in enumerate(part)])
             store.write_checkpoint()
             at_once.append(megabytes(folder))
-            # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
+            # The maintenance that `daemon.runtime.scheduler` runs every ten minutes.
             store.compact_when_due()
             sizes.append(megabytes(folder))
             stores.append(store)
@@ -120,7 +120,7 @@ def commits(count: str) -> dict[str, Any]:
 
 
 def crossover(largest: str) -> dict[str, Any]:
-    """Measures the processor time of finding one new phrase's synonyms among N: by comparing with all, and by sketches."""
+    """Measures the processor time of finding a new phrase's synonyms among N phrases: by full comparison, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
     from store.fixed_point import no_vectors
@@ -144,7 +144,7 @@ def crossover(largest: str) -> dict[str, Any]:
         taken = count
         index.extend()
         index.fold()
-        # The phrases of one passage's commit, and of a bulk load's batch.
+        # Number of phrases in a commit of one passage, and in a batch of a bulk load.
         for together in (9, 900):
             asked = np.linspace(0, count - 1, together).astype(np.int64)
             times = []

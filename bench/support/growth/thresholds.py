@@ -3,7 +3,7 @@
 from typing import Any
 
 RATE = 20
-"""Passages a second that are added while queries are timed."""
+"""Number of passages a second that are added while queries are timed."""
 
 CEILING_MB = 4 * 1024
 

@@ -23,7 +23,7 @@ from store.verify.verify import verify
 DRAWN_NODES = 60
 SETTINGS = RetrievalSettings()
 BESIDE_S = 20.0
-"""Seconds of queries during adds."""
+"""Duration in seconds of the queries during adds."""
 
 
 def ask(store: Any, encoder: Any, asked: list[str], **more: Any) -> Callable[[int], object]:
@@ -92,7 +92,6 @@ def explain(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
 
 
 def check(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
-    """Measures `verify`."""
     began, work = time.perf_counter(), time.process_time()
     report = verify(store)
     return {
@@ -105,7 +104,7 @@ def check(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
 
 
 def save(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
-    """Measures a backup to a folder next to the store, which is deleted again."""
+    """Measures a backup to a temporary folder next to the store."""
     os.sync()
     with tempfile.TemporaryDirectory(dir=store.folder.parent, prefix="backup-") as place:
         target = Path(place, "made")
@@ -127,4 +126,4 @@ STEPS: dict[str, Callable[[Any, Any, list[str]], dict[str, Any]]] = {
     "verify": check,
     "backup": save,
 }
-"""The steps of `bench million` in this module. Each gets an open store, its encoder and questions."""
+"""The steps of `bench million` in this module. Each step gets an open store, its encoder and questions."""

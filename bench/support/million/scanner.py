@@ -1,8 +1,8 @@
 """The comparison of a query with very many triples, alone: `bench million`, step "scan".
 
-The triples are like those of `bench.support.synthetic_documents`, but made by array operations: nine to a passage, most of them
-about its title, phrases of two to four words, some of them respelled. A row's vector is the decoded value of its one-byte code,
-so that ten million rows take 3.9 GB of disk instead of 19.
+Array operations make triples like those of `bench.support.synthetic_documents`: nine per passage, most of them about its title;
+phrases have two to four words, and some are respelled. A row's vector is the decoded value of its one-byte code, so that ten
+million rows take 3.9 GB of disk instead of 19 GB.
 """
 
 import time
@@ -27,7 +27,7 @@ from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
 
 DEAD = 50
-"""One row in DEAD is dead."""
+"""One of `DEAD` rows is dead."""
 TOP = 5
 
 
@@ -46,7 +46,7 @@ class _DecodedBlock:
 
 
 def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.float32]) -> dict[str, Any]:
-    """Compares `queries` with `rows` triples, both like the first step of `fused` and by one-byte codes alone."""
+    """Compares `queries` with `rows` triples in two ways: like the first step of `fused`, and by one-byte codes alone."""
     view = _filled(folder, encoder, rows)
     found: dict[str, Any] = {}
     alive = np.arange(view.n) % DEAD != 0
@@ -100,7 +100,7 @@ def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
         made = VectorCodes(encoder.identity.dim, storage).blocks([fixed(vectors)], len(vectors), BLOCK_VECTORS)
         blocks += made
     rows = sum(len(block.units) for block in blocks)
-    # The vectors themselves are stored nowhere, so the matrix is filled by its private attributes.
+    # The vectors themselves are not stored, so the matrix is filled through its private attributes.
     whole._blocks = [_DecodedBlock(block) for block in blocks]  # type: ignore[misc]
     whole._codes._blocks, whole._codes._n = blocks, rows
     whole._known.set(np.ones(rows, np.bool_))

@@ -36,12 +36,12 @@ from memory.retrieval.settings import RetrievalSettings
 from store.index.parallel import wait_for_background
 
 QUESTION_PASSAGES = 2_000
-"""Passages at the beginning of every memory, which the questions are about."""
+"""Number of passages at the beginning of every memory that the questions are about."""
 SCANNED_QUESTIONS = 60
 UPKEEP_EACH = 50_000
-"""Passages loaded between two rounds of merging fragments and writing a checkpoint.
+"""Number of passages loaded between two rounds of merging fragments and writing a checkpoint.
 
-A daemon does the former every ten minutes, the latter every quarter of an hour.
+A daemon merges fragments every ten minutes and writes a checkpoint every quarter of an hour.
 """
 
 
@@ -58,7 +58,8 @@ def open_million(folder: str) -> Any:
 
 
 def vectors(_folder: str, _count: str) -> dict[str, Any]:
-    """Measures cosines among real and among synthetic phrases: mean, deviation, least; the nearest, 5th and 50th on average."""
+    """Measures cosines among real and synthetic phrases: mean, deviation, minimum; mean of the nearest, 5th and 50th
+    neighbour."""
     encoder, world = make_word_sum_encoder(), World()
     next(skipped for skipped in world.passages(BANK) if len(world.phrases) >= BANK)
     found = {}
@@ -75,12 +76,12 @@ def vectors(_folder: str, _count: str) -> dict[str, Any]:
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
-    """Loads `size` passages in bulk, without counting encoding, with the daemon's maintenance."""
+    """Loads `size` passages in bulk with the daemon's maintenance; encoding is not counted."""
     store, encoder = open_million(folder)
     began, snapshots, compactions = time.perf_counter(), [], []
 
     def write_down(loaded: int, seconds: float) -> None:
-        # A continued load need not begin at a full batch.
+        # A continued load may begin between two full batches.
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
@@ -110,7 +111,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
 
 
 def questions(count: int) -> list[str]:
-    """Returns `count` questions: a statement of some passage without its end, and a phrase of another passage."""
+    """Returns `count` questions, each a triple of some passage without its end, followed by a phrase of another passage."""
     random, passages = np.random.default_rng(7), World().passages(QUESTION_PASSAGES)
     stated = [triple for _, _, triples in passages for triple in triples]
     found = []
@@ -126,7 +127,7 @@ def asked_modes() -> list[str]:
 
 
 def query(folder: str, count: str) -> dict[str, Any]:
-    """Measures `count` queries in each mode, without encoding: wall and processor milliseconds, and those of each stage."""
+    """Measures `count` queries in each mode, without encoding: wall and processor milliseconds, in total and of each stage."""
     store, encoder = open_million(folder)
     snapshot, asked = store.snapshot(), questions(int(count))
     found: dict[str, Any] = {}
@@ -197,7 +198,7 @@ def memory(folder: str, count: str) -> dict[str, Any]:
 
 
 def mutate(folder: str, count: str) -> dict[str, Any]:
-    """Measures `count` single adds, edits and removals, after their data was paged in.
+    """Measures `count` single adds, edits and removals, after a warm-up that pages their data in.
 
     Encoding is not counted.
     """

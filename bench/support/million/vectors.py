@@ -1,10 +1,10 @@
 """Vectors of 384 dimensions with realistic neighbourhoods, for any number of synthetic texts.
 
 A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean), so
-its directions are those of real vectors: few matter much and most matter little. A text's vector is the sum of its words'
-vectors and a common part that gives any two texts the mean cosine of real ones. Texts that share words are near to each other;
-texts in another spelling ("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among
-phrases of both kinds. Between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the
+its directions are those of real vectors: a few dominate. A text's vector is the sum of its words' vectors and a common part
+that gives any two texts the mean cosine of real ones. Texts that share words are near to each other; texts in another spelling
+("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among real and among synthetic
+phrases. Cosines between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the
 nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
 """
 
@@ -23,7 +23,7 @@ from store.types import EncoderIdentity
 
 DIM = 384
 BANK = 4_000
-"""Phrases of MuSiQue whose vectors the words are made of."""
+"""Number of MuSiQue's phrases whose vectors form the words' vectors."""
 SPELLING = 1.25
 """Distance between two spellings of a word, as a share of the word's length."""
 COMMON = 0.2

@@ -15,7 +15,7 @@ from cli.evaluation.questions import EvalQuestion
 from daemon.contract.query import RankedPassage
 
 DEVELOPMENT_CONVERSATIONS = 5
-"""The number of LoCoMo's conversations used for development, of ten. The others are held out."""
+"""Number of LoCoMo's ten conversations that are used for development; the remaining conversations are held out."""
 ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
@@ -43,7 +43,7 @@ class DriveQuestion:
 
 @dataclass(frozen=True, slots=True)
 class TurnQuestion:
-    """A question about a conversation. The gold are turns, found as texts of passages."""
+    """A question about a conversation. Its gold is turns: a turn is found if the text of a passage contains it."""
 
     text: str
     turns: tuple[str, ...]
@@ -63,12 +63,13 @@ class TurnQuestion:
 
 
 def place(name: str, default: Path) -> Path:
-    """Returns the place of a set: `HIPPOD_BENCH_<NAME>`, or `default`."""
+    """Returns the path of a set: `HIPPOD_BENCH_<NAME>`, or `default`."""
     return Path(os.environ.get(f"HIPPOD_BENCH_{name.upper()}", default))
 
 
 def handbook_questions(path: Path) -> list[DriveQuestion]:
-    """Returns the questions over the handbook; `kind` says whether one page answers, or several with or without links."""
+    """Returns the questions over the handbook; `kind`: the gold is one page, several linked pages, or several unlinked
+    pages."""
     kinds = {None: "one page", True: "several pages, linked", False: "several pages, not linked"}
     return [
         DriveQuestion(EvalQuestion(each["question"], documents=frozenset(each["gold"])), kinds[each["linked"]])

@@ -24,11 +24,11 @@ NO_WALK = {"passage_share": 1.0, "damping": 1e-4}
 FUSED_RANKS = 100
 """Number of passages of each mode in a rank fusion."""
 RANK_OFFSET = 10
-"""In a rank fusion, a passage counts 1 / (this + its rank) (Cormack, Clarke and Büttcher, 2009)."""
+"""In a rank fusion, a passage's score is 1 / (`RANK_OFFSET` + its rank) (Cormack, Clarke and Büttcher, 2009)."""
 VARIANTS_TRIED = 231
 """Number of variants of `fused` and of following links that were compared on the development questions: 67 of
 `../shared/peers.md`, 164 of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights,
-gates and rules of triples. With more variants, more of a gain is chance."""
+gates and rules of triples. The more variants are compared, the more of a gain is chance."""
 
 
 def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "", **settings: Any) -> QueryResponse:
@@ -64,7 +64,6 @@ def _shares(
 
 
 def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
-    """Returns `_shares` of one mode."""
     return _shares(
         questions, lambda each: ask(daemon, each.text, mode, scope=getattr(each, "scope", ""), **settings).passages
     )
@@ -78,7 +77,7 @@ def recalls(daemon: Daemon, questions: Sequence[Question], mode: str, **settings
 def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[str, Any]) -> str:
     """Formats one row per mode, one for the default without a walk, and one for the rank fusion of `bm25` and `dense`.
 
-    Columns: recall, questions with all gold, recall@5 of both halves, and how much higher it is in the default mode.
+    Columns: recall, questions with all gold, recall@5 of each half, and the default mode's recall@5 minus the row's.
     """
     found = {mode: _found(daemon, questions, mode) for mode in MODES}
     found["no walk"] = _found(daemon, questions, DEFAULT_MODE, **NO_WALK)

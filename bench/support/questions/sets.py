@@ -11,7 +11,7 @@ from daemon.contract.query import RankedPassage
 
 
 class Question(Protocol):
-    """A question with `gold` items; `found` counts those that are among some passages."""
+    """A question with `gold` items; `found(ranked)` returns the number of them among `ranked`."""
 
     @property
     def text(self) -> str: ...

@@ -1,8 +1,8 @@
 """Decides whether a resource grew while the number of documents was constant.
 
-Resources rise and fall with commits, checkpoints and maintenance. So each twelfth of the phase counts with its minimum, and the
-medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of these minima: a
-short phase finds large leaks only, and says how large a growth it can find.
+Resources rise and fall with commits, checkpoints and maintenance. Therefore each twelfth of the phase is represented by its
+minimum, and the medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of
+these minima: a short phase finds large leaks only, and reports the smallest growth that it can find.
 """
 
 import statistics
@@ -22,7 +22,7 @@ DEVIATIONS = 2.0
 
 @dataclass(frozen=True)
 class Growth:
-    """Relative growth of a resource per hour, and the scatter: growth below it cannot be told from chance."""
+    """Relative growth of a resource per hour, and the scatter: a smaller growth may be chance."""
 
     resource: str
     per_hour: float
@@ -50,7 +50,7 @@ def minima(samples: Sequence[Sample], resource: str) -> list[tuple[float, float]
 
 
 def growth(samples: Sequence[Sample], resource: str) -> Growth | None:
-    """Returns the growth during `samples`, which are of one life of the daemon; None if they are too few."""
+    """Returns the growth during `samples`, which are of one life of the daemon; None if there are too few."""
     blocks = minima(samples, resource)
     third = len(blocks) // 3
     if third < 2:

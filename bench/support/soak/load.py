@@ -24,13 +24,13 @@ from tests.e2e.real_hippod import Daemon, write_config
 ADDED = 60
 """Number of documents that are added over the socket, besides the files."""
 LOOK_BACK_S = 45.0
-"""How far back `as_of` looks. `[store] keep_versions` is longer."""
+"""Age in seconds of the states that `as_of` queries. `[store] keep_versions` is longer."""
 BACKUPS = 2
 PATIENCE_S = 900.0
 GROWING: dict[str, float] = {"file": 10, "add": 4, "remove": 2, "query": 4}
 ORDINARY: dict[str, float] = GROWING | {"as of": 2, "reload": 0.3, "backup": 0.2}
 FAULTS: dict[str, float] = ORDINARY | {"kill": 0.5, "upgrade": 0.2}
-"""How often each operation is chosen, in each phase. At first there is no earlier state to look back at."""
+"""Relative frequency of each operation, by phase. The first phase has no earlier states for `as_of`."""
 
 
 def _past() -> str:
@@ -81,7 +81,7 @@ class Load:
         [self._added[id]] = self._daemon.add({"id": id, "text": self.drive.text()})
 
     def _remove(self) -> None:
-        """Removes an added document, and adds it again: the number of documents stays."""
+        """Removes an added document and adds it again, so that the number of documents stays the same."""
         id = self._random.choice(sorted(self._added))
         self._daemon.ask("DELETE", "/v1/documents", json={"uris": [self._added.pop(id)]})
         self._add()
@@ -120,7 +120,7 @@ class Load:
 
     @contextmanager
     def _restarted(self) -> Iterator[None]:
-        """Starts the daemon again after the block, which ends it. Samples and failed queries do not count meanwhile."""
+        """Starts the daemon again after the block, which stops it. Meanwhile, samples and failed queries do not count."""
         with self._sampler.running:
             self._down.set()
             yield

@@ -54,7 +54,7 @@ class Latencies:
 
 
 class Sampler:
-    """Samples in a thread until `stop`. `phase` is the name of the present phase; pause it while no daemon runs."""
+    """Samples in a thread until `stop`. `phase` is the name of the present phase. Hold `running` while no daemon runs."""
 
     def __init__(self, daemon: Daemon, latencies: Latencies) -> None:
         self._daemon = daemon
@@ -63,7 +63,7 @@ class Sampler:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="samples")
         self.running = threading.Lock()
-        """Held by a sample, and by whoever stops the daemon."""
+        """Lock that is held during a sample, and while the daemon is stopped."""
         self.phase = ""
         self.life = 0
         self.samples: list[Sample] = []

@@ -1,4 +1,4 @@
-"""The daemon and the scripted model of the answering tests, whose answers are drawn here."""
+"""The daemon and the scripted model of the answering tests; these tests draw their answers."""
 
 from tests.daemon.services.answering.conftest import asking, running
 

@@ -1,4 +1,4 @@
-"""A daemon with a few documents, and the page's browser where one is installed."""
+"""A daemon with a few documents, and the page's browser if one is installed."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ __all__ = ["base", "browser", "daemon"]
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Unlike the page's own, it starts without a browser, too: most tests here speak HTTP themselves."""
+    """Unlike the page's own daemon, it also starts without a browser: most of these tests send HTTP requests themselves."""
     daemon = page_daemon(tmp_path_factory.mktemp("ui"))
     for name, text in DOCUMENTS.items():
         daemon.write(name, text)

@@ -34,7 +34,7 @@ def watched(tmp_path: Path) -> Iterator[Folder]:
 
 @pytest.fixture(params=["inotify", "polling"])
 def unprivileged(request: pytest.FixtureRequest) -> Iterator[Folder]:
-    """Yields a folder followed by an unprivileged user: root can read every file."""
+    """Yields a folder followed by an unprivileged user, because root can read every file."""
     root = Path(tempfile.mkdtemp(prefix="folder-"))
     root.chmod(0o777)
     folder = Folder(root, request.param == "polling")

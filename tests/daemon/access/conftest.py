@@ -1,4 +1,4 @@
-"""One memory with two clients that see different parts and one that sees everything, for attempts to exceed access rights."""
+"""One memory with two clients that see different parts and a third that sees all, for attempts to exceed access rights."""
 
 import json
 import os

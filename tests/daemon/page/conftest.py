@@ -1,4 +1,4 @@
-"""One browser a module and one daemon for all tests of the page."""
+"""One browser per module, and one daemon for all tests of the page."""
 
 from collections.abc import Iterator
 
@@ -39,14 +39,14 @@ def ring(size: int = 2_400, each: int = 60) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for each module: while Playwright is open, this thread has an event loop, and other tests run their own."""
+    """One browser per module: while Playwright is open, its thread has an event loop, and other tests run their own."""
     with browsing() as browser:
         yield browser
 
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Follows a drive with a few files, one of which is unreadable. Without a browser it is not started."""
+    """Follows a drive with a few files, one of which is unreadable. Without a browser the daemon is not started."""
     chromium()
     daemon = page_daemon(
         tmp_path_factory.mktemp("page"), passages={"max_tokens": 120}, graph={"synonym_threshold": 0.97}

@@ -1,6 +1,6 @@
 """One booted Debian for all tests of this folder, with hippod's package installed: `make test-service`.
 
-HIPPOD_TEST_PACKAGE names the package. Without it, or where no machine can be booted, the tests are skipped.
+HIPPOD_TEST_PACKAGE names the package. If the variable is not set, or if no machine can be booted, the tests are skipped.
 """
 
 import os
@@ -24,7 +24,7 @@ OWN_SCRIPTS = ("hippod", "hippod-backfill", "hippod-worker", "hippoctl")
 
 @pytest.fixture(scope="session")
 def machine() -> Iterator[Machine]:
-    """Fresh but for Debian's own packages, which are unpacked once and kept under build/. It stays there until the next run."""
+    """A machine with Debian's own packages only, which are unpacked once and kept under build/. It stays until the next run."""
     if not PACKAGE:
         pytest.skip("HIPPOD_TEST_PACKAGE names no package: make test-service builds and tests one")
     if (reason := missing()) is not None:
@@ -53,7 +53,7 @@ def installed(machine: Machine) -> Machine:
 
 @pytest.fixture(scope="session")
 def newer(installed: Machine) -> str:
-    """A package of a newer version, by its path inside: the same files under another name."""
+    """The path, inside the machine, of a package of a newer version: the same files with another version number."""
     before = installed.run("cat /opt/hippod/package/version").stdout.strip()
 
     def renamed(name: str, content: bytes) -> bytes:
@@ -71,7 +71,7 @@ def newer(installed: Machine) -> str:
 
 @pytest.fixture
 def service(installed: Machine, request: pytest.FixtureRequest) -> Iterator[Service]:
-    """hippod.service, running and following /srv/notes; stopped and without drop-ins afterwards."""
+    """hippod.service, running and following /srv/notes; stopped and without drop-ins after the test."""
     made = Service(installed)
     made.start(getattr(request, "param", CONFIGURATION))
     yield made

@@ -18,7 +18,7 @@ def documents() -> list[Json]:
 
 @dataclass
 class Asking:
-    """The daemon and its model. `ask` sends a question and fails where it is refused."""
+    """The daemon and its model. `ask` sends a question and fails if it is refused."""
 
     daemon: Daemon
     model: ModelServer
@@ -35,7 +35,7 @@ class Asking:
         return answer
 
     def streamed(self, **body: Any) -> list[tuple[str, Any]]:
-        """The events of a streamed answer, whole."""
+        """Returns all events of a streamed answer."""
         with self.daemon.http.stream(
             "POST", "/v1/ask", json={"question": QUESTION} | body, headers={"accept": "text/event-stream"}
         ) as response:
@@ -45,7 +45,7 @@ class Asking:
 
     @property
     def purposes(self) -> list[str]:
-        """What the model was asked for since the test began."""
+        """Purposes of the model's calls since the test began."""
         return [call.purpose for call in self.model.calls]
 
 
@@ -80,7 +80,7 @@ Thoughts = Callable[..., Script]
 
 @pytest.fixture
 def thinking() -> Thoughts:
-    """`thinking("first", "second")`: a model with these thoughts, of which none answers unless it ends with "!"."""
+    """`thinking("first", "second")`: a model with these thoughts. A thought answers the question if it ends with "!"."""
 
     def make(*thoughts: str, answer: Any = None) -> Script:
         left = list(thoughts)

@@ -33,7 +33,8 @@ def keep(store: Store, passages: dict[str, Told], removed: tuple[str, ...] = ())
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The memory of `tests.memory.answering.working_memory.toy`. Tests of a module share it: none of them commits to it."""
+    """The memory of `tests.memory.answering.working_memory.toy`. The tests of a module share this store and must not commit to
+    it."""
     with Store(tmp_path_factory.mktemp("toy") / "store", ENCODER.identity) as store:
         keep(store, PASSAGES)
         yield store
@@ -41,7 +42,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Store]:
-    """The same memory, to be changed by one test."""
+    """The same memory for one test, which may change it."""
     with Store(tmp_path / "store", ENCODER.identity) as store:
         keep(store, PASSAGES)
         yield store
@@ -59,14 +60,14 @@ def client_of(server: ModelServer, **settings: Any) -> Iterator[ModelClient]:
 
 
 QUICK = DeepSettings(quick=True, steps=2, passages=5, budget=Budget())
-"""Three retrievals and nine calls."""
+"""Allows three retrievals and nine calls."""
 
 Ask = Callable[..., DeepAnswer]
 
 
 @pytest.fixture
 def ask(toy: Store, model: ModelServer) -> Iterator[Ask]:
-    """`ask(question, script)`: a deep question to the toy memory, answered by the script."""
+    """`ask(question, script)`: asks a deep question of the toy memory; the script answers."""
 
     def run(question: str, script: Script, settings: DeepSettings | None = None, **more: Any) -> DeepAnswer:
         model.script = script
