@@ -17,7 +17,8 @@ EXTRACTION = TypeAdapter(Extraction)
 
 
 class ExtractionJournal:
-    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written when it arrives."""
+    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written when the answer
+    arrives."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class ExtractionJournal:
         self._extractor = extractor
         self._entities: dict[str, NamedEntities] = {}
         self.extractions: dict[str, Extraction] = {}
-        """Extractions that were uncommitted when the process ended, and those that have arrived since."""
+        """Uncommitted extractions, including those of an earlier run."""
         self._file = AppendFile(file, self._take, self._entries, check, clock)
 
     def passages(self) -> set[str]:
@@ -56,7 +57,7 @@ class ExtractionJournal:
         self._file.trim()
 
     def drop(self, unwanted: Callable[[str], bool]) -> None:
-        """Removes the answers about passages that are `unwanted`."""
+        """Removes the answers about passages for which `unwanted` is true."""
         self.committed([passage for passage in self.passages() if unwanted(passage)])
 
     def close(self) -> None:
