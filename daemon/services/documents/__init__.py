@@ -1,1 +1,2 @@
-"""Services for documents: adding, listing and showing them, their states, and a note about those not indexed yet."""
+"""Services for documents: adding, listing and showing them, their states, and a note about documents that are not indexed
+yet."""
