@@ -14,22 +14,24 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 STATUS = Path("/proc/self/status")
 
 TREND_STEP_PASSAGES = 250
-"""Passages between two samples of the memory in use."""
+"""Number of new passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Minimum correlation of memory and passages. Below it, temporary memory of queries, caches and commits hides the trend."""
+"""Minimum correlation of memory and passages for a trend. Below it, temporary memory of queries, caches and commits hides the
+trend."""
 
 WINDOW_S = 600.0
 """Period over which the rate of new passages is measured."""
 IDLE_S = 60.0
-"""The rate counts as 0 after this time without a new passage."""
+"""After this time without a new passage, the rate is 0."""
 
 SAMPLE_S = 10.0
 """Interval at which passages are counted for the rate."""
 
 
 def anonymous_bytes(status: Path = STATUS) -> int:
-    """Returns the process's anonymous memory (RssAnon) and its swapped memory. 0 if the system does not report them."""
+    """Returns the bytes of the process's anonymous memory (RssAnon) and swapped memory; 0 if the system does not report
+    them."""
     found = dict.fromkeys(("RssAnon", "VmSwap"), 0)
     try:
         lines = status.read_text("ascii", errors="replace").splitlines()
@@ -43,7 +45,7 @@ def anonymous_bytes(status: Path = STATUS) -> int:
 
 
 def shown(size: float) -> str:
-    """Formats bytes, for example `5.70 GiB` or `612 MiB`."""
+    """Formats a number of bytes: `5.70 GiB`, `612 MiB`."""
     return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / MIB:.0f} MiB"
 
 
@@ -53,10 +55,11 @@ class MemoryForecast:
     def __init__(self) -> None:
         self._counted: deque[tuple[float, int]] = deque()
         self._trend: deque[tuple[int, int]] = deque(maxlen=TREND_SAMPLES_MAX)
-        """Samples: number of passages, and bytes in use."""
+        """Samples: (number of passages, bytes in use)."""
 
     def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
-        """Returns the use and the forecast. Nothing more is accepted at `limit` bytes. `now` is monotonic, in seconds."""
+        """Returns the memory use and the forecast. At `limit` bytes, hippod accepts no more passages. `now` is monotonic time,
+        in seconds."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
@@ -69,7 +72,7 @@ class MemoryForecast:
         )
 
     def _bytes_per_passage(self, used: int, passages: int) -> int | None:
-        """Returns the memory that each further passage takes; None without a trend."""
+        """Returns the bytes of memory that each further passage needs; None without a trend."""
         if self._trend and passages < self._trend[-1][0]:
             self._trend.clear()  # passages were removed; their memory is freed later
         if not self._trend or passages - self._trend[-1][0] >= TREND_STEP_PASSAGES:
@@ -82,7 +85,8 @@ class MemoryForecast:
         return max(int(linear_regression(counts, sizes).slope), 1)
 
     def _rate(self, passages: int, now: float) -> float:
-        """Returns the passages added per second in the last `WINDOW_S`: negative if more were removed, 0 if idle."""
+        """Returns the passages added per second during the last `WINDOW_S`; negative if more were removed than added, 0 if
+        idle."""
         if not self._counted or now - self._counted[-1][0] >= SAMPLE_S:
             self._counted.append((now, passages))
         while now - self._counted[0][0] > WINDOW_S:
@@ -94,11 +98,11 @@ class MemoryForecast:
 
 
 def bytes_below(path: Path, ending: str = "") -> int:
-    """Returns the bytes of a file, or of all files with that ending below a folder.
+    """Returns the bytes of a file, or of all files in and below a folder whose names end with `ending`.
 
-    A file that disappears meanwhile, or that this user may not access, does not count.
+    Files that disappear meanwhile, or that this user may not access, do not count.
     """
-    # os.path.isfile treats what this user may not access as absent; Path.is_file would raise.
+    # os.path.isfile returns False for a file that this user may not access; Path.is_file would raise.
     is_file = os.path.isfile(path)  # noqa: PTH113
     files = [path] if is_file else (Path(top, name) for top, _, names in os.walk(path) for name in names)
     total = 0
