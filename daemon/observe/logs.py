@@ -108,7 +108,7 @@ def setup(
         root.removeHandler(old)
     root.addHandler(handler)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        # uvicorn's own handlers would print a second line.
+        # Otherwise, uvicorn's own handlers would print each line again.
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
     logging.captureWarnings(True)

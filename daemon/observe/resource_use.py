@@ -17,13 +17,13 @@ TREND_STEP_PASSAGES = 250
 """Number of new passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Minimum correlation of memory and passages for a trend. Below it, temporary memory of queries, caches and commits hides the
+"""Minimum correlation of memory and passages for a trend; with less, temporary memory of queries, caches and commits hides the
 trend."""
 
 WINDOW_S = 600.0
 """Period over which the rate of new passages is measured."""
 IDLE_S = 60.0
-"""After this time without a new passage, the rate is 0."""
+"""Time without a new passage after which the rate is 0."""
 
 SAMPLE_S = 10.0
 """Interval at which passages are counted for the rate."""

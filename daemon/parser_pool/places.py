@@ -139,7 +139,7 @@ class ParsePlaces:
         return PlaceKind.FRESH if run.fresh and not self._count(PlaceKind.FRESH) else None
 
     def _evict_for(self, run: Run) -> float | None:
-        """Evicts a long run for `run`, if there is one; returns the seconds until the next check."""
+        """Evicts a long run, if there is one, so that `run` gets its place; returns the seconds until the next check."""
         if run.slow:
             return None
         if any(each.evicted for each in self.running):
@@ -165,7 +165,7 @@ class ParsePlaces:
     def _becomes_slow(self, run: Run, may_stay: bool) -> bool:
         """Makes a run's place slow without restarting the run; returns whether it did.
 
-        Does so only if it helps: if another long run can be evicted instead, or if an ordinary place becomes free.
+        Does so only if another long run can be evicted instead, or if this frees the only ordinary place.
         """
         if run.kind is not PlaceKind.ORDINARY or self._has_slow(run.source):
             return False

@@ -32,7 +32,7 @@ class Capacity:
 
     @property
     def free(self) -> bool:
-        """Whether both counts are below their limits."""
+        """Whether the items and the bytes are below their limits."""
         return self.items < self.limits[0] and self.bytes < self.limits[1]
 
     def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:

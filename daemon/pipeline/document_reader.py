@@ -113,12 +113,12 @@ class DocumentReader:
             yield DocumentChange(work, positions={work.key: None})
         else:
             # The file now has another source, or a client removed a document whose file still exists. Keep the stored position,
-            # or use that of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
+            # or the position of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
-        """Returns the source and the followed folder that contain `path` now. They may differ from the task's, which may come
-        from an earlier configuration."""
+        """Returns the source and the followed folder that contain `path` now. The task's source may come from an earlier
+        configuration."""
         for above in Path(os.fsdecode(path)).parents:
             folder = self._folders.get(str(above))
             if folder is not None:
@@ -166,9 +166,9 @@ class DocumentReader:
     ) -> AsyncIterator[DocumentChange]:
         """Yields changes of some dozens of passages each, so that a large file is never in memory completely.
 
-        The last change contains the position of a followed file: that of the parsed content, or `position` if none was parsed.
-        If the drive of its `folder` is unmounted, an error does not concern the file: its documents stay. No position is
-        committed, so the folder's source will emit the file again.
+        The last change contains the position of a followed file: the position of the parsed content, or `position` if none was
+        parsed. Ignores an error while the drive of `folder` is unmounted: the file's documents stay. No position is committed,
+        so the folder's source will emit the file again.
         """
         gathered: list[ParsedDocument] = []
         size = 0

@@ -1,8 +1,8 @@
 """Connects the parts of the pipeline; the interface for sources and services.
 
-The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes work from there, has it
-parsed (`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer` makes a
-batch of changes (`batching`), encodes it and commits it. `_after_commit` notifies everything that waits for the commit
+The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes work from the intake,
+has it parsed (`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer`
+makes a batch of changes (`batching`), encodes it and commits it. `_after_commit` notifies everything that waits for the commit
 (`commit_events`, acknowledgements).
 """
 
@@ -77,8 +77,8 @@ class Pipeline:
         documents.
 
         `on_commit` is called after each commit, before waiting tasks continue. Its argument is the ids of the passages in the
-        written documents, except passages whose triples the documents supply. `asked_recently` returns whether queries have run
-        just now.
+        written documents, except passages whose triples the documents supply. `asked_recently` returns whether a query is
+        running or has just ended.
         """
         self.owners = owners
         self._store = store
@@ -196,7 +196,7 @@ class Pipeline:
             if file != uri:
                 if file in distinct:
                     continue  # removing the file removes all its lines
-                # Wait for earlier work for the file, which would add the line again.
+                # Wait until earlier work for the file, which would add the line again, is done.
                 while self.intake.waits(file, last_seq) and not self.intake.stopping:
                     await self.intake.changed_within(0.5)
             # The removal must not replace waiting work for a document that the client does not see.
@@ -208,7 +208,7 @@ class Pipeline:
         await asyncio.gather(*removals)
 
     def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
-        """Returns whether waiting work for `uri` may yield a document that the client does not see."""
+        """Returns whether work for `uri` is waiting that may yield a document which the client does not see."""
         work = self.intake.waiting_for(uri)
         return work is not None and not sees(Document(uri, work.source))
 
@@ -255,7 +255,8 @@ class Pipeline:
         return True
 
     def _retry_of(self, document: Document) -> RetryDocument | None:
-        """Returns the source's retry function; None if the source is not followed or no longer owns the document."""
+        """Returns the retry function of the document's source; None if the source is not followed or no longer owns the
+        document."""
         owned = self.owners.owns(document.source, document.uri)
         return self._retries.get(document.source) if owned else None
 

@@ -52,7 +52,7 @@ class ReadingLoop:
         self._idle = 0
         self._all_busy = asyncio.Event()
         self._reading: Counter[str] = Counter()
-        """Number of work items being parsed, by source, without slow documents."""
+        """Number of work items being parsed by source, except slow documents."""
         self._set_aside: asyncio.Queue[Work] = asyncio.Queue()
 
     def runs(self, readers: int) -> dict[str, Coroutine[Any, Any, None]]:

@@ -56,7 +56,7 @@ def merged_positions(acknowledgements: Iterable[Acknowledgement]) -> dict[str, A
 class AddedDocument:
     """A JSON document that a client added. `text` is the JSON, which stays in the inbox until it is committed.
 
-    `whole` makes one passage of the text, whatever its length, because the extractor of imported passages split them.
+    `whole` makes one passage of the text, whatever its length, because imported passages are split already.
     """
 
     uri: str
@@ -74,8 +74,8 @@ class RemoveDocument:
     uri: str
     sees: Callable[[Document], bool] | None = None
     found: Fingerprint | None = None
-    """The file's position, if the removal replaced waiting work to parse the file. It is committed, so that the file is parsed
-    again only if it changes."""
+    """The file's position, if the removal replaced waiting work to parse the file. The removal commits the position, so that
+    the file is parsed again only if it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Work:
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that parsing has found so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
-    """Inbox documents that are done when this work is committed, including those of work that it replaced."""
+    """Inbox documents that are done when this work is committed, including documents of work that it replaced."""
     acknowledgements: list[Acknowledgement] = field(default_factory=list)
     """Notified when this work is committed; includes the acknowledgements of work that it replaced."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
@@ -190,7 +190,8 @@ class DocumentChange:
     record: Record | None = None
     """The record that supplies the documents' vectors."""
     awaits_ocr: bool = False
-    """Whether OCR work follows. Until then, documents that this work did not find stay, because they may be in pictures."""
+    """Whether OCR work follows. Until the OCR work is done, documents that this work did not find stay, because they may be in
+    pictures."""
     lane: Urgency = Urgency.BULK
     """The lane of the commit queue whose capacity the change uses."""
     group: Group | None = None

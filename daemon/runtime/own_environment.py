@@ -1,7 +1,8 @@
 """Detects other projects in hippod's Python environment that contain a package with the name of one of hippod's, such as
 `daemon`.
 
-pip does not detect this conflict: installing the second project overwrites files of the first, and removing it deletes them.
+pip does not detect this conflict: installing the second project overwrites files of the first, and removing the second deletes
+these files.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution

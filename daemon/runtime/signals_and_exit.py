@@ -18,7 +18,7 @@ import structlog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 TIMER_SHARE = 0.95
-"""Share of the stop time after which the process is ended; ending it takes the rest."""
+"""Share of the stop time after which the process is ended; the remaining time is for ending it."""
 LOG_WAIT_MAX_S = 1.0
 
 log = structlog.get_logger()

@@ -60,7 +60,7 @@ class ProgressCheck(Protocol):
 
 
 class ThreadCheck:
-    """Checks a thread that works step by step. Progress means: the thread is idle, starts a step, or uses the processor.
+    """Checks a thread that works step by step. A thread makes progress while it is idle, starts a step, or uses the processor.
 
     A step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
     """
@@ -113,8 +113,8 @@ class ProbeCheck:
     """Checks a part by calling it repeatedly; each answer counts as progress."""
 
     def __init__(self, name: str, probe: Callable[[], Awaitable[object]], pause_s: float) -> None:
-        """`probe` returns when the part answers, and raises OSError or EOFError if the part cannot be reached. It is called
-        again `pause_s` seconds after each answer. Other exceptions become the part's `failure`."""
+        """`probe` returns when the part answers, and raises OSError or EOFError if the part cannot be reached. `probe` is
+        called again `pause_s` seconds after each answer. Other exceptions become the part's `failure`."""
         self.name = name
         self._probe = probe
         self._pause_s = pause_s

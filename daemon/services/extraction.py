@@ -133,7 +133,7 @@ class ExtractionService:
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
         waits_for = self._extraction_queue.waits_for
-        # Read before the costs, so that the costs include all extractions if none runs.
+        # Read before the costs: if no extraction is running, the costs then include all extractions.
         running = self._running is not None and not self._running.done()
         spent = await asyncio.to_thread(self._store.extraction_costs)
         costs = [

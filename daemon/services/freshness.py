@@ -1,8 +1,8 @@
 """Handles queries with a required position (`after`): waits until the memory has reached it, or reports the present position.
 
-A client that sees only some documents must not learn of a stream that contains other documents. It must not learn inbox numbers
-either: they count all clients' requests, and would reveal how much other clients add, and how much of it is indexed. So it gets
-encrypted numbers: they have no order, and a number that the client was not given is invalid.
+A client that sees only some documents must not learn of a stream that contains other documents. Inbox numbers count the
+requests of all clients, so they would reveal how much other clients add, and how much of it is indexed. The client gets
+encrypted numbers instead: they have no order, and a number that the client was not given is invalid.
 """
 
 import os

@@ -42,7 +42,7 @@ MAX_PAUSE_S = 30.0
 SWITCH_BELOW_TEXTS = 512
 """If fewer texts remain, commits wait until these texts are encoded and the encoder is switched."""
 FIRST_RATE_S = 2.0
-"""Time that an answer waits for the first texts, from whose speed the remaining time is estimated."""
+"""Time that an answer waits for the first encoded texts, from which the remaining time is estimated."""
 COMMAND = "hippoctl reencode"
 
 Result = TypeVar("Result")
@@ -64,7 +64,7 @@ class ConfiguredEncoder:
 
 
 Switched = Callable[[Encoder, Calibration, int], None]
-"""Makes all parts use the new encoder for commits from a number on. Called in a thread while commits wait."""
+"""Makes all parts use the new encoder, beginning with the commit of the given number. Called in a thread while commits wait."""
 
 
 class Reencoding:

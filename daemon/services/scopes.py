@@ -124,7 +124,8 @@ def _seconds(time: datetime | None) -> float | None:
 
 
 def _prefixes(text: str) -> list[tuple[str, bool]]:
-    """Returns (URI prefix, whether it is a path) pairs for an entry of a scope's `in`. Being a path, `notes` excludes `notes2`.
+    """Returns pairs (URI prefix, whether it is a path) for an entry of a scope's `in`. A path matches whole names: `notes` does
+    not match `notes2`.
 
     A path with non-ASCII characters is also compared in Unicode form NFC: macOS, and archives made on it, decompose accented
     letters; keyboards and models do not. The difference is invisible.

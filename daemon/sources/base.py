@@ -56,7 +56,8 @@ class Source(ABC):
         """Releases the remaining parts, after the pipeline has stopped and its last commit."""
 
     def rescan(self) -> None:  # noqa: B027
-        """Starts a scan for changes that caused no event; returns at once. `[schedule] rescan` calls it in a thread."""
+        """Starts a scan for changes that caused no event; returns at once. The job `[schedule] rescan` calls this method in a
+        thread."""
 
     def confirm(self) -> int:
         """Confirms pending removals; returns the number of their documents (0 if none are pending).

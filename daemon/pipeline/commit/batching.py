@@ -133,7 +133,7 @@ def _empty_positions(
 
 
 def _removes_itself(task: Task) -> bool:
-    """Whether the task keeps those documents of its file that it does not name."""
+    """Whether the task keeps the documents of its file that it does not name."""
     return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument | Postponed) or record_of(task) is not None
 
 

@@ -76,7 +76,8 @@ class Committer:
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries have run just now."""
+        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether a query is running or has just
+        ended."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
@@ -88,7 +89,7 @@ class Committer:
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
         self._switching = asyncio.Lock()
-        """Held while a batch is completed and committed, so that one encoder does both."""
+        """Held while a batch is completed and committed, so that the encoder cannot change in between."""
         self._interrupted = False
         """Whether fresh changes were committed while the present batch was being encoded."""
         self.busy_since: float | None = None
@@ -108,8 +109,8 @@ class Committer:
 
     @property
     def trouble(self) -> Outage | None:
-        """Why the last commit failed; None after a successful one. Its event is `encoder_unreachable` if the embedding server
-        is unavailable, not the store."""
+        """Why the last commit failed; None after a successful one. The outage's event is `encoder_unreachable` if the embedding
+        server is unavailable, but the store is available."""
         return self._needed.outage
 
     def use(self, encoder: Encoder) -> None:
@@ -123,7 +124,7 @@ class Committer:
             yield
 
     async def run(self) -> None:
-        """Commits until cancelled. Before it ends, a write in progress in the thread `writer` finishes."""
+        """Commits until cancelled. On cancellation, first finishes a write in progress in the thread `writer`."""
         ended = float("-inf")
         while True:
             await self.queue.wait_until_filled()
@@ -170,7 +171,7 @@ class Committer:
                     return
             except (OSError, RuntimeError) as error:
                 # LanceDB raises RuntimeError or OSError for disk errors. The tables are still at the last commit, so keep the
-                # batch and retry. A bug that one document triggers every time can raise the same exceptions. If the document's
+                # batch and retry. A bug that is triggered by one document can also raise these exceptions. If the document's
                 # failure cannot be committed either, the document is not the cause.
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error, fresh)
@@ -335,5 +336,6 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _error_kind(error: Exception) -> ErrorKind:
-    """Returns a key for the kind of error. The key omits the message, which may contain a varying file name or amount."""
+    """Returns a key for the kind of error. The message is not part of the key, because it may contain a varying file name or
+    amount."""
     return type(error), raised_at(error), system_error(error)

@@ -9,7 +9,7 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Number of failures at which unneeded failures are first dropped; the next time is at twice the number that remained."""
+"""Number of failures at which unneeded failures are first dropped; then at twice the number that remained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from store.store import Store
 from store.types import ExtractionOutcome, ExtractionState, PassageText
 
 BATCH_PASSAGES = 32
-"""Passages per commit. A fresh document waits at most until a slice of these passages is encoded."""
+"""Passages per commit. A fresh document waits for the encoding of at most one slice of these passages."""
 IDLE_CHECK_S = 0.5
 MAX_WAIT_S = 60.0
 """Maximum wait of a batch for an idle moment, so that the work also ends on a machine that is never idle."""

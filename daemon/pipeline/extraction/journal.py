@@ -35,7 +35,7 @@ class ExtractionJournal:
         self._file = AppendFile(file, self._take, self._entries, check, clock)
 
     def passages(self) -> set[str]:
-        """Returns the passages with an answer."""
+        """Returns the ids of passages with an answer."""
         return {*self.extractions, *self._entities}
 
     def entities(self, passage: str) -> NamedEntities | None:

@@ -35,7 +35,7 @@ COMMIT_BATCH_PASSAGES = 96
 COMMIT_GATHER_S = 0.2
 """Time for which extractions are gathered for one commit."""
 MAX_UNCOMMITTED_PASSAGES = 8 * COMMIT_BATCH_PASSAGES
-"""Maximum passages that are extracted but not committed. At this number, extraction waits."""
+"""Maximum passages that are extracted but not committed; at this number, extraction waits."""
 
 ESTIMATES_AT = (SAMPLE_PASSAGES, 10 * SAMPLE_PASSAGES)
 """Numbers of passages extracted since the start at which the cost of the waiting passages is logged."""
@@ -146,10 +146,12 @@ class ExtractionQueue:
     # Input.
 
     def committed(self, passages: Iterable[str]) -> None:
-        """Queues those passages of a commit that have no extraction or only a stand-in's; also restores earlier failures.
+        """Queues the passages of a commit without an extraction, or with a stand-in's extraction; also restores earlier
+        failures.
 
-        `passages` are the passages of the written documents, except passages whose triples the documents supply. A passage that
-        no document needs now is queued when a document needs it, so the cost depends only on the size of the commit.
+        `passages` are the passages of the written documents, except passages whose triples the documents supply. The cost
+        depends only on the size of the commit, because a passage that no document needs is queued only when a document needs
+        it.
         """
         waiting = []
         for id in passages:

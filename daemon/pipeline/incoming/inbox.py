@@ -23,7 +23,7 @@ from store.errors import StoreFolderLost
 from store.untrusted_names import inside
 
 IMPORT_SHARE = 0.5
-"""Share of the inbox that imports may fill. An import waits for space; an `add` without space would be refused."""
+"""Share of the inbox that imports may fill. Imports wait for space, whereas an `add` is refused if there is no space."""
 MEMORY_RETRY_AFTER_S = 60
 """Retry-After sent while the memory limit is reached: only an operator or the scheduled maintenance can free memory."""
 MEMORY_SHORT = (

@@ -136,7 +136,8 @@ class Intake:
         await self._room.wait()
 
     def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns `wanted`, or else the next work, if its key is free; None if there is none.
+        """Takes and returns `wanted` (if given and its key is free) or the next work whose key is free; None if there is no
+        such work.
 
         `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
         cannot enlarge the memory.
@@ -156,7 +157,7 @@ class Intake:
         return work
 
     def is_superseded(self, work: Work) -> bool:
-        """Returns whether later work for the key of `work` waits."""
+        """Returns whether later work with the same key is waiting."""
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
@@ -193,7 +194,8 @@ class Intake:
         return self._seq
 
     def waits(self, key: str, seq: int) -> bool:
-        """Returns whether work for `key` waits that arrived up to number `seq`, or that replaced such work."""
+        """Returns whether waiting work for `key` has a number of at most `seq`; work that replaced earlier work has the earlier
+        number."""
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 

@@ -43,7 +43,7 @@ class Lane:
             del self._turns[turn]
 
     def next(self, free: Callable[[str], bool], not_from: Container[str] = ()) -> Work | None:
-        """Returns the next work whose key is free and whose source is not in `not_from`; its turn is then the last.
+        """Returns the next work whose key is free and whose source is not in `not_from`; moves its turn to the end.
 
         The work stays in the lane.
         """

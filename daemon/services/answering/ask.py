@@ -100,8 +100,8 @@ def refuse_ineffective_options(request: AskRequest) -> None:
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """Returns the fields that need the memory. A restricted client's request always has a scope; it counts only if the client
-    itself requested one."""
+    """Returns the fields that need the memory. A restricted client's request always has a scope, which is returned only if the
+    client requested one."""
     found = given_fields(request, OF_MEMORY)
     return [name for name in found if name != "scope" or asked_scope(request.scope)]
 

@@ -66,8 +66,8 @@ class DeepAnswers:
         self._sessions = sessions
         self._settings = settings
         self._busy: set[str] = set()
-        """Keys of sessions with a question in progress. A concurrent second question would not see the points that the first
-        finds, and the later to end would overwrite the other's points."""
+        """Keys of sessions with a question in progress. Two concurrent questions of a session would not see each other's
+        points, and the one that ends last would overwrite the points of the other."""
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         name = self._sessions.name(request.session) if request.session is not None else None

@@ -175,7 +175,7 @@ def _passage(hit: Hit, *, text: bool) -> dict[str, Any]:
 
 
 def _step(step: IterativeStep) -> dict[str, Any]:
-    """Returns the step as JSON. The passages in `found` include their texts; those in `passages`, the best so far, do not."""
+    """Returns the step as JSON. Passages in `found` include their texts; passages in `passages` (the best so far) do not."""
     return {
         "number": step.number,
         "query": step.query,

@@ -134,7 +134,7 @@ class SessionService:
         return await asyncio.to_thread(self._remove, request.names, scope)
 
     def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
-        """Returns the points that the client may see; `snapshot` must be that of `scope`.
+        """Returns the points that the client may see; `snapshot` must be the snapshot of `scope`.
 
         A restricted client sees a point only if `snapshot` contains all its passages, because its wording may come from any of
         them. A client that sees everything gets all points.
@@ -184,7 +184,8 @@ class SessionService:
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadWorkingMemory) as error:
             return SessionEntry(name=key, error=str(error))
-        # Old answers do not record their passages, so whether a restricted client may still see such an answer is unknown.
+        # Omit answers for restricted clients: old answers do not record their passages, so it is unknown whether the client may
+        # still see them.
         with_answers = not isinstance(scope, ClientScope)
         return SessionEntry(
             name=session.name,

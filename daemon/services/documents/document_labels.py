@@ -9,8 +9,8 @@ from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
 UNCONFIGURED = SourceLabels(from_documents=False)
-"""Labels of a source without a section in the configuration: none. Not from documents either: its removed or renamed section
-may have had `labels_from_documents = false`."""
+"""A source without a section in the configuration has no labels. Labels of its documents are ignored too, because a section
+that was removed or renamed may have had `labels_from_documents = false`."""
 _ADDED = SourceLabels()
 """Labels of added documents: only those that each document states."""
 

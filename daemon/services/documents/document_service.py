@@ -272,7 +272,7 @@ class DocumentService:
         return DocumentList(documents=entries, next=entries[-1].uri if len(page) > request.limit else None)
 
     def _stored_uris(self) -> list[str]:
-        """Returns the URIs of the store's documents in order. They are sorted once per commit, not once per page of a list."""
+        """Returns the URIs of the store's documents in order. Sorts the URIs once per commit, not once per page of a list."""
         commit = self._store.snapshot().commit
         known, uris = self._sorted_uris
         if known != commit:

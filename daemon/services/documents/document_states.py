@@ -172,7 +172,7 @@ class CurrentStates:
     def next_try_at(self, document: Document) -> datetime | None:
         """Returns the time of a failed document's automatic retry; None if there will be none, or the retry is in progress.
 
-        The time is at least that of the next automatic retry of failed documents, and never in the past.
+        The time is not before the next automatic retry of failed documents, and never in the past.
         """
         if document.uri in self._pending or container_uri(document.uri) in self._under_way:
             return None

@@ -25,8 +25,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """A message that could not be decoded; `document` contains the error. `acknowledgements` are those of the message, and of
-    other messages that are done with it.
+    """A message that could not be decoded; `document` contains the error. `acknowledgements` belong to the message, and to
+    other messages that end with it.
 
     `read` contains the URIs of documents that the message nevertheless yielded.
     """

@@ -21,7 +21,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
 _ARTICLES = re.compile(r"(kafka://[^/#]+)/")
 ANY_TOPIC = ("kafka://",)
-"""URI prefix of the documents of any topic. Claims of followed topics take precedence over it."""
+"""URI prefix of the documents of any topic. Claims of followed topics take precedence over this prefix."""
 
 
 class KafkaSection(Section):

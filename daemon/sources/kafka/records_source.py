@@ -112,7 +112,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         self._feed.spawn(self._expire_parts())
 
     async def _expire_parts(self) -> None:
-        """Releases expired parts at intervals; it does not wait for a message, because none may arrive."""
+        """Releases expired parts at intervals, because no further message may arrive."""
         while True:
             await asyncio.sleep(EXPIRY_INTERVAL_S)
             await self._release(self._parts.expired(self._feed.has_read_all))

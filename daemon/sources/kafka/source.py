@@ -231,8 +231,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
             await self._pipeline.deliver(task, self.name, document.attempts)
             return
         known = _read_uris(documents)
-        # Earlier versions of hippod did not store `read`: assume that all documents were delivered if there are several, and
-        # none if there is one.
+        # Earlier versions of hippod did not store `read`: assume that the documents were delivered if the message has several,
+        # and that a single document was not.
         before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
             if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):

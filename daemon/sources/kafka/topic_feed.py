@@ -69,7 +69,7 @@ class TopicFeed(Generic[T]):
         )
         self._trackers: dict[Partition, OffsetTracker] = {}
         self._owned: dict[Partition, OffsetTracker] = {}
-        """Trackers of the partitions that were not revoked; used if the feed follows its group."""
+        """Trackers of the partitions that were not revoked; used if the feed continues from its group's offset."""
         self.offsets = PartitionOffsets({}, {})
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self._parsers = Dependency(MAX_PAUSE_S)
