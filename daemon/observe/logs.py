@@ -45,7 +45,8 @@ log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes records except those that a processor drops. Formatting passes records of libraries through the processors."""
+    """Writes records except those that a processor drops. When a library's record is formatted, it passes through the
+    processors."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(structlog.DropEvent):

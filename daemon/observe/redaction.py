@@ -1,4 +1,4 @@
-"""Describes an exception without its message, which may quote a document: by the code that raised it and the system error."""
+"""Describes an exception by the code that raised it and the system error; omits its message, which may quote a document."""
 
 import os
 import re

@@ -24,7 +24,7 @@ MAX_KINDS = 4096
 
 LEVELS = frozenset({"warning", "error", "critical", "exception"})
 NAMES = frozenset({"uri", "passage", "source", "session", "client", "address"})
-"""Fields that identify the subject of a line: lines with different values in them are of different kinds."""
+"""Fields that identify the subject of a line; lines with different values of such a field are of different kinds."""
 
 _DIGITS = re.compile(r"\d+")
 

@@ -98,7 +98,7 @@ class MemoryForecast:
 
 
 def bytes_below(path: Path, ending: str = "") -> int:
-    """Returns the bytes of a file, or of all files in and below a folder whose names end with `ending`.
+    """Returns the bytes of a file, or of all files below a folder; counts only names that end with `ending`.
 
     Files that disappear meanwhile, or that this user may not access, do not count.
     """

@@ -1,7 +1,7 @@
 """The child process that parses untrusted content: `python -m daemon.parser_pool.child_main`. It serves one request at a time.
 
-Requests arrive on stdin; messages are written to stdout. Each consists of a 4-byte big-endian length and this number of bytes
-of JSON. The first message is `{"ready": true}`. A response consists of
+Requests arrive on stdin; messages are written to stdout. Both consist of a 4-byte big-endian length and as many bytes of JSON.
+The first message is `{"ready": true}`. A response consists of
 
 - `{"progress": true}` before each picture that OCR reads,
 - any number of `{"documents": […]}`; a long document is sent as `{"document", "more"}` and then `{"passages", "more"}`,

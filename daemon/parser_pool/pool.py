@@ -35,7 +35,8 @@ class PoolClosed(Exception):
 
 
 class SetAside(Exception):
-    """A document took so long that others needed its place, or a later version of it waits. No part of it was returned."""
+    """A document took so long that other documents needed its place, or a later version of it is waiting. No part of it was
+    returned."""
 
 
 class _Evicted(Exception):
@@ -43,7 +44,7 @@ class _Evicted(Exception):
 
 
 class ParserFailed(Exception):
-    """A request that concerns no single document failed; the message contains the reason."""
+    """A request failed that belongs to no single document; the message contains the reason."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)

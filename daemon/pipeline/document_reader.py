@@ -32,8 +32,8 @@ from daemon.pipeline.work_items import (
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
-"""Position of a file that is refused without being opened. It differs from all real positions, and marks the file as known
-after a restart."""
+"""Position of a file that is refused without being opened. The position differs from all real positions, and marks the file as
+known after a restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 

@@ -52,7 +52,7 @@ class FileEvents:
         """Assigns the documents of `files` to `source` if another source owned them, without parsing the files.
 
         Call before other work for these files is queued, because the reassignment would replace it. Later work replaces the
-        reassignment; it assigns the source too, or removes the documents.
+        reassignment, and itself assigns the source or removes the documents.
         """
         for uri in files:
             for each in self._documents_by_file.of(uri):
@@ -119,7 +119,7 @@ class FileEvents:
     def batch_positions(self) -> dict[str, Any]:
         """Returns the positions of touched files for the batch that is being made.
 
-        Leaves out files that wait to be parsed, which would count as parsed with the position committed.
+        Omits files that wait to be parsed: with a committed position, a file would count as parsed.
         """
         self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
         return self._in_batch

@@ -324,7 +324,8 @@ class Pipeline:
 
 
 def _found(waiting: Work | None) -> Fingerprint | None:
-    """Returns the fingerprint of the file whose waiting work a removal replaced; None if that work was a retry."""
+    """Returns the file's fingerprint in the waiting work that a removal replaced; None if there was no such work or it was a
+    retry."""
     if waiting is None:
         return None
     task = waiting.task

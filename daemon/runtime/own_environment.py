@@ -1,5 +1,5 @@
-"""Detects other projects in hippod's Python environment that contain a package with the name of one of hippod's, such as
-`daemon`.
+"""Detects other projects in hippod's Python environment that contain a package with the same name as a package of hippod, such
+as `daemon`.
 
 pip does not detect this conflict: installing the second project overwrites files of the first, and removing the second deletes
 these files.

@@ -38,9 +38,9 @@ def scale_mmap_threshold(rows: int) -> None:
 
     `rows` (of phrases and triples) determines from which size an allocation is large. By default, this threshold is the largest
     allocation ever freed, up to 32 MiB. Arrays of rebuilds, purges and rewritten tables then leave holes in the heap, which
-    small permanent objects keep from being returned: a tenth of the resident memory of a small store. With a low fixed
-    threshold, the system would clear the pages of all arrays for each commit and query: a quarter of the time of a bulk load.
-    The heap may keep free memory of up to twice the threshold at its end.
+    cannot be returned because of small permanent objects: they take a tenth of the resident memory of a small store. With a low
+    fixed threshold, the system would clear the pages of all arrays at each commit and query, which would take a quarter of the
+    time of a bulk load. The heap may keep free memory of up to twice the threshold at its end.
     """
     global _threshold
     threshold = min(max(THRESHOLD_MIN, 1 << (ROW_BYTES * rows).bit_length()), THRESHOLD_MAX)

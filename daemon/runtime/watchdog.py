@@ -25,7 +25,7 @@ CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
 """Maximum time without progress if no service manager sets a limit."""
 STALL_SHARE = 0.75
-"""Maximum time without progress as a share of the service manager's limit, so that the next check is still within that
+"""Maximum time without progress, as a share of the service manager's limit; it leaves time for one more check before that
 limit."""
 BUSY_STEP_LIMIT_S = 3_600.0
 """Maximum processor time of one step: even on the slowest machine, no batch and no query needs an hour."""

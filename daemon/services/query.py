@@ -131,7 +131,7 @@ class QueryService:
         entities: ModelEntities | None = None,
         weak_below: float | None = None,
     ) -> None:
-        """`unread` returns a note about documents of a scope that answers omit at present. It is called on the event loop.
+        """`unread` returns a note about documents of a scope that answers do not contain yet. It is called on the event loop.
 
         `weak_below` is the cosine below which the encoder's matches are weak.
         """

@@ -317,7 +317,7 @@ def _encode(encoder: Encoder, vectors: NewVectors, found: TextsToEncode) -> None
 
 
 def _encoded(encode: Callable[[Sequence[str]], Matrix], dim: int, texts: Sequence[str]) -> Matrix:
-    """Encodes texts. A text that the server refuses gets the zero vector, so that only its words find it."""
+    """Encodes texts. A text that the server refuses gets the zero vector; queries then find it only by its words."""
     try:
         return encode(texts)
     except EncoderRefused as error:

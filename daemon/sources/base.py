@@ -82,8 +82,8 @@ class Source(ABC):
         return None
 
     def usage(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Returns ((items, bytes) that were fetched but not committed, their limits), for `/metrics`; None if the source has no
-        limits."""
+        """Returns the (items, bytes) that were fetched but not committed, and their limits, for `/metrics`; None if the source
+        has no limits."""
         return None
 
 

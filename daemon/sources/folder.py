@@ -152,8 +152,8 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
     of hippod let messages remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
-    # Without `EMPTY`, a file's documents were removed by a message, or by a client. If the store has never followed a topic, a
-    # client removed them.
+    # If a position lacks `EMPTY`, a message or a client removed the file's documents: a client if the store has never followed
+    # a topic.
     restore = any(key.startswith("kafka:") for key in store.positions)
 
     def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:

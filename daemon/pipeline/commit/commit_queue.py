@@ -1,7 +1,7 @@
 """Queues parsed changes for the commit: fresh changes first, and changes of one key in order of arrival.
 
-As in `daemon.pipeline.incoming.lanes`, one fresh change of a source becomes bulk if more than `FRESH_PER_SOURCE` of them wait.
-The lanes do not suffice, because parsing is faster than encoding.
+If more than `FRESH_PER_SOURCE` fresh changes of a source wait, one of them becomes bulk, as in
+`daemon.pipeline.incoming.lanes`. The limit there does not suffice, because parsing is faster than encoding.
 """
 
 import asyncio

@@ -15,9 +15,9 @@ from store.types import Batch, ExtractionOutcome, State
 class ContentCounts:
     """Numbers of passages by extractor and of followed documents by reader, and the extractors' speed. Thread-safe.
 
-    The first call of a counting method counts everything, and blocks commits meanwhile. Before it, commits count nothing.
-    Passages and documents are counted in memory, so that `status` answers even if the store's folder has disappeared; the
-    extractors' speed is read from a table.
+    The first call of a counting method counts everything, and blocks commits meanwhile. Before this call, commits count
+    nothing. Passages and documents are counted in memory, so that `status` answers even if the store's folder has disappeared;
+    the extractors' speed is read from a table.
     """
 
     def __init__(self, store: Store, documents_by_file: DocumentsByFile) -> None:
@@ -112,8 +112,8 @@ class ContentCounts:
 
 
 def _reader(position: Any) -> str | None:
-    """Returns the name of the reader that parsed a followed file. None if the position belongs to no followed file, or if the
-    file waits to be parsed again, for example by OCR."""
+    """Returns the name of the reader that parsed a followed file. Returns None if the position belongs to no followed file, or
+    if the file waits to be parsed again, for example with OCR."""
     if not isinstance(position, dict) or "inode" not in position:
         return None
     reader = position.get("reader", 0)

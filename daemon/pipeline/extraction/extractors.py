@@ -50,8 +50,8 @@ async def extract_each(
     passages: Sequence[PassageText],
     failed: Callable[[PassageText, ParserFailed], Iterable[Extraction]],
 ) -> list[Extraction]:
-    """Extracts from all passages together; one by one if the extractor's process is lost, so that only the passage at fault
-    fails.
+    """Extracts from all passages together. If the extractor's process is lost, extracts from them one by one, so that only the
+    passage at fault fails.
 
     `failed` is called for each passage that cannot be extracted, and returns the extractions to use instead.
     """

@@ -1,8 +1,8 @@
 """Queues committed passages for the extractor, runs extractions concurrently, commits the results, and retries failures.
 
-An outage of the model is normal: it stops extraction, but not the daemon. Passages keep waiting, and `status` shows the reason
-and the beginning (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed, without affecting
-other passages (`failures`).
+An outage of the model is normal: it stops extraction, but not the daemon. Passages keep waiting, and `status` shows why and
+since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed, without affecting other
+passages (`failures`).
 """
 
 import asyncio
@@ -298,9 +298,8 @@ class ExtractionQueue:
             log_estimate(estimate, self._sample.passages)
 
     async def extract_sample(self, ids: Sequence[str]) -> ExtractedSample:
-        """Extracts passages for an estimate, without committing the extractions. The journal keeps them, so the passages need
-        no second call when the queue reaches them, or after the next start. Raises ModelError if no passage can be
-        extracted."""
+        """Extracts passages for an estimate, without committing the extractions. The journal keeps the extractions, so these
+        passages need no further call of the model, even after a restart. Raises ModelError if no passage can be extracted."""
         sample, failures = ExtractedSample(), list[ModelError]()
 
         async def extract(id: str) -> None:

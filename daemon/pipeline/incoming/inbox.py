@@ -147,8 +147,8 @@ class Inbox:
         """Stores documents with distinct URIs; returns their ticket once a crash cannot lose them.
 
         Raises Busy if too many documents wait or the memory limit is reached; with `wait`, waits instead. Raises TooLarge if
-        the documents exceed the inbox's limits; with `wait`, waits until the inbox is empty. Raises NotReady if hippod is
-        stopping or the write fails.
+        the documents exceed the inbox's limits; with `wait`, waits until the inbox is empty, and then accepts them. Raises
+        NotReady if hippod is stopping or the write fails.
         """
         weight = _weight(documents)
         if not wait:
@@ -234,7 +234,8 @@ class Inbox:
         self._progress.expect(ticket, weight[0])
 
     def _queue(self, ticket: int, documents: Sequence[AddedDocument], first: int = 0) -> None:
-        """Queues the unfinished ones of `documents`. `first` is the index of the first of `documents` within the ticket."""
+        """Queues the unfinished documents among `documents`. `first` is the index of the first of `documents` within the
+        ticket."""
         for at, document in enumerate(documents, first):
             if self._progress.is_done(place := InboxPlace(ticket, at)):
                 continue

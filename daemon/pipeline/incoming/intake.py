@@ -95,7 +95,7 @@ class Intake:
         return work
 
     def stop(self) -> None:
-        """Raises NotReady in all waiters for unfinished work."""
+        """Makes all tasks that wait for unfinished work raise NotReady."""
         self.stopping = True
         for work in self.pending():
             for waiter in work.waiters:

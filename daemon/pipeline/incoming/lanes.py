@@ -1,8 +1,8 @@
 """The order of waiting work: fresh before bulk before OCR, alternating between sources.
 
 At most `FRESH_PER_SOURCE` work items of a source wait in the fresh lane. A further item indicates a burst (a checkout, a
-request of many documents). One item then moves to the bulk lane: the oldest of the directory or request with the most waiting
-items in both lanes. So a single file that is saved during or after a burst stays fresh.
+request of many documents). One item then moves to the bulk lane: the oldest of the directory or request that has the most
+waiting items, counting both lanes. So a single file that is saved during or after a burst stays fresh.
 """
 
 from collections import Counter, OrderedDict

@@ -42,7 +42,8 @@ class AskService:
         unread: Unread = nothing_unread,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`unread` returns a note about documents of a scope that answers omit at present. It is called on the event loop."""
+        """`unread` returns a note about documents of a scope that answers do not contain yet. It is called on the event
+        loop."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)

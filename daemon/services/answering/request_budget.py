@@ -10,8 +10,8 @@ from memory.answering.working_memory.trace import DEEP_CALLS_PER_STEP, DEEP_TOKE
 
 DEEP_STEPS = DeepSettings().steps
 QUICK_CALLS_PER_STEP = 4
-"""Calls per step of iterative questions, and of deep questions if one call yields judgement, concerns and subqueries (otherwise
-`DEEP_CALLS_PER_STEP`)."""
+"""Calls per step of iterative questions, and of `quick` deep questions, in which one call yields judgement, concerns and
+subqueries. Other deep questions: `DEEP_CALLS_PER_STEP`."""
 ITERATIVE_STEPS = Budget().calls // QUICK_CALLS_PER_STEP
 UNLIMITED_S = 7 * 86400.0
 """Practically unlimited."""

@@ -15,8 +15,8 @@ _ADDED = SourceLabels()
 """Labels of added documents: only those that each document states."""
 
 _LABELLED = "added:["
-"""Prefix of the URI of a document that a restricted client added. An id cannot contain it, because `[` is percent-encoded in
-ids."""
+"""Prefix of the URI of a document that a restricted client added. An id cannot contain this prefix, because `[` is
+percent-encoded in ids."""
 
 
 def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[str]:

@@ -180,8 +180,7 @@ def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
 def _claims(section: KafkaSection) -> Iterator[Claim]:
     kind = OwnerKind.RECORDS if section.format == "records" else OwnerKind.TOPIC
     for topic in section.topics:
-        # URIs of documents, of unreadable messages, and of partitions: a task that stores a position has the partition's name
-        # as URI.
+        # Prefixes of the URIs of documents, of unreadable messages, and of tasks that store a partition's position.
         for prefix in (f"kafka://{topic}/", f"kafka://{topic}#", f"kafka:{topic}/"):
             yield Claim(prefix, section.source_name, kind)
     if section.format == "records":

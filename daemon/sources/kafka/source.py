@@ -90,7 +90,7 @@ class BaseKafkaSource(Source, Generic[T]):
 
     def _store_beginning(self, event: PartitionStarted, tracker: OffsetTracker) -> None:
         if self._stored(event.partition) != event.offset:
-            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived before it.
+            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived before the restart.
             tracker.offset = event.offset - 1
             beginning = tracker.add(event.offset - 1)
             beginning.parts_left = 1
@@ -242,7 +242,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         await self._pipeline.deliver(task, self.name, document.attempts)
 
     def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
-        """Returns whether a later message of the partition has replaced the document, or is being processed."""
+        """Returns whether a later message of the partition has replaced the document, or work for the document is
+        unfinished."""
         stored = self._store.document(uri)
         # The metadata of another source's document cannot be trusted: its author may have written anything.
         newer = stored is not None and stored.source == self.name and is_newer(stored.metadata, message)
