@@ -35,8 +35,7 @@ def install() -> None:
 
 
 def loop_exception_handler(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The event loop's exception handler: logs the exception. Omits the loop's message, which may show a callback's
-    arguments."""
+    """The event loop's exception handler. Omits the loop's message, which may show a callback's arguments."""
     task = context.get("task") or context.get("future")
     part = f"task {task.get_name()}" if isinstance(task, asyncio.Task) else "event loop"
     error = context.get("exception")
@@ -69,8 +68,8 @@ def _while_freeing(args: "UnraisableHookArgs") -> None:
 
 
 def keep_crash_stacks(folder: Path) -> None:
-    """Logs the stacks of the last abort, and enables the handler for the next. `folder` is the store's folder, whose lock the
-    caller holds."""
+    """Logs the stacks of the last abort, and enables the handler for the next. `folder` is the store's; the caller holds its
+    lock."""
     if not is_journal(sys.stderr):
         faulthandler.enable()
         return

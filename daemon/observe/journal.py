@@ -28,8 +28,7 @@ NOT_A_FIELD = frozenset({"time", "level", "event", "logger", "error", "hint", "e
 
 
 class JournalSender:
-    """The last processor of structlog: sends the event to the journal; if the journal refuses the event, returns it as a line
-    for stderr."""
+    """The last processor of structlog: sends the event to the journal; if it is refused, returns a line for stderr."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None

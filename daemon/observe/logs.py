@@ -30,8 +30,7 @@ from daemon.observe.redaction import ROOMS, raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
 OWN = (*ROOMS, "__main__")
-"""Loggers that log from the configured level up. Other loggers log only from `warning` up, because some log the content that
-they parse."""
+"""Loggers that log from the configured level up. Others log only from `warning` up, because some log parsed content."""
 
 _MASK = "***"
 _FIRST = ("time", "level", "event", "logger")
@@ -45,8 +44,7 @@ log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes records except those that a processor drops. When a library's record is formatted, it passes through the
-    processors."""
+    """Writes records except those that a processor drops. A library's record passes the processors when it is formatted."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(structlog.DropEvent):
@@ -165,7 +163,7 @@ def loggable(error: BaseException) -> str:
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """Formats a traceback like Python, but without local variables, and with messages from `loggable`. The oldest cause comes
+    """Formats a traceback like Python, without local variables and with messages from `loggable`. The oldest cause comes
     first."""
     parts: list[str] = []
     seen: set[int] = set()

@@ -12,8 +12,7 @@ _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
 
 
 def raised_at(error: BaseException) -> str:
-    """Returns where the exception was raised, with hippod's innermost frame if that is in another place; "" if it was not
-    raised."""
+    """Returns where the exception was raised, with hippod's innermost frame if that differs; "" if it was not raised."""
     frames = [(short_path(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
         return ""

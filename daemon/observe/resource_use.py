@@ -17,8 +17,7 @@ TREND_STEP_PASSAGES = 250
 """Number of new passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Minimum correlation of memory and passages for a trend; with less, temporary memory of queries, caches and commits hides the
-trend."""
+"""Minimum correlation of memory and passages for a trend; with less, temporary memory of queries and commits hides it."""
 
 WINDOW_S = 600.0
 """Period over which the rate of new passages is measured."""
@@ -30,8 +29,7 @@ SAMPLE_S = 10.0
 
 
 def anonymous_bytes(status: Path = STATUS) -> int:
-    """Returns the bytes of the process's anonymous memory (RssAnon) and swapped memory; 0 if the system does not report
-    them."""
+    """Returns the bytes of anonymous memory (RssAnon) and swapped memory; 0 if the system does not report them."""
     found = dict.fromkeys(("RssAnon", "VmSwap"), 0)
     try:
         lines = status.read_text("ascii", errors="replace").splitlines()
@@ -58,8 +56,8 @@ class MemoryForecast:
         """Samples: (number of passages, bytes in use)."""
 
     def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
-        """Returns the memory use and the forecast. At `limit` bytes, hippod accepts no more passages. `now` is monotonic time,
-        in seconds."""
+        """Returns the memory use and the forecast. At `limit` bytes, hippod accepts no more passages. `now`: monotonic time in
+        s."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
@@ -85,8 +83,7 @@ class MemoryForecast:
         return max(int(linear_regression(counts, sizes).slope), 1)
 
     def _rate(self, passages: int, now: float) -> float:
-        """Returns the passages added per second during the last `WINDOW_S`; negative if more were removed than added, 0 if
-        idle."""
+        """Returns the passages added per second in the last `WINDOW_S`: negative if more were removed, 0 if idle."""
         if not self._counted or now - self._counted[-1][0] >= SAMPLE_S:
             self._counted.append((now, passages))
         while now - self._counted[0][0] > WINDOW_S:

@@ -72,8 +72,7 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def confine(memory_bytes: int, parent: int) -> None:
-    """Limits this process and ties it to its parent: it ends with the parent or on the parent's request, not on terminal
-    signals."""
+    """Limits this process, which ends with its parent or on the parent's request, but not on terminal signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):  # Linux only; elsewhere the closed pipe ends the child
@@ -118,8 +117,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
 
 
 class Stopwatch:
-    """Passes messages on, and measures in `seconds` the time to produce them; the time that the consumer takes does not
-    count."""
+    """Passes messages on, and measures in `seconds` the time to produce them, without the consumer's time."""
 
     def __init__(self, messages: Iterator[Message]) -> None:
         self._messages = messages
@@ -279,8 +277,7 @@ def _in_parts(document: ParsedDocument) -> Iterator[Message]:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Limits the processor time from now on. Unlike the parent's timeout, this limit works even if the parent does not
-    check."""
+    """Limits processor time. Unlike the parent's timeout, this limit works even if the parent does not check."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     used_s = int(used.ru_utime + used.ru_stime) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

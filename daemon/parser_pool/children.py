@@ -24,8 +24,7 @@ _STDERR_KEPT = 4096
 _START_TIMEOUT_S = 60.0
 """A start takes a tenth of a second, but much longer on a busy machine. A document's time limit does not include it."""
 _ROOT = Path(__file__).resolve().parents[2]
-# One thread for numeric libraries and one arena for the allocator: each further thread or arena needs tens of MiB of address
-# space.
+# One thread for numeric libraries and one arena for the allocator: each further one needs tens of MiB of address space.
 _LEAN = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",

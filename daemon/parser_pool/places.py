@@ -115,8 +115,7 @@ class ParsePlaces:
         self._grant()
 
     def _grant(self) -> None:
-        """Grants free places to waiting runs, beginning with runs whose sources have the fewest places (including slow
-        ones)."""
+        """Grants free places to waiting runs, first to runs whose sources have the fewest places, including slow places."""
         for run in sorted(self._waiting, key=lambda run: sum(each.source == run.source for each in self.running)):
             kind = self._free_kind(run)
             if kind is not None:

@@ -35,8 +35,7 @@ class PoolClosed(Exception):
 
 
 class SetAside(Exception):
-    """A document took so long that other documents needed its place, or a later version of it is waiting. No part of it was
-    returned."""
+    """A document took so long that others needed its place, or a later version of it waits. Nothing of it was returned."""
 
 
 class _Evicted(Exception):
@@ -123,8 +122,7 @@ class ParserPool:
         checked_inode: int | None = None,
         max_bytes: int | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
-        """Yields each document of a file when it is ready, and last the summary of the parsed content, if the file could be
-        opened.
+        """Yields each document of a file when it is ready, and finally the summary if the file could be opened.
 
         `path` must be absolute. If the child is lost, yields a document with an error and the file's URI after the finished
         documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop before its end.
@@ -161,7 +159,7 @@ class ParserPool:
     async def parse_json_lines(
         self, text: str, base_uri: str, settings: SplitSettings, first_line: int = 1
     ) -> AsyncGenerator[ParsedDocument, None]:
-        """Yields the document of each line. URIs are `base_uri` and the id. `first_line` is the number of the first line in its
+        """Yields the document of each line. URIs are `base_uri` and the id. `first_line` is the first line's number in its
         file."""
         request = {
             "op": "json lines",
@@ -178,8 +176,8 @@ class ParserPool:
     async def parse_messages(
         self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings, source: str = ""
     ) -> list[list[ParsedDocument]]:
-        """Returns the documents of each Kafka message, at least one per message. A message that crashes its child does not
-        affect other messages."""
+        """Returns the documents of each Kafka message, at least one per message. A message that crashes its child affects no
+        other."""
         request = {
             "op": "messages",
             "messages": [message.to_json() for message in messages],
@@ -282,8 +280,7 @@ class ParserPool:
     async def _decoded(
         self, found: AsyncGenerator[Message, None]
     ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
-        """Yields the content of a response: documents, the summary of a file, or the numbers of documents in Kafka messages.
-        Raises ChildLost."""
+        """Yields a response's documents, summary of a file, or numbers of documents in Kafka messages. Raises ChildLost."""
         async with aclosing(found) as messages:
             whole: Message = {}
             async for message in messages:
@@ -321,8 +318,8 @@ class ParserPool:
                 slow = True
 
     async def _recognised(self, request: Message, turn: Turn) -> AsyncGenerator[Message, None]:
-        """Yields the messages of a run with OCR. Its child sends a message before each picture, so that the time limit applies
-        to a single picture."""
+        """Yields the messages of a run with OCR. The child sends a message before each picture, so that the time limit applies
+        to each."""
         begun = False
         async with (
             self._recognising,

@@ -12,8 +12,7 @@ from memory.phrase_normalisation import normalise_triple
 from store.types import Document, Link, Omission, PassageRef, PassageText, State, Triple, passage_id
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
-"""Delays before a failed document is retried automatically. After these retries, only `hippoctl retry` or a change of the file
-causes another."""
+"""Delays before a failed document is retried automatically. Later retries need `hippoctl retry` or a change of the file."""
 
 SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
 """Delays for a document that exceeded the time limit: each retry takes the whole limit."""

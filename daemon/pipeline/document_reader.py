@@ -32,8 +32,8 @@ from daemon.pipeline.work_items import (
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
-"""Position of a file that is refused without being opened. The position differs from all real positions, and marks the file as
-known after a restart."""
+"""Position of a file that is refused without being opened. It differs from all real ones, and marks the file as known after a
+restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -62,8 +62,7 @@ class DocumentReader:
     async def read(
         self, work: Work, is_superseded: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[DocumentChange]:
-        """Yields the changes of one task; the last change is `final`. For a document that cannot be parsed, yields a change
-        with the failure.
+        """Yields the changes of one task; the last change is `final`. A document that cannot be parsed yields a change too.
 
         Raises SetAside before the first change if parsing takes so long that other work needs the worker process, or if the
         work is for OCR and `is_superseded`.
@@ -117,7 +116,7 @@ class DocumentReader:
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
-        """Returns the source and the followed folder that contain `path` now. The task's source may come from an earlier
+        """Returns the source and the followed folder that contain `path` now. The task may come from an earlier
         configuration."""
         for above in Path(os.fsdecode(path)).parents:
             folder = self._folders.get(str(above))
@@ -276,8 +275,7 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     failing = task.document.error is not None and not task.document.skipped
     change = _outcome(work, [task.document], retry_payload(task) if failing else None)
     if failing:
-        # A retry with the same bytes would fail again, so schedule none. Keep the metadata, which contains the message's
-        # position.
+        # The same bytes would fail again, so schedule no retry. Keep the metadata: it contains the message's position.
         change.documents = [
             replace(
                 document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at

@@ -21,7 +21,7 @@ PositionCommitted = Callable[[str, Fingerprint | None], None]
 
 
 class FileEvents:
-    """Handles the events of followed folders. `emit` and `touched` run in a folder's thread; all other methods run on the event
+    """Handles the events of followed folders. `emit` and `touched` run in a folder's thread, other methods on the event
     loop."""
 
     def __init__(
@@ -66,8 +66,7 @@ class FileEvents:
             self._loop.call_soon_threadsafe(self.take, event)
 
     def touched(self, uri: str, fingerprint: Fingerprint) -> None:
-        """Stores a file's new position with the next commit, because its mtime changed but its content did not. May be called
-        from any thread."""
+        """Stores a file's new position with the next commit: its mtime changed, but not its content. Call from any thread."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
 

@@ -38,8 +38,7 @@ class FreshBuild:
         self._rules = rules
 
     def choose(self, count: int, seed: int) -> dict[str, list[Document]]:
-        """Returns at most `count` indexed documents of followed files, grouped by file. The same seed gives the same
-        documents."""
+        """Returns at most `count` indexed documents of followed files, by file. Equal seeds give equal documents."""
         positions = self._store.positions
         followed = [
             document

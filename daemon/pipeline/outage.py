@@ -2,8 +2,7 @@
 
 Each part of hippod has a `Dependency` for each resource that may be unavailable. After a failed attempt, `status` and the log
 show the reason. The part retries after pauses with jitter until an attempt succeeds. After a failed call of the model,
-`ModelOutage` sends a question of a few tokens. If this fails too, the model is unavailable; otherwise the passage caused the
-failure.
+`ModelOutage` sends a question of a few tokens. If this fails too, the model is unavailable; otherwise the passage is the cause.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class Outage:
     """Why work waits, and since when (in Unix seconds). `event` names the outage in the log. `loggable` is the reason without
-    content of documents."""
+    document content."""
 
     event: str
     reason: str

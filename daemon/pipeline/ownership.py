@@ -39,8 +39,8 @@ _UNCLAIMED = Claim("", ADDED, OwnerKind.ADDED, yields=True)
 
 
 class NotOwner(Exception):
-    """Raised if a source sends a document that another source owns. The message is sent to the sender, and names only the kind
-    of the owner."""
+    """Raised if a source sends a document that another source owns. The message, for the sender, names only the owner's
+    kind."""
 
 
 class Owners:

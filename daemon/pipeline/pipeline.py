@@ -73,8 +73,7 @@ class Pipeline:
         *,
         owners: Owners,
     ) -> None:
-        """`readers` is the number of concurrent parsing tasks. `owners` determines which source may write and remove which
-        documents.
+        """`readers` is the number of concurrent parsing tasks. `owners` determines which source may change which documents.
 
         `on_commit` is called after each commit, before waiting tasks continue. Its argument is the ids of the passages in the
         written documents, except passages whose triples the documents supply. `asked_recently` returns whether a query is
@@ -185,8 +184,8 @@ class Pipeline:
     async def remove(self, uris: Sequence[str], sees: Callable[[Document], bool] | None = None) -> None:
         """Removes documents; returns once the memory does not contain them. Raises NotReady if hippod stops first.
 
-        `sees` returns whether the client sees a document. Keeps a document that the client no longer sees because its labels
-        have changed.
+        `sees` returns whether the client sees a document. Keeps documents that the client no longer sees, because their labels
+        changed.
         """
         removals = []
         distinct = dict.fromkeys(uris)
@@ -255,8 +254,7 @@ class Pipeline:
         return True
 
     def _retry_of(self, document: Document) -> RetryDocument | None:
-        """Returns the retry function of the document's source; None if the source is not followed or no longer owns the
-        document."""
+        """Returns the retry function of the document's source; None if it is not followed or not the owner any more."""
         owned = self.owners.owns(document.source, document.uri)
         return self._retries.get(document.source) if owned else None
 
@@ -282,8 +280,7 @@ class Pipeline:
         return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
     def _is_permitted(self, change: Change) -> bool:
-        """Returns whether the change's source owns all documents that the change writes and removes. Every change passes this
-        check."""
+        """Returns whether the change's source owns all documents that it writes and removes. Every change passes this check."""
         # A client's right to remove is checked when the request arrives.
         if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
             return True
@@ -324,8 +321,7 @@ class Pipeline:
 
 
 def _found(waiting: Work | None) -> Fingerprint | None:
-    """Returns the file's fingerprint in the waiting work that a removal replaced; None if there was no such work or it was a
-    retry."""
+    """Returns the file's fingerprint in the waiting work that a removal replaced; None if there was none, or only a retry."""
     if waiting is None:
         return None
     task = waiting.task

@@ -30,8 +30,7 @@ async def _no_wait() -> None: ...
 
 
 class ReadingLoop:
-    """Processes the work of the intake in several concurrent loops (`runs`); two items with the same key are never processed
-    concurrently."""
+    """Processes the work of the intake in several concurrent loops (`runs`); items with the same key one after the other."""
 
     def __init__(
         self,
@@ -56,8 +55,8 @@ class ReadingLoop:
         self._set_aside: asyncio.Queue[Work] = asyncio.Queue()
 
     def runs(self, readers: int) -> dict[str, Coroutine[Any, Any, None]]:
-        """Returns the loops, by name, to run until cancelled: `readers` loops for any work, and loops for work that must not
-        wait for them."""
+        """Returns the loops to run until cancelled, by name: `readers` loops for any work, and loops for work that must not
+        wait."""
         return {
             **{f"read {number}": self._run() for number in range(readers)},
             # So fresh work waits neither for a long document nor for bulk capacity in the commit queue.

@@ -1,5 +1,4 @@
-"""Applies records to the store. A record's triples and vectors are used unchanged; an older record never replaces a newer
-one."""
+"""Applies records to the store. A record's triples and vectors are used unchanged; old records never replace newer ones."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -47,8 +46,7 @@ def take_record(change: DocumentChange, record: Record) -> None:
 def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> PassageRef:
     """Returns the passage with the triples of the record's extraction, which belong to this document only.
 
-    Triples that the document itself states take precedence. If the record's extraction failed, the local extractor extracts the
-    passage.
+    Triples that the document itself states take precedence. If the record's extraction failed, the local extractor is used.
     """
     if extraction is None or extraction.error is not None or ref.triples is not None:
         return ref
@@ -98,8 +96,7 @@ class RemovedRecords:
         self._keys = dict.fromkeys(key for key in positions if key.startswith(REMOVED_PREFIX))
 
     def positions(self, records: Iterable[Record]) -> dict[str, Any]:
-        """Returns the positions to commit with `records`. Changes nothing here, because a batch may be assembled several
-        times."""
+        """Returns the positions to commit with `records`. Changes nothing: a batch may be assembled several times."""
         found: dict[str, Any] = {}
         for record in records:
             key = REMOVED_PREFIX + record.uri

@@ -162,8 +162,7 @@ class Work:
     slow: bool = False
     """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
     recognise: bool = False
-    """Whether this is OCR work: the document was parsed, and its pictures are still to be read. OCR work waits for all other
-    work."""
+    """Whether this is OCR work: the document was parsed, but not its pictures. OCR work waits for all other work."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that parsing has found so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
@@ -190,8 +189,7 @@ class DocumentChange:
     record: Record | None = None
     """The record that supplies the documents' vectors."""
     awaits_ocr: bool = False
-    """Whether OCR work follows. Until the OCR work is done, documents that this work did not find stay, because they may be in
-    pictures."""
+    """Whether OCR work follows. Until it is done, documents that this work did not find stay: they may be in pictures."""
     lane: Urgency = Urgency.BULK
     """The lane of the commit queue whose capacity the change uses."""
     group: Group | None = None

@@ -1,8 +1,6 @@
-"""Detects other projects in hippod's Python environment that contain a package with the same name as a package of hippod, such
-as `daemon`.
+"""Detects other projects in hippod's Python environment with a package of the same name as one of hippod's, such as `daemon`.
 
-pip does not detect this conflict: installing the second project overwrites files of the first, and removing the second deletes
-these files.
+pip does not detect this conflict: installing one project overwrites files of the other, and removing one deletes them.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution

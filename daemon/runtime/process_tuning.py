@@ -21,8 +21,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 SWITCH_INTERVAL_S = 0.0005
 """Time for which a thread may keep the interpreter while another thread waits for it. A commit acquires the interpreter some
-hundred times. With Python's default of 5 ms, a concurrent purge or query at an earlier commit extended a commit from 20 ms to a
-second (`bench growth`)."""
+hundred times. With Python's default of 5 ms, a concurrent purge or query at an earlier commit extended a commit from 20 ms to 1
+s (`bench growth`)."""
 
 _threshold = 0
 

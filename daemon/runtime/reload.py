@@ -76,8 +76,7 @@ class ActiveConfig:
         return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
 
     async def reload(self, scheduler: Scheduler, api: ApiServer) -> None:
-        """Applies the settings that can change while hippod runs; logs changes that need a restart. An invalid file changes
-        nothing."""
+        """Applies settings that can change while hippod runs; logs changes that need a restart. A bad file changes nothing."""
         try:
             # Read in a thread: a file or folder on a hanging drive must not block the event loop.
             new, token = await asyncio.to_thread(self._read)

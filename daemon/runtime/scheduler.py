@@ -79,11 +79,10 @@ class Scheduler:
         )
 
     def add(self, name: JobName, *steps: Callable[[], object], last_run: float | None = None) -> None:
-        """Schedules a job at its interval in `[schedule]`. An exception is logged; later `steps` and the job's next run still
-        take place.
+        """Schedules a job at its interval in `[schedule]`. An exception is logged; later `steps` and runs still follow.
 
-        `last_run` is the time in Unix seconds at which an earlier process ran the job; for intervals that may exceed a
-        process's lifetime.
+        `last_run` is the time in Unix seconds at which an earlier process ran the job; for intervals longer than a process's
+        life.
         """
         if name in self._jobs:
             raise ValueError(f"the job {name} is scheduled already")
@@ -141,7 +140,7 @@ class Scheduler:
         return self._stopping
 
     def _plan(self, name: str, last_run: float | None = None) -> None:
-        # Schedule a job that is off for a time that never comes: APScheduler 3 fails if it removes a job after its last run
+        # Schedule a job that is off for a time that never comes. APScheduler 3 fails if it removes a job after its last run
         # during a shutdown.
         interval_s = self._states[name].interval_s
         seconds, jitter = (interval_s, min(interval_s * JITTER_SHARE, JITTER_MAX_S)) if interval_s else (NEVER_S, None)
@@ -195,8 +194,7 @@ def add_maintenance_jobs(
     retries: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     expire_sessions: Callable[[], None],
 ) -> None:
-    """Adds the jobs of `[schedule]`. Call on the event loop, where `retries` run; all other steps run in the scheduler's
-    threads."""
+    """Adds the jobs of `[schedule]`. Call on the event loop, where `retries` run; others run in the scheduler's threads."""
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
 

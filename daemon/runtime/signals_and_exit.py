@@ -53,8 +53,7 @@ def handle_signals() -> SignalEvents:
 
 
 class QuickExit:
-    """Ends the process at exit, without Python's finalisation. Create before anything registers with `atexit`, so that this
-    runs last.
+    """Ends the process at exit, without Python's finalisation. Create it before others register with `atexit`, to run last.
 
     `code` is the exit status. If `code` is None, Python exits normally, so that an exception determines the status.
     """

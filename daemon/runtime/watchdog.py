@@ -25,8 +25,7 @@ CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
 """Maximum time without progress if no service manager sets a limit."""
 STALL_SHARE = 0.75
-"""Maximum time without progress, as a share of the service manager's limit; it leaves time for one more check before that
-limit."""
+"""Maximum time without progress, as a share of the service manager's limit: leaves time for one more check."""
 BUSY_STEP_LIMIT_S = 3_600.0
 """Maximum processor time of one step: even on the slowest machine, no batch and no query needs an hour."""
 OPENING_STALL_S = 60.0
@@ -176,8 +175,8 @@ async def watch(
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if one of `ended_tasks` has ended, and the
-    `failure` of a check.
+    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`; the `failure` of
+    a check.
 
     Updates the service manager's status line, and logs when a part stalls or resumes.
     """

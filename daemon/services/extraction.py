@@ -24,8 +24,7 @@ from store.store import Store
 from store.types import Extraction
 
 BULK_BATCH_PASSAGES = 512
-"""Passages that the bulk extractor gets at a time: enough to fill a GPU. They are committed before the next passages are
-extracted."""
+"""Passages that the bulk extractor gets at a time: enough to fill a GPU. They are committed before the next are extracted."""
 
 log = structlog.get_logger()
 
@@ -73,8 +72,7 @@ class ExtractionService:
         )
 
     async def plan(self, passages: Sequence[str]) -> ExtractionResponse:
-        """Returns the cost of extracting `passages`. If the model has extracted too few passages for an estimate, extracts a
-        sample."""
+        """Returns the cost of extracting `passages`. Extracts a sample if the model has extracted too few passages."""
         return await self._planned(passages, None)
 
     async def _planned(self, found: Sequence[str], requeued: int | None) -> ExtractionResponse:

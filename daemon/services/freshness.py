@@ -100,8 +100,8 @@ class Freshness:
         self._sources = sources
 
     async def wait(self, request: QueryRequest) -> None:
-        """Returns once the memory contains all positions in `after`. Raises TimedOut with the missing positions when the time
-        is over."""
+        """Returns once the memory contains all positions in `after`. After the time limit, raises TimedOut naming the missing
+        positions."""
         if not request.after:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):

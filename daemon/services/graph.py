@@ -23,8 +23,7 @@ class GraphService:
         self._queries = queries
 
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
-        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown. Raises the errors of a
-        query."""
+        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown. Raises like a query."""
         return await self._queries.run(request, self._answer)
 
     def _answer(self, request: GraphRequest, resolved: ResolvedQuery) -> GraphResponse | None:

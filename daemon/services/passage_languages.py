@@ -12,8 +12,7 @@ from store.snapshot import Snapshot
 from store.text.language import detect_language
 
 SAMPLE_PASSAGES = 200
-"""Passages in a sample, evenly spread over the memory. Sampling takes about 20 ms. The error of a share of 0.2 is about
-0.06."""
+"""Passages in a sample, spread over the memory. Sampling takes about 20 ms. The error of a share of 0.2 is about 0.06."""
 STALE_SHARE = 0.1
 """Relative change of the number of passages after which a new sample is taken."""
 MIN_SHARE = 0.02

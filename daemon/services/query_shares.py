@@ -1,5 +1,5 @@
-"""Shares of the processors for queries: each running query holds one share. Commits and background work yield while a query
-holds a share."""
+"""Shares of the processors for queries: each running query holds one share. Commits and background work yield while one is
+held."""
 
 import threading
 import time
@@ -11,8 +11,7 @@ RECENT_S = 0.1
 
 PAUSE_RATIO = 9.0
 PAUSE_MAX_S = 0.25
-"""While queries run, background work sleeps `PAUSE_RATIO` times as long as it has worked, in pauses of at most
-`PAUSE_MAX_S`."""
+"""While queries run, background work sleeps `PAUSE_RATIO` times as long as it worked, at most `PAUSE_MAX_S` at a time."""
 
 
 class QueryShares:

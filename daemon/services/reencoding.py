@@ -35,8 +35,7 @@ from store.types import Calibration, SynonymRule
 
 IDLE_CHECK_S = 0.1
 MAX_WAIT_S = 2.0
-"""Maximum wait of a slice of texts for a moment without queries and new documents, so that the work also ends on a busy
-machine."""
+"""Maximum wait of a slice of texts for a moment without queries and new documents: a busy machine may have none."""
 MAX_PAUSE_S = 30.0
 """Maximum pause after an error, such as an unreachable server or a full disk."""
 SWITCH_BELOW_TEXTS = 512
@@ -250,8 +249,7 @@ class Reencoding:
         await finish_even_if_cancelled(asyncio.to_thread(self._tidy_up))
 
     def _tidy_up(self) -> None:
-        """Deletes the new vectors, which the store contains now. After a crash before the deletion, the next start deletes
-        them."""
+        """Deletes the new vectors, which the store contains now. If hippod ends before, the next start deletes them."""
         discard(self._store.folder)
         self._store.write_checkpoint()
 

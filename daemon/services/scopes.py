@@ -28,8 +28,8 @@ class ScopeService:
     def memory(self, scope: Scope, moment: float | int | None = None, pause: Pause = no_pause) -> DocumentSnapshot:
         """Returns the memory limited to the documents in `scope`, now or at an earlier `moment`.
 
-        `pause` is called every few milliseconds while the earlier moment is loaded. Raises StoreError if that moment is no
-        longer stored.
+        `pause` is called every few milliseconds while the earlier moment is loaded. Raises StoreError if it is no longer
+        stored.
         """
         labels = self._labels()
         holds = self.holds(scope)
@@ -40,8 +40,7 @@ class ScopeService:
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
         """Returns the predicate for an earlier moment: whether the client saw the document then and sees it now.
 
-        For a document that was removed since, its last labels count. If these are unknown, no restricted client sees the
-        document.
+        For a document that was removed since, its last labels count. If they are unknown, no restricted client sees it.
         """
         sees = self.holds(scope.unrestricted())
         removed = self._store.removed_documents()
@@ -84,8 +83,7 @@ class ScopeService:
         return None if scope is None else self.holds(scope)
 
     def sources(self, scope: Scope | None) -> Callable[[str], bool]:
-        """Returns a predicate: whether all documents of a source, given by name, are in `scope`, so that its status reveals
-        nothing hidden."""
+        """Returns a predicate: whether a source, by name, is wholly in `scope`, so that its status reveals nothing hidden."""
         of_source = dict(self._labels())
         visible = set(scope.visible) if isinstance(scope, ClientScope) else None
         only = scope.source if scope is not None else None
@@ -96,7 +94,7 @@ class ScopeService:
 
     def named(self, scope: Scope | None = None) -> ScopeList:
         """Returns the names that scopes may use, with the number of documents in `scope` for each. Without a scope, includes
-        names without documents."""
+        unused names."""
         of_source = dict(self._labels())
         holds = self.limit(scope)
         given = of_source if scope is None else {}
@@ -124,8 +122,8 @@ def _seconds(time: datetime | None) -> float | None:
 
 
 def _prefixes(text: str) -> list[tuple[str, bool]]:
-    """Returns pairs (URI prefix, whether it is a path) for an entry of a scope's `in`. A path matches whole names: `notes` does
-    not match `notes2`.
+    """Returns pairs (URI prefix, whether it is a path) for an entry of a scope's `in`. The path `notes` does not match
+    `notes2`.
 
     A path with non-ASCII characters is also compared in Unicode form NFC: macOS, and archives made on it, decompose accented
     letters; keyboards and models do not. The difference is invisible.

@@ -56,8 +56,8 @@ class Provenance:
         is_outdated: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         """`present_names` are the names of the present extractor in extractions. That extractor processes `at_once` passages
-        concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or the present version
-        with other extras."""
+        concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with other
+        extras."""
         self._counts = counts
         self._present_names = present_names
         self._at_once = at_once
@@ -65,7 +65,7 @@ class Provenance:
 
     def extractors(self) -> list[PassageShare]:
         """Returns the numbers of passages by extractor, largest first. `left_s` is set if the present extractor may find other
-        triples in them."""
+        triples."""
         return [
             PassageShare(name=name, passages=number, left_s=self.left_s(number) if self._is_outdated(name) else None)
             for name, number in self._counts.extractors().most_common()
@@ -238,8 +238,8 @@ class StatusService:
     async def _counted(
         self, memory: RunningParts, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
     ) -> Status:
-        """Returns the part of the status that is computed alike for the whole memory and a scope. Counts in threads, because
-        counting may take long."""
+        """Returns the part of the status that is computed alike for the whole memory and a scope, in threads: it may take
+        long."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
         counts = await asyncio.to_thread(count)
@@ -279,7 +279,7 @@ class StatusService:
         return total
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Waits until the whole memory is indexed, even in a scope. Raises Conflict if the store's folder, and perhaps its
+        """Waits until the whole memory is indexed, even in a scope. Raises Conflict if the store's folder, perhaps with its
         data, is lost."""
         if self._memory is None:
             raise NotReady("hippod is starting; wait again in a moment")

@@ -58,8 +58,7 @@ IMPORT_BATCH_PASSAGES = 500
 """Maximum imported passages in a file of the inbox."""
 
 IMPORT_BATCH_BYTES = 4 << 20
-"""Maximum bytes of imported passages in a file of the inbox. Two concurrent imports, each with this much in memory, are
-negligible."""
+"""Maximum bytes of imported passages in a file of the inbox, so that concurrent imports need little memory."""
 
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
 

@@ -56,8 +56,7 @@ class Source(ABC):
         """Releases the remaining parts, after the pipeline has stopped and its last commit."""
 
     def rescan(self) -> None:  # noqa: B027
-        """Starts a scan for changes that caused no event; returns at once. The job `[schedule] rescan` calls this method in a
-        thread."""
+        """Starts a scan for changes that caused no event; returns at once. `[schedule] rescan` calls `rescan` in a thread."""
 
     def confirm(self) -> int:
         """Confirms pending removals; returns the number of their documents (0 if none are pending).
@@ -82,8 +81,8 @@ class Source(ABC):
         return None
 
     def usage(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Returns the (items, bytes) that were fetched but not committed, and their limits, for `/metrics`; None if the source
-        has no limits."""
+        """Returns the (items, bytes) that were fetched but not committed, and their limits, for `/metrics`; None without
+        limits."""
         return None
 
 
@@ -114,8 +113,7 @@ class SourceKind(Generic[S]):
     """Model of the source's entry in `status`."""
     make: Callable[[S, SourceParts], Source]
     conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
-    """Returns conflicts among these tables, or with paths that hippod itself writes (by key): one sentence each, beginning with
-    the key."""
+    """Returns conflicts among these tables, or with paths that hippod itself writes (by key): one sentence each, key first."""
     claims: "Callable[[S], Iterator[Claim]]"
     """Returns the claims for the documents that a table's source owns."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"

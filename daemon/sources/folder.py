@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from store.store import Store
 
 UNREAD = Fingerprint(0, 0, 0, exclusions=0)
-"""Fingerprint of a file whose documents in the memory may be wrong: the file is parsed again, or its documents are removed if
-it is gone."""
+"""Fingerprint of a file whose documents in the memory may be wrong: it is parsed again, or removed if it is gone."""
 
 
 class FolderSection(Section):
@@ -53,8 +52,8 @@ class FolderSection(Section):
     max_bytes: Bytes = 64 * MiB
     """Maximum bytes to parse of one file. A larger file that can be parsed only as a whole is skipped."""
     confirm_loss: bool = True
-    """Whether a scan waits for `hippoctl confirm` before it removes more than half of the documents, or any document because of
-    a new default exclusion."""
+    """Whether a scan waits for `hippoctl confirm` before removing more than half of the documents, or any by a new default
+    exclusion."""
 
     @property
     def source_name(self) -> str:
@@ -152,8 +151,7 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
     of hippod let messages remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
-    # If a position lacks `EMPTY`, a message or a client removed the file's documents: a client if the store has never followed
-    # a topic.
+    # Documents missing without `EMPTY` were removed by a message, or by a client if the store never followed a topic.
     restore = any(key.startswith("kafka:") for key in store.positions)
 
     def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:
@@ -184,8 +182,7 @@ def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    # Only folders with equal labels share hard links: a link into a folder with other labels would change which clients see the
-    # file.
+    # Only folders with equal labels share hard links: a link into another folder would change which clients see the file.
     labels = (frozenset(folder.labels), folder.labels_from_documents)
     return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 

@@ -86,8 +86,8 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
 
 
 def hard_links(setting: Path) -> Iterator[Finding]:
-    """Warns if the protection of hard links is off: any user can then link files of the same disk into a folder that this user
-    may write to."""
+    """Warns if the protection of hard links is off: any user can then link files of the same disk into a folder with write
+    access."""
     try:
         on = setting.read_text().strip() != "0"
     except OSError:

@@ -16,8 +16,7 @@ from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound,
 BATCH_MAX_CHANGES = 512
 
 FRESH_MAX_PASSAGES = 32
-"""A fresh change with more passages is long: encoding it takes about a second, and other fresh changes are committed before
-it."""
+"""A fresh change with more passages is long: encoding takes about a second, and other fresh changes are committed first."""
 
 
 class Rank(IntEnum):
@@ -30,8 +29,7 @@ class Rank(IntEnum):
 
 
 class CommitQueue:
-    """The changes to commit. Use on the event loop only. Fresh and bulk changes have separate capacities; `put` waits while the
-    capacity of the change is full."""
+    """The changes to commit. Use on the event loop only. Each urgency has its own capacity; `put` waits while it is full."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._changes: list[Change] = []
@@ -98,8 +96,7 @@ class CommitQueue:
         return self._take(others, max_passages)
 
     def next_fresh_batch(self, max_passages: int, under_way: Iterable[Change]) -> list[Change]:
-        """Removes and returns fresh changes to commit before the changes `under_way`; leaves changes that share a key with
-        them."""
+        """Removes and returns fresh changes to commit before `under_way`, except changes that share a key with these."""
         keys = {key for change in under_way for key in _keys(change)}
         return self._take([each for each in self._ranked() if each[0] is Rank.FRESH], max_passages, keys)
 

@@ -45,15 +45,13 @@ QUICK_BATCH_S = 0.5
 more passages then share the fixed cost of a commit, mostly syncing files."""
 COMMIT_PAUSE_S = 0.1
 """Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
-slows queries, which share the processors and the interpreter lock. Changes that arrive during the pause share the next
-commit."""
+slows queries, which share the processors and the interpreter lock. Changes arriving meanwhile share the next commit."""
 UNSLICED_PASSAGES = 8
 """A batch with at most this many passages is encoded in one step."""
 MAX_PAUSE_S = 2.0
 """Maximum pause before retrying a commit that failed, for example on a full disk."""
 MAX_COMPLETIONS = 5
-"""Number of times that a batch is completed before its documents are considered the cause. Each purge can invalidate one
-completion."""
+"""Number of times that a batch is completed before its documents are considered the cause. A purge can invalidate one."""
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit; the last argument is the duration of encoding and committing in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
@@ -76,8 +74,7 @@ class Committer:
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether a query is running or has just
-        ended."""
+        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries run or just ended."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
@@ -268,8 +265,7 @@ class Committer:
     # Batches that cannot be committed.
 
     async def _isolate(self, changes: list[Change], error: Exception, fresh: bool) -> None:
-        """Commits the changes of a batch one by one; commits the change that causes the error as failed. `fresh`: see
-        `_commit`."""
+        """Commits a batch's changes one by one, and the change that causes the error as failed. `fresh`: see `_commit`."""
         if len(changes) > 1:
             log.error("batch_split", documents=len(changes), error=error, exc_info=error)
             for change in changes:
@@ -315,8 +311,7 @@ class RepeatedErrors:
         self._count = 0
 
     def is_documents_fault(self, error: Exception) -> bool:
-        """Counts the error. Returns whether the error is not transient and has occurred so often that a document must be the
-        cause."""
+        """Counts the error. Returns whether it is not transient and so frequent that a document must be the cause."""
         kind = _error_kind(error)
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
@@ -336,6 +331,5 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _error_kind(error: Exception) -> ErrorKind:
-    """Returns a key for the kind of error. The message is not part of the key, because it may contain a varying file name or
-    amount."""
+    """Returns a key for the kind of error. The message is not part of it: it may contain a varying file name or amount."""
     return type(error), raised_at(error), system_error(error)

@@ -50,8 +50,7 @@ async def extract_each(
     passages: Sequence[PassageText],
     failed: Callable[[PassageText, ParserFailed], Iterable[Extraction]],
 ) -> list[Extraction]:
-    """Extracts from all passages together. If the extractor's process is lost, extracts from them one by one, so that only the
-    passage at fault fails.
+    """Extracts from all passages together. If the extractor's process is lost, tries one by one, so that the others succeed.
 
     `failed` is called for each passage that cannot be extracted, and returns the extractions to use instead.
     """

@@ -1,8 +1,7 @@
 """Replaces outdated extractions while hippod is idle (`[openie] reextract`).
 
 An extraction is outdated if an older version of the rules made it, or the present version before an extra was installed or
-removed. Progress needs no record: the store contains each passage's extractor. The old triples stay until a commit replaces
-them.
+removed. Progress is not recorded, because the store names each passage's extractor. Old triples stay until they are replaced.
 """
 
 import asyncio

@@ -17,8 +17,7 @@ EXTRACTION = TypeAdapter(Extraction)
 
 
 class ExtractionJournal:
-    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written when the answer
-    arrives."""
+    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written on arrival."""
 
     def __init__(
         self,

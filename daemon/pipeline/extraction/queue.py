@@ -1,8 +1,7 @@
 """Queues committed passages for the extractor, runs extractions concurrently, commits the results, and retries failures.
 
 An outage of the model is normal: it stops extraction, but not the daemon. Passages keep waiting, and `status` shows why and
-since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed, without affecting other
-passages (`failures`).
+since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed (`failures`).
 """
 
 import asyncio
@@ -49,8 +48,7 @@ EstimateCost = Callable[[int, ExtractedSample], ExtractionEstimate | None]
 
 
 class ExtractionQueue:
-    """Passages to extract. Use on the event loop only. `read` extracts a passage. `probe` returns if the extractor's model
-    answers.
+    """The passages to extract. Use on the event loop only. `read` extracts a passage. `probe` returns if its model answers.
 
     If `bulk_only`, the queue extracts nothing: `backfill` takes passages (`next_passages`) and returns the results
     (`add_found`, `add_failure`).
@@ -146,8 +144,7 @@ class ExtractionQueue:
     # Input.
 
     def committed(self, passages: Iterable[str]) -> None:
-        """Queues the passages of a commit without an extraction, or with a stand-in's extraction; also restores earlier
-        failures.
+        """Queues a commit's passages without an extraction, or with only a stand-in's; restores earlier failures.
 
         `passages` are the passages of the written documents, except passages whose triples the documents supply. The cost
         depends only on the size of the commit, because a passage that no document needs is queued only when a document needs
@@ -212,8 +209,7 @@ class ExtractionQueue:
             await self._budget.available()
 
     def estimate(self) -> ExtractionEstimate | None:
-        """Returns the estimated cost of the waiting passages; None if none waits, or if too few were extracted since the
-        start."""
+        """Returns the estimated cost of the waiting passages; None if none waits, or too few were extracted so far."""
         waiting = len(self._waiting) + len(self._active)
         if not waiting or self._sample.passages < SAMPLE_PASSAGES:
             return None

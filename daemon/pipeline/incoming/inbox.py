@@ -44,8 +44,8 @@ class InboxFiles:
     """
 
     def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
-        """`next_ticket` is higher than all tickets whose files were deleted before the last stop. `check` raises OSError if the
-        disk must not be written at present."""
+        """`next_ticket` is higher than all tickets whose files were deleted before the last stop. `check` raises OSError if
+        writing is forbidden at present."""
         self._folder = folder
         self._check = check
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -95,8 +95,7 @@ class Inbox:
         stored: Mapping[str, Any] | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`stored` is the inbox position of the last commit. `check` raises OSError if the disk must not be written at
-        present."""
+        """`stored` is the inbox position of the last commit. `check` raises OSError if writing is forbidden at present."""
         self._progress = InboxProgress(stored)
         self._files = InboxFiles(folder, self._progress.unused, check)
         self._intake = intake

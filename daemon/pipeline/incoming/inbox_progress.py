@@ -68,8 +68,7 @@ class DoneNumbers:
 
 
 class InboxProgress:
-    """The finished tickets and documents. Tickets are numbered from 1 and keep counting over restarts. Use on the event loop
-    only."""
+    """Finished tickets and documents. Tickets are numbered from 1, continuing over restarts. Use on the event loop only."""
 
     def __init__(self, stored: Mapping[str, Any] | None = None) -> None:
         """`stored` is the result of `position` in the last commit, if any."""

@@ -1,5 +1,4 @@
-"""The queue of work: keeps the latest work per key (a file, or a document outside any file), and reports when all work is
-done."""
+"""The queue of work: keeps the latest work per key (a file, or a document outside any file), and reports when all is done."""
 
 import asyncio
 import contextlib
@@ -21,8 +20,7 @@ class Intake:
     of work for different keys.
 
     A line of a file has its own key, so work for a line replaces no other work. Lines are processed concurrently, and before
-    waiting work for their file. A line and its file are never processed concurrently, because parsing the file yields all
-    lines.
+    waiting work for their file. They are never processed concurrently with their file, whose parsing yields all lines.
 
     Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number. Work that
     replaces earlier work takes over the earlier number.
@@ -116,8 +114,7 @@ class Intake:
         self._notify()
 
     def put_ocr(self, work: Work) -> None:
-        """Adds OCR work for the document of `work`, which is active now. The inbox places of `work` stay open until the OCR
-        work is done."""
+        """Adds OCR work for the document of `work`, which is active now. Its inbox places stay open until the OCR is done."""
         if self.is_superseded(work):
             return
         places, work.inbox_places = work.inbox_places, []
@@ -136,8 +133,7 @@ class Intake:
         await self._room.wait()
 
     def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns `wanted` (if given and its key is free) or the next work whose key is free; None if there is no
-        such work.
+        """Takes and returns `wanted`, if given, or the next work; its key must be free. None if there is no such work.
 
         `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
         cannot enlarge the memory.
@@ -194,8 +190,7 @@ class Intake:
         return self._seq
 
     def waits(self, key: str, seq: int) -> bool:
-        """Returns whether waiting work for `key` has a number of at most `seq`; work that replaced earlier work has the earlier
-        number."""
+        """Returns whether waiting work for `key` has a number up to `seq`, its own or one taken over from replaced work."""
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 

@@ -118,6 +118,5 @@ def group_of(work: Work) -> Group:
 
 
 def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:
-    """Returns the item to move to bulk if too many items of one source wait: the oldest of the group with the highest count in
-    `groups`."""
+    """Returns the item to move to bulk if too many items of a source wait: the oldest of the largest group in `groups`."""
     return max(waiting, key=lambda work: groups[group_of(work)])  # the first of equals

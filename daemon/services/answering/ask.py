@@ -42,8 +42,7 @@ class AskService:
         unread: Unread = nothing_unread,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`unread` returns a note about documents of a scope that answers do not contain yet. It is called on the event
-        loop."""
+        """`unread`, called on the event loop, returns a note about documents of a scope that answers do not contain yet."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
@@ -101,8 +100,8 @@ def refuse_ineffective_options(request: AskRequest) -> None:
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """Returns the fields that need the memory. A restricted client's request always has a scope, which is returned only if the
-    client requested one."""
+    """Returns the fields that need the memory. A restricted client's request always has a scope, returned only if the client
+    requested it."""
     found = given_fields(request, OF_MEMORY)
     return [name for name in found if name != "scope" or asked_scope(request.scope)]
 

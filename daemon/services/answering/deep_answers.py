@@ -41,8 +41,7 @@ from store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question in progress on one commit. `session` is the session that the question continues; None if it begins a new
-    one."""
+    """A question in progress on one commit. `session` is the session that it continues; None for a new one."""
 
     request: AskRequest
     pinned: DocumentSnapshot

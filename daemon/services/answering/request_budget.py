@@ -41,8 +41,7 @@ def budget_of(request: AskRequest) -> Budget:
 def _calls(request: AskRequest) -> int:
     if not request.deep:
         return QUICK_CALLS_PER_STEP * max(steps_of(request), ITERATIVE_STEPS)
-    # Step 0, which retrieves for the question itself, is additional. With `each_step`, each step needs one more call, for its
-    # answer.
+    # Step 0, which retrieves for the question itself, is additional. `each_step` adds a call per step, for its answer.
     retrievals = max(steps_of(request), DEEP_STEPS) + 1
     per_step = QUICK_CALLS_PER_STEP if request.quick else DEEP_CALLS_PER_STEP
     return (per_step + request.each_step) * retrievals

@@ -111,7 +111,7 @@ class SessionService:
     ) -> bool:
         """Saves the session durably; returns whether it was saved.
 
-        Returns False without saving if the session `before` has been removed meanwhile: saving would restore its points. Raises
+        Returns False without saving if the session `before` has been removed meanwhile: saving would restore points. Raises
         OSError.
         """
         with self._writing:
@@ -184,8 +184,8 @@ class SessionService:
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadWorkingMemory) as error:
             return SessionEntry(name=key, error=str(error))
-        # Omit answers for restricted clients: old answers do not record their passages, so it is unknown whether the client may
-        # still see them.
+        # Omit answers for restricted clients: old answers do not record their passages, so the client's right to see them is
+        # unknown.
         with_answers = not isinstance(scope, ClientScope)
         return SessionEntry(
             name=session.name,

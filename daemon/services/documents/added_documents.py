@@ -38,8 +38,8 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
 
 
 def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
-    """Returns the document's problem, if any, and its labels, each of which must be in `allowed`. A client with one label may
-    omit it."""
+    """Returns the document's problem, if any, and its labels, each of which must be in `allowed`. A single allowed label may be
+    omitted."""
     given = document.get("labels")
     if given is None and len(allowed) == 1:
         return None, list(allowed)

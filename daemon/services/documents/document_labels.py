@@ -41,8 +41,7 @@ def _own_labels(document: Document, source: SourceLabels) -> list[str]:
 
 
 def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Callable[[Document], bool]:
-    """Returns a predicate: whether a document has at least one of `labels` (see `labels_of`). Scopes call the predicate for
-    every document."""
+    """Returns a predicate: whether a document has one of `labels` (see `labels_of`). Scopes call it for every document."""
     wanted = frozenset(labels)
     whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine.labels)}
 

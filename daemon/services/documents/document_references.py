@@ -14,8 +14,7 @@ from store.types import Document
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """The documents that contain a passage. `document` is the first of them by URI; None if a commit has just removed the
-    last."""
+    """The documents that contain a passage. `document` is the first of them by URI; None if a commit just removed the last."""
 
     title: str
     uris: Sequence[str]

@@ -58,8 +58,7 @@ Holds = Callable[[Document], bool]
 
 @dataclass(slots=True)
 class _SortedDocuments:
-    """The documents of a request, separated into additions and removals. Of several documents with the same URI, the last
-    counts."""
+    """A request's documents, separated into additions and removals. Of several documents with the same URI, the last counts."""
 
     added: list[AddedDocument] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -324,8 +323,7 @@ class DocumentService:
 
 
 def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] | None = None) -> _SortedDocuments:
-    """Validates documents, and separates additions from removals. `labels` are the labels of a restricted client; None for
-    other clients.
+    """Validates documents, and separates additions from removals. `labels`: a restricted client's, else None.
 
     Run it in a thread: 100,000 documents take almost a second.
     """

@@ -1,8 +1,8 @@
 """The present state of each document: its state in the store, overridden by work in progress.
 
 A document that is being parsed again is pending, whatever its stored state. A document with a passage that the model could not
-extract is failed, although its stored state is indexed. `ls`, `status`, `show` and the page all use this module, so their
-numbers agree.
+extract is failed, although its stored state is indexed. `ls`, `status`, `show` and the page use this module, so that they
+agree.
 """
 
 import time
@@ -31,8 +31,7 @@ from store.types import Document, State
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """Numbers of documents. `indexed` counts the documents that queries find, including documents that are being parsed
-    again."""
+    """Numbers of documents. `indexed` counts documents that queries find, including those being parsed again."""
 
     indexed: int
     pending: int
@@ -44,8 +43,7 @@ class DocumentCounts:
 
 
 class CurrentStates:
-    """The store's documents, combined with the work in progress at one moment. Create it on the event loop; use it in any
-    thread."""
+    """The store's documents, combined with the work in progress at one moment. Create on the event loop; use in any thread."""
 
     def __init__(
         self,
@@ -54,15 +52,13 @@ class CurrentStates:
         extraction_queue: ExtractionQueue,
         next_retry: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`next_retry` returns the time of the next retry of failed documents, in Unix seconds; None if automatic retries are
-        off."""
+        """`next_retry` returns when failed documents are next retried (Unix seconds); None if automatic retries are off."""
         self._store = store
         self._under_way = pipeline.intake.sources()
         """Source of each URI that is being parsed."""
         self._waiting = extraction_queue.unfinished()
         self._failures = extraction_queue.failures()
-        """Passages on which the extractor failed. Like `_waiting`, contains only passages of documents that do not supply the
-        extraction."""
+        """Passages on which the extractor failed. Like `_waiting`, only of documents that do not supply the extraction."""
         self._next_retry = next_retry()
         self._can_retry = pipeline.can_retry
 
@@ -138,8 +134,7 @@ class CurrentStates:
         return document is not None and document.state is State.FAILED
 
     def uris(self, first: str, stored: Sequence[str]) -> Iterator[str]:
-        """Returns the URIs from `first` on, sorted, including uncommitted documents. `stored` are the URIs in the store,
-        sorted."""
+        """Returns the URIs from `first` on, sorted, including uncommitted documents. `stored`: the store's URIs, sorted."""
         pending = sorted(uri for uri in self._pending if uri >= first)
         from_first = (stored[at] for at in range(bisect_left(stored, first), len(stored)))
         return (uri for uri, _ in groupby(merge(from_first, pending)))
@@ -164,8 +159,7 @@ class CurrentStates:
         return document_entry(document).model_copy(update=found)
 
     def retriable(self) -> set[str]:
-        """Returns the URIs of documents that have failed or are being parsed again, and of files that contain such a
-        document."""
+        """Returns the URIs of documents that have failed or are being parsed again, and of files with such a document."""
         failed = {document.uri for document in self._store.documents() if document.state is State.FAILED}
         return failed | {container_uri(uri) for uri in failed} | self._pending | self._unread.keys()
 

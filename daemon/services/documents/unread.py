@@ -25,8 +25,7 @@ async def nothing_unread(_scope: Scope | None) -> str | None:
 
 
 class UnreadDocuments:
-    """Computes the notes. Use on the event loop only. The note for the whole memory uses counters, because every query needs
-    it."""
+    """Computes the notes. Use on the event loop only. The whole memory's note uses counters, as all queries need it."""
 
     def __init__(
         self,
@@ -69,8 +68,7 @@ class UnreadDocuments:
         return self._written(documents, passages, [source.name for source in self._sources if whole(source.name)])
 
     def _counts(self, scope: Scope, under_way: dict[str, str], waiting: list[str]) -> tuple[int, int]:
-        """Returns (the number of the scope's documents that are being indexed, the number of its passages that await the
-        model)."""
+        """Returns (number of the scope's documents that are being indexed, number of its passages that await the model)."""
         holds, document = self._scopes.holds(scope), self._store.document
         documents = sum(holds(document(uri) or Document(uri, source)) for uri, source in under_way.items())
         holders = ((document(uri) for uri in self._store.documents_to_extract(id)) for id in waiting)

@@ -38,8 +38,7 @@ class UnreadableMessage:
 
 
 Sent = Callable[[UnreadableMessage, ParsedDocument | None], Awaitable[None]]
-"""Called after a message was sent. If the topic permanently refuses the message, the second argument is a document with the
-error."""
+"""Called after a message was sent. If the topic refuses it for good, the second argument is a document with the error."""
 
 
 class DeadLetterQueue:

@@ -31,8 +31,7 @@ class KafkaSection(Section):
     format: Literal["json", "text", "records"] = "json"
     """Messages are articles (JSON or text), or records, which another machine has made."""
     uris: Names = ANY_TOPIC
-    """With `records`: URI prefixes of the documents that the topics may supply; documents of a folder or another topic are
-    excluded."""
+    """With `records`: URI prefixes of the documents that the topics may supply, except documents of a folder or topic."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where to begin in a topic that has no position in the store."""
     labels: Labels = ()
@@ -123,8 +122,7 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns a sentence for each wrong entry of `uris`: for example, documents of an entry in two sections would have two
-    owners."""
+    """Returns a sentence for each wrong entry of `uris`: for example, an entry in two sections would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):

@@ -242,8 +242,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         await self._pipeline.deliver(task, self.name, document.attempts)
 
     def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
-        """Returns whether a later message of the partition has replaced the document, or work for the document is
-        unfinished."""
+        """Returns whether a later message of the partition has replaced the document, or unfinished work for it exists."""
         stored = self._store.document(uri)
         # The metadata of another source's document cannot be trusted: its author may have written anything.
         newer = stored is not None and stored.source == self.name and is_newer(stored.metadata, message)
