@@ -16,8 +16,8 @@ RESERVED_FILES = 384
 """Open files reserved for uses other than connections: tables, watches, pipes of children, brokers, model servers."""
 CONNECTIONS_MIN = 8
 REFUSED_CONNECTIONS = 64, 2048
-"""Minimum and maximum number of connections beyond the limit to which a refusal can be sent at the same time. While hippod
-starts, the kernel queues up to 2,048 connections, which hippod then accepts all at once."""
+"""Minimum and maximum number of connections beyond the limit that can receive a refusal at the same time. While hippod starts,
+the kernel queues up to 2,048 connections, which hippod then accepts all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
 

@@ -331,5 +331,5 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _error_kind(error: Exception) -> ErrorKind:
-    """Returns a key for the kind of error. The message is not part of it: it may contain a varying file name or amount."""
+    """Returns a key for the kind of error. The key omits the message, which may contain a varying name or amount."""
     return type(error), raised_at(error), system_error(error)

@@ -37,7 +37,7 @@ MAX_UNCOMMITTED_PASSAGES = 8 * COMMIT_BATCH_PASSAGES
 """Maximum passages that are extracted but not committed; at this number, extraction waits."""
 
 ESTIMATES_AT = (SAMPLE_PASSAGES, 10 * SAMPLE_PASSAGES)
-"""Numbers of passages extracted since the start at which the cost of the waiting passages is logged."""
+"""Sample sizes (passages extracted since the start) at which the cost of the waiting passages is logged."""
 
 log = structlog.get_logger()
 

@@ -249,5 +249,5 @@ def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:
 
 
 def _utf8_bytes(text: str) -> int:
-    """Returns the number of bytes in UTF-8. ASCII text, such as escaped JSON, need not be encoded to count them."""
+    """Returns the number of bytes in UTF-8. ASCII text, such as escaped JSON, has as many bytes as characters."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -323,7 +323,7 @@ class DocumentService:
 
 
 def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] | None = None) -> _SortedDocuments:
-    """Validates documents, and separates additions from removals. `labels`: a restricted client's, else None.
+    """Validates documents, and separates additions from removals. `labels`: labels of a restricted client, else None.
 
     Run it in a thread: 100,000 documents take almost a second.
     """
