@@ -1,9 +1,9 @@
-"""Logs uncaught exceptions as events, and keeps the stacks of all threads if hippod is aborted.
+"""Logs uncaught exceptions as events, and keeps the stacks of all threads when hippod aborts.
 
-Python and asyncio would print an exception's message, which may contain a document's text. On an abort, by the watchdog or by a
-fault of a library, the interpreter writes the stacks as lines of text in the signal's handler, because no Python code can run
-then. Under systemd, where each line would become an entry of the journal, it writes them to a file in the store's folder, and
-the next start logs them as one event. Otherwise it writes them to stderr.
+By default, Python and asyncio would print the exception's message, which may contain a document's text. On an abort, caused by
+the watchdog or a fault in a library, the interpreter writes the stacks as lines of text in the signal's handler, because Python
+code cannot run then. Under systemd, where each line would become a separate entry of the journal, it writes them to a file in
+the store's folder, and the next start logs the file as one event. Otherwise, it writes them to stderr.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ STACKS_BYTES_MAX = 64 * 1024
 
 
 def install() -> None:
-    """Installs the hooks for the main thread, for other threads, and for exceptions raised while objects are freed."""
+    """Installs the hooks for exceptions in the main thread, in other threads, and while objects are freed."""
     sys.excepthook = _ended
     threading.excepthook = _in_thread
     sys.unraisablehook = _while_freeing
 
 
 def loop_exception_handler(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Logs an exception as the event loop's handler. Omits the loop's message, which may show a callback's arguments."""
+    """The event loop's exception handler. Omits the loop's message, which may show a callback's arguments."""
     task = context.get("task") or context.get("future")
     part = f"task {task.get_name()}" if isinstance(task, asyncio.Task) else "event loop"
     error = context.get("exception")
     if error is None:
-        # asyncio reports without an exception only tasks and streams that were not awaited or closed.
+        # Without an exception, asyncio reports only tasks and streams that were not awaited or closed.
         log.error("uncaught_error", part=part, error="the event loop found something left undone")
     else:
         log.error("uncaught_error", part=part, error=error, exc_info=error)
@@ -68,14 +68,15 @@ def _while_freeing(args: "UnraisableHookArgs") -> None:
 
 
 def keep_crash_stacks(folder: Path) -> None:
-    """Enables the handler, and logs the stacks of the last abort. `folder` is the store's, whose lock the caller holds."""
+    """Logs the stacks of the last abort, and enables the handler for the next. `folder` is the store's; the caller holds its
+    lock."""
     if not is_journal(sys.stderr):
         faulthandler.enable()
         return
     path = folder / FILE_NAME
     try:
         before = path.read_bytes()[:STACKS_BYTES_MAX].decode(errors="replace") if path.exists() else ""
-        # The file stays open, because a signal's handler cannot open one.
+        # Keep the file open, because a signal's handler cannot open it.
         faulthandler.enable(path.open("wb"))
     except OSError as error:  # such as a full disk: write the stacks to stderr instead
         log.warning("crash_stacks_not_kept", error=error)

@@ -1,8 +1,8 @@
 """Sends log events with their fields to systemd's journal (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 
-`journalctl` shows the message: the event's name, error and other fields. `journalctl HIPPOD_EVENT=part_blocked` filters by a
-field, and `-o json` shows all fields. The protocol is one datagram. The library for it, python-systemd, needs libsystemd's
-headers to build.
+`journalctl` shows the message: the event's name, the error and the other fields. `journalctl HIPPOD_EVENT=part_blocked` filters
+by a field, and `-o json` shows all fields. The protocol is one datagram per event. The library for the protocol,
+python-systemd, needs libsystemd's headers to build.
 """
 
 import fcntl
@@ -21,14 +21,14 @@ from structlog.typing import EventDict, WrappedLogger
 
 SOCKET = Path("/run/systemd/journal/socket")
 PREFIX = "HIPPOD_"
-"""Prefix of the fields' names. Without it, some (pid, uid) could be taken for the journal's own fields."""
+"""Prefix of the names of fields. Without it, some names (pid, uid) could be mistaken for the journal's own fields."""
 PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 NOT_A_FIELD = frozenset({"time", "level", "event", "logger", "error", "hint", "exception", "stack"})
 """Fields that the message does not list, because the journal or another part of the message contains them."""
 
 
 class JournalSender:
-    """The last processor of structlog: sends the event, or returns it as a line for stderr if the journal refuses it."""
+    """The last processor of structlog: sends the event to the journal; if it is refused, returns a line for stderr."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -37,7 +37,7 @@ class JournalSender:
             self._socket.connect(os.fspath(SOCKET))
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
-        """Raises DropEvent if the event was sent to the journal."""
+        """Raises DropEvent if the journal has accepted the event."""
         fields = {"MESSAGE": message(event), "PRIORITY": str(priority(event)), "SYSLOG_IDENTIFIER": "hippod"}
         fields |= {PREFIX + name.upper(): _text(value) for name, value in event.items() if name != "time"}
         if self._socket is not None and _sent(self._socket, _datagram(fields)):
@@ -46,12 +46,12 @@ class JournalSender:
 
 
 def prefixed_message(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """Returns the message as one line that begins with its priority, which the journal parses on a service's stderr."""
+    """Returns the message as one line that begins with its priority, which the journal parses from a service's stderr."""
     return f"<{priority(event)}>{message(event)}".replace("\n", " | ")
 
 
 def message(event: Mapping[str, Any]) -> str:
-    """Formats event, error, fields, hint and traceback, for example `commit_failed: No space left on device (documents=1)`."""
+    """Formats event, error, fields, hint and traceback: `commit_failed: No space left on device (documents=1)`."""
     head = str(event.get("event", ""))
     if error := event.get("error"):
         head += f": {_text(error)}"
@@ -63,7 +63,7 @@ def message(event: Mapping[str, Any]) -> str:
 
 
 def priority(event: Mapping[str, Any]) -> int:
-    """Returns syslog's number for the event's level."""
+    """Returns the syslog number of the event's level."""
     return PRIORITY.get(str(event.get("level")), 6)
 
 
@@ -97,7 +97,7 @@ def _sent(to: socket.socket, datagram: bytes) -> bool:
 
 
 def _sent_as_file(to: socket.socket, datagram: bytes) -> bool:
-    """Sends an entry that is too large for a datagram, as a sealed file in memory."""
+    """Sends an entry that is too large for a datagram as a sealed file in memory."""
     try:
         file = os.memfd_create("hippod-journal", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:

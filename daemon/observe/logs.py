@@ -1,15 +1,14 @@
-"""Configures logging, for hippod's own events and for the libraries' records.
+"""Configures logging of hippod's own events and of the libraries' records.
 
-Each line on stderr is readable text on a terminal, and otherwise a JSON object that begins with `time`, `level`, `event` and
-`logger`. If stderr is systemd's journal, the journal gets the event and its fields, and what libraries print becomes
-log lines. Modules log with `structlog.get_logger()`.
-An event's name is a constant; variable parts are fields (`uri`, `passage`, `commit`, `took_ms`, `error`).
-`docs/reference/logs.md` lists all events and fields.
+On a terminal, each line on stderr is readable text; otherwise it is a JSON object that begins with `time`, `level`, `event` and
+`logger`. If stderr is systemd's journal, the journal gets the event with its fields, and output of libraries becomes log lines.
+Modules log with `structlog.get_logger()`. The name of an event is a constant; variable parts are fields (`uri`, `passage`,
+`commit`, `took_ms`, `error`). `docs/reference/logs.md` lists all events and fields.
 
-Text of documents is logged at debug only; code that logs such text wraps it in `Content`. An exception's message may contain
-such text too (`KeyError: 'a title'`). So code logs the exception itself (`error=error`, `exc_info`), and this module renders
-it: above level debug, it writes the message only if hippod or the operating system made it. An exception of hippod whose
-message repeats a server's answer has an attribute `loggable`, which is logged instead.
+Text of documents is logged only at level debug, so code that logs it wraps it in `Content`. The message of an exception may
+also contain such text (`KeyError: 'a title'`). So code logs the exception (`error=error`, `exc_info`), and this module renders
+it. Above level debug, it writes the message only if hippod or the operating system made it. If a message of hippod's exception
+quotes a server's answer, the exception has an attribute `loggable`, which is logged instead.
 """
 
 import io
@@ -31,21 +30,21 @@ from daemon.observe.redaction import ROOMS, raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
 OWN = (*ROOMS, "__main__")
-"""Loggers that follow the configured level. Others log only from `warning` up, because some log the content that they parse."""
+"""Loggers that log from the configured level up. Others log only from `warning` up, because some log parsed content."""
 
 _MASK = "***"
 _FIRST = ("time", "level", "event", "logger")
 _HANDLER = "hippod"
 _secrets: set[str] = set()
 _logs_all_messages = False
-"""Whether the message of every exception is logged."""
+"""Whether the messages of all exceptions are logged."""
 LINE_CHARACTERS_MAX = 2_000
 
 log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes records, except those that a processor drops. Records of libraries pass the processors when they are formatted."""
+    """Writes records except those that a processor drops. A library's record passes the processors when it is formatted."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(structlog.DropEvent):
@@ -53,7 +52,7 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 
 class Content(str):
-    """Text that came from a document. Above debug level only its length is logged."""
+    """Text from a document. Above level debug, only its length is logged."""
 
     __slots__ = ()
 
@@ -65,10 +64,10 @@ def setup(
     *,
     ends_now: bool = False,
 ) -> None:
-    """Sends all logging to `stream` (default: stderr), in the format for it. May be called again.
+    """Sends all logging to `stream` (default: stderr), in the stream's format. May be called again.
 
-    `ends_now` means that the process ends at once. The journal looks up the unit of an event's sender and would not find a
-    process that has ended, so events are written as lines to `stream`, whose unit the journal knows.
+    `ends_now` means that the process is about to end. The events are then written as lines to `stream`, whose unit the journal
+    knows: it could not look up the unit of a sender that has ended.
     """
     stream = sys.stderr if stream is None else stream
     before: list[Processor] = [
@@ -89,7 +88,7 @@ def setup(
         processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        # A cached logger would keep the configuration of its first use.
+        # Do not cache: a cached logger would keep the configuration of its first use.
         cache_logger_on_first_use=False,
     )
     handler = _Handler(stream)
@@ -108,7 +107,7 @@ def setup(
         root.removeHandler(old)
     root.addHandler(handler)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        # uvicorn's own handlers would print a second line.
+        # Otherwise, uvicorn's own handlers would print each line again.
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
     logging.captureWarnings(True)
@@ -116,7 +115,7 @@ def setup(
 
 
 def set_level(level: str) -> None:
-    """Logs events from `level` up ("debug", "info", "warning", "error") from now on."""
+    """Logs events from `level` ("debug", "info", "warning", "error") up."""
     global _logs_all_messages
     number = logging.getLevelNamesMapping()[level.upper()]
     _logs_all_messages = number <= logging.DEBUG
@@ -126,7 +125,7 @@ def set_level(level: str) -> None:
 
 
 def mask(secret: str) -> None:
-    """Masks `secret` in all values that are logged from now on."""
+    """Masks `secret` in all values that are logged later."""
     if secret:
         _secrets.add(secret)
 
@@ -142,12 +141,12 @@ def _plain_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 
 def is_ours(error: BaseException) -> bool:
-    """Returns whether hippod declares the exception, so that its message is a sentence for people."""
+    """Returns whether the exception's class is hippod's, so that its message is a sentence for users."""
     return type(error).__module__.partition(".")[0] in ROOMS
 
 
 def loggable(error: BaseException) -> str:
-    """Returns the exception's message if hippod or the system made it, otherwise its type and the place that raised it."""
+    """Returns the exception's message if hippod or the system made it, otherwise its type and where it was raised."""
     kind = type(error)
     if is_ours(error):
         return str(error) if _logs_all_messages else str(getattr(error, "loggable", error))
@@ -164,7 +163,8 @@ def loggable(error: BaseException) -> str:
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """Formats a traceback like Python, without local variables and with messages from `loggable`. The oldest cause is first."""
+    """Formats a traceback like Python, without local variables and with messages from `loggable`. The oldest cause comes
+    first."""
     parts: list[str] = []
     seen: set[int] = set()
     error: BaseException | None = exc_info[1]
@@ -204,7 +204,7 @@ def _masked(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_masked(inner) for inner in value]
     text = value if isinstance(value, str) else repr(value)
-    # Longest first: one secret may contain another.
+    # Mask longer secrets first, because a secret may contain another.
     for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, _MASK)
     return text
@@ -228,7 +228,7 @@ def _renderers(stream: TextIO, environ: Mapping[str, str], ends_now: bool) -> li
 
 
 def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Escapes control characters, which a file's name could contain to control the terminal."""
+    """Escapes control characters: in the name of a file, they could control the terminal."""
     for key, value in event.items():
         if key not in ("exception", "stack"):
             text = value if isinstance(value, str) else None if isinstance(value, bool | int | float) else repr(value)
@@ -247,7 +247,7 @@ def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 class _Lines(io.TextIOBase):
-    """A text stream whose lines are logged at debug, because a library may print the content of documents."""
+    """A text stream whose lines are logged at level debug, because a library may print the content of documents."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -281,6 +281,6 @@ class _Lines(io.TextIOBase):
 
 
 def log_library_output() -> None:
-    """Redirects the output of Python code to the log. Output of compiled code still goes to the journal unchanged."""
+    """Redirects output of Python code to the log. Output of compiled code still reaches the journal unchanged."""
     if is_journal(sys.stderr):
         sys.stdout, sys.stderr = _Lines(sys.stdout), _Lines(sys.stderr)

@@ -1,6 +1,6 @@
 """The metrics for Prometheus, served at `/metrics`.
 
-A label has few values: an outcome is a document's state, a stage one of `STAGES`, a reason a short fixed word
+The values of a label are few: an outcome is a document's state, a stage is one of `STAGES`, a reason is a short fixed word
 (`consumers.failure_codes`). `examples/grafana/README.md` lists all metrics.
 """
 
@@ -124,7 +124,7 @@ UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.")
 
 @contextmanager
 def timed(stage: str) -> Iterator[None]:
-    """Observes the wall time of the block, successful or not, as one step of `stage`."""
+    """Observes the wall time of the block, even if it fails, as one step of `stage`."""
     began = perf_counter()
     try:
         yield
@@ -141,7 +141,7 @@ _rendering = Lock()
 
 
 def at_scrape(update: Callable[[], None]) -> None:
-    """Calls `update` before each answer to Prometheus, in any thread, so that it can set gauges."""
+    """Calls `update`, which sets gauges, before each answer to Prometheus, in any thread."""
     _updates.append(update)
 
 
@@ -153,7 +153,7 @@ def observe_query(mode: str, seconds: float, stages_ms: Mapping[str, float]) -> 
 
 
 def render(status: Status | None) -> bytes:
-    """Returns the metrics in Prometheus's text format. Updates the gauges that derive from `status`, if it is given."""
+    """Returns the metrics in Prometheus's text format. If `status` is given, updates the gauges that are derived from it."""
     with _rendering:
         READY.set(status is not None and status.state is DaemonState.READY)
         if status is not None:

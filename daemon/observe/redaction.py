@@ -1,4 +1,4 @@
-"""Describes an exception without its message, which may quote a document: the code that raised it, and the system error."""
+"""Describes an exception by the code that raised it and the system error; omits its message, which may quote a document."""
 
 import os
 import re
@@ -8,11 +8,11 @@ from pathlib import Path
 ROOMS = ("daemon", "consumers", "memory", "store", "cli")
 _ROOT = Path(__file__).resolve().parents[2]
 _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
-"""Matches the system's error number in a message of LanceDB, which raises RuntimeError, or OSError without a number."""
+"""Matches the system's error number in a message of LanceDB, which raises RuntimeError or an OSError without a number."""
 
 
 def raised_at(error: BaseException) -> str:
-    """Returns the place that raised the exception, and hippod's innermost frame if that is another; "" if it was not raised."""
+    """Returns where the exception was raised, with hippod's innermost frame if that differs; "" if it was not raised."""
     frames = [(short_path(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
         return ""
@@ -24,7 +24,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def system_error(error: BaseException) -> str | None:
-    """Returns the operating system's text for the error, such as "No space left on device"; None for another exception."""
+    """Returns the operating system's text for the error, such as "No space left on device"; None for other exceptions."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno)
     if isinstance(error, OSError | RuntimeError):
@@ -37,7 +37,7 @@ def system_error(error: BaseException) -> str | None:
 
 
 def short_path(file: str) -> str:
-    """Returns the path below the project's root, or the last folder and the name of another file."""
+    """Returns the path relative to the project's root; for other files, the last folder and the file's name."""
     path = Path(file)
     if path.is_relative_to(_ROOT) and (inside := path.relative_to(_ROOT)).parts[0] in ROOMS:
         return inside.as_posix()

@@ -1,9 +1,9 @@
 """Drops repeated warnings and errors, so that they cannot fill the disk.
 
-Two lines are of one kind if they have the same logger, level, event, type of exception and text fields. Digits in text fields
-are ignored, except in `NAMES`. The first `LINES` lines of a kind are logged. The last of them says for how many seconds further
-lines are dropped (`muted_s`). After that, one line is logged each period, with the number of dropped lines before it
-(`left_out`), until a period passes without any.
+Lines are of the same kind if logger, level, event, type of exception and text fields are the same. Digits in text fields are
+ignored, except in `NAMES`. The first `LINES` lines of a kind are logged. The last of these contains the number of seconds for
+which further lines are dropped (`muted_s`). Then one line per period is logged, with the number of dropped lines before it
+(`left_out`), until a period passes without dropped lines.
 """
 
 import re
@@ -20,11 +20,11 @@ from daemon.observe.redaction import raised_at, system_error
 LINES = 10
 PERIOD_S = 60.0
 MAX_KINDS = 4096
-"""Maximum kinds of lines that are remembered; beyond it, the oldest is dropped."""
+"""Maximum number of remembered kinds; beyond it, the oldest kind is dropped."""
 
 LEVELS = frozenset({"warning", "error", "critical", "exception"})
 NAMES = frozenset({"uri", "passage", "source", "session", "client", "address"})
-"""Fields that identify the subject of a line: lines with different values are of different kinds."""
+"""Fields that identify the subject of a line; lines with different values of such a field are of different kinds."""
 
 _DIGITS = re.compile(r"\d+")
 
@@ -32,14 +32,14 @@ _DIGITS = re.compile(r"\d+")
 @dataclass(slots=True)
 class _Kind:
     since: float
-    """Monotonic time at which its period began."""
+    """Monotonic time at which the kind's period began."""
     allowed: int
     logged: int = 0
     left_out: int = 0
 
 
 class RepeatedLines:
-    """A processor of structlog, for any thread."""
+    """A processor of structlog; may be used from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -47,7 +47,7 @@ class RepeatedLines:
         self._lock = threading.RLock()  # reentrant, because a finalizer may log at any time
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Raises DropEvent if the line is to be dropped."""
+        """Raises DropEvent to drop the line."""
         if event.get("level", method) not in LEVELS:
             return event
         now, key = self._clock(), _key(event)

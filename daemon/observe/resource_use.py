@@ -14,22 +14,22 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 STATUS = Path("/proc/self/status")
 
 TREND_STEP_PASSAGES = 250
-"""Passages between two samples of the memory in use."""
+"""Number of new passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Minimum correlation of memory and passages. Below it, temporary memory of queries, caches and commits hides the trend."""
+"""Minimum correlation of memory and passages for a trend; with less, temporary memory of queries and commits hides it."""
 
 WINDOW_S = 600.0
 """Period over which the rate of new passages is measured."""
 IDLE_S = 60.0
-"""The rate counts as 0 after this time without a new passage."""
+"""Time without a new passage after which the rate is 0."""
 
 SAMPLE_S = 10.0
 """Interval at which passages are counted for the rate."""
 
 
 def anonymous_bytes(status: Path = STATUS) -> int:
-    """Returns the process's anonymous memory (RssAnon) and its swapped memory. 0 if the system does not report them."""
+    """Returns the bytes of anonymous memory (RssAnon) and swapped memory; 0 if the system does not report them."""
     found = dict.fromkeys(("RssAnon", "VmSwap"), 0)
     try:
         lines = status.read_text("ascii", errors="replace").splitlines()
@@ -43,7 +43,7 @@ def anonymous_bytes(status: Path = STATUS) -> int:
 
 
 def shown(size: float) -> str:
-    """Formats bytes, for example `5.70 GiB` or `612 MiB`."""
+    """Formats a number of bytes: `5.70 GiB`, `612 MiB`."""
     return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / MIB:.0f} MiB"
 
 
@@ -53,10 +53,11 @@ class MemoryForecast:
     def __init__(self) -> None:
         self._counted: deque[tuple[float, int]] = deque()
         self._trend: deque[tuple[int, int]] = deque(maxlen=TREND_SAMPLES_MAX)
-        """Samples: number of passages, and bytes in use."""
+        """Samples: (number of passages, bytes in use)."""
 
     def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
-        """Returns the use and the forecast. Nothing more is accepted at `limit` bytes. `now` is monotonic, in seconds."""
+        """Returns the memory use and the forecast. At `limit` bytes, hippod accepts no more passages. `now`: monotonic time in
+        s."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
@@ -69,7 +70,7 @@ class MemoryForecast:
         )
 
     def _bytes_per_passage(self, used: int, passages: int) -> int | None:
-        """Returns the memory that each further passage takes; None without a trend."""
+        """Returns the bytes of memory that each further passage needs; None without a trend."""
         if self._trend and passages < self._trend[-1][0]:
             self._trend.clear()  # passages were removed; their memory is freed later
         if not self._trend or passages - self._trend[-1][0] >= TREND_STEP_PASSAGES:
@@ -94,11 +95,11 @@ class MemoryForecast:
 
 
 def bytes_below(path: Path, ending: str = "") -> int:
-    """Returns the bytes of a file, or of all files with that ending below a folder.
+    """Returns the bytes of a file, or of all files below a folder; counts only names that end with `ending`.
 
-    A file that disappears meanwhile, or that this user may not access, does not count.
+    Files that disappear meanwhile, or that this user may not access, do not count.
     """
-    # os.path.isfile treats what this user may not access as absent; Path.is_file would raise.
+    # os.path.isfile returns False for a file that this user may not access; Path.is_file would raise.
     is_file = os.path.isfile(path)  # noqa: PTH113
     files = [path] if is_file else (Path(top, name) for top, _, names in os.walk(path) for name in names)
     total = 0

@@ -1,6 +1,6 @@
-"""The child process that parses untrusted content: `python -m daemon.parser_pool.child_main`; it serves one request at a time.
+"""The child process that parses untrusted content: `python -m daemon.parser_pool.child_main`. It serves one request at a time.
 
-Requests arrive on stdin, and messages are written to stdout; each is a 4-byte big-endian length and that many bytes of JSON.
+Requests arrive on stdin; messages are written to stdout. Both consist of a 4-byte big-endian length and as many bytes of JSON.
 The first message is `{"ready": true}`. A response consists of
 
 - `{"progress": true}` before each picture that OCR reads,
@@ -9,7 +9,7 @@ The first message is `{"ready": true}`. A response consists of
   records,
 - finally `{"done": true, "rss": bytes, "took": {stage: seconds}}`, or `{"error": reason}`, after which the process ends.
 
-This module imports neither the encoder's engine nor the store's tables.
+This module must import neither the encoder's engine nor the store's tables.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
-"""Passages gathered in one message of documents, so that a large file is streamed and a small one is a single message."""
+"""Passages per message of documents: a large file is streamed, and a small file is a single message."""
 _CPU_SLACK_S = 5
 _PAGE = resource.getpagesize()
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Moves both pipes to other descriptors, so that output of a library cannot get between the messages."""
+    """Moves both pipes to other descriptors, so that output of a library cannot mix with the messages."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -72,7 +72,7 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def confine(memory_bytes: int, parent: int) -> None:
-    """Limits this process and ties it to its parent: it ends with the parent or on its request, not on terminal signals."""
+    """Limits this process, which ends with its parent or on the parent's request, but not on terminal signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):  # Linux only; elsewhere the closed pipe ends the child
@@ -111,13 +111,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
         except BrokenPipeError:
             return
         except Exception as error:  # noqa: BLE001 - report any bug of a parser to the parent
-            # Leave out the message, which may quote the document: the parent logs this.
+            # Omit the message, which may quote the document, because the parent logs this error.
             _send(answers, {"error": f"{type(error).__name__} at {raised_at(error)}"})
             return
 
 
 class Stopwatch:
-    """Passes messages on, and measures the time to produce them in `seconds`, without the time spent by their consumer."""
+    """Passes messages on, and measures in `seconds` the time to produce them, without the consumer's time."""
 
     def __init__(self, messages: Iterator[Message]) -> None:
         self._messages = messages
@@ -135,7 +135,7 @@ class Stopwatch:
 
 
 def took(op: str, seconds: float) -> dict[str, float]:
-    """Returns seconds by stage. Extraction is measured by the caller, like that of a model."""
+    """Returns the seconds by stage. For extraction, returns none: the caller measures it, like extraction by a model."""
     if op == "extract":
         return {}
     split = SPLIT_TIMER.reset()
@@ -143,13 +143,13 @@ def took(op: str, seconds: float) -> dict[str, float]:
 
 
 def warm() -> None:
-    """Imports the parsers of the most common formats, so that the first file need not wait for them."""
+    """Imports the parsers of the most common formats, so that the first file need not wait for the import."""
     import consumers.parsing.formats.markup.markdown
     import consumers.parsing.formats.text  # noqa: F401
 
 
 def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: None) -> Iterator[Message]:
-    """Yields the messages of a response, except the last one, which `serve` sends, and those of `progress`."""
+    """Yields the messages of a response, except the last one and progress messages, which `serve` sends."""
     match request["op"]:
         case "parse":
             found = parse_file(
@@ -194,7 +194,7 @@ def _json_document(request: Mapping[str, Any]) -> ParsedDocument:
 
 
 def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[ParsedDocument]:
-    """Yields the documents of Kafka messages in order; appends the number of each message's documents to `counts`."""
+    """Yields the documents of Kafka messages in order; appends the number of documents of each message to `counts`."""
     settings = SplitSettings(**request["settings"])
     for value in request["messages"]:
         documents = read_message(KafkaMessage.from_json(value), request["form"], settings)
@@ -203,7 +203,7 @@ def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterato
 
 
 def _record_fault(value: str) -> str | None:
-    """Returns why the bytes, in base64, are not a valid record; None if they are, so that the parent may decode them."""
+    """Returns why `value` (bytes in base64) is not a valid record; None if it is valid, so that the parent may decode it."""
     from consumers.records.reader import from_message
     from consumers.records.record import RecordError
 
@@ -215,7 +215,7 @@ def _record_fault(value: str) -> str | None:
 
 
 def _record_file_fault(path: Path) -> str | None:
-    """Returns why a file is not a valid file of records, None if it is. Invalid single rows do not matter."""
+    """Returns why a file is not a valid file of records; None if it is valid. Ignores invalid single rows."""
     from consumers.records.reader import read_file
     from consumers.records.record import RecordError
 
@@ -267,7 +267,7 @@ def _batches(found: Iterable[ParsedDocument | ParseSummary]) -> Iterator[Message
 
 
 def _in_parts(document: ParsedDocument) -> Iterator[Message]:
-    """Yields a long document in several messages, because a large one would block the parent while it decodes it."""
+    """Yields a long document in several messages, because decoding a large message would block the parent."""
     value = document_to_json(document)
     passages = value.pop("passages")
     yield {"document": {**value, "passages": []}, "more": True}
@@ -277,7 +277,7 @@ def _in_parts(document: ParsedDocument) -> Iterator[Message]:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Limits the processor time from now on. Unlike the parent's timeout, this works even if the parent does not check."""
+    """Limits processor time. Unlike the parent's timeout, this limit works even if the parent does not check."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     used_s = int(used.ru_utime + used.ru_stime) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

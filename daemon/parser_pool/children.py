@@ -1,6 +1,6 @@
-"""The child processes of the pool: started when none is idle, reused, and replaced when they are worn.
+"""The child processes of the pool: started if none is idle, reused, and replaced when they are worn.
 
-`Child` is one process as the parent sees it: its pipes, its timeouts, and the reason why it ended.
+`Child` is the parent's view of a child process: its pipes, its timeouts, and the reason why it ended.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ MIB = 1 << 20
 _LARGEST_MESSAGE = 512 * MIB
 _STDERR_KEPT = 4096
 _START_TIMEOUT_S = 60.0
-"""A start takes a tenth of a second, but far more on a busy machine. It does not count against a document's time limit."""
+"""A start takes a tenth of a second, but much longer on a busy machine. A document's time limit does not include it."""
 _ROOT = Path(__file__).resolve().parents[2]
-# One thread for numeric libraries and one arena for the allocator: each further one costs tens of MiB of address space.
+# One thread for numeric libraries and one arena for the allocator: each further one needs tens of MiB of address space.
 _LEAN = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -50,7 +50,7 @@ Message = dict[str, Any]
 
 
 class ChildLost(Exception):
-    """The child has ended or must not be used any more. The message continues a sentence: "parsing it …"."""
+    """The child has ended or must not be used again. The message continues a sentence that begins with "parsing it …"."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
@@ -113,7 +113,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs. Asks the system, because the event loop learns of an end a little later."""
+        """Whether the process runs. Asks the system, because the event loop notices the end of a process a little later."""
         if self._process.returncode is not None:
             return False
         with contextlib.suppress(ChildProcessError):
@@ -134,7 +134,7 @@ class Child:
             raise await self._why_ended() from None
 
     async def receive(self, timeout_s: float) -> Message:
-        """Returns the next message. Raises ChildLost if none arrives in time, or the child has ended."""
+        """Returns the next message. Raises ChildLost if no message arrives in time, or if the child has ended."""
         pipe = self._process.stdout
         assert pipe is not None
         try:
@@ -168,7 +168,7 @@ class Child:
             self._process.kill()
 
     async def kill(self) -> None:
-        """Kills the child, and waits until it has ended."""
+        """Kills the child; returns once it has ended."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -203,7 +203,7 @@ class Child:
         )
 
     async def _read_errors(self) -> None:
-        """Keeps the end of the child's stderr. Reads continuously, so that the child never blocks on writing to it."""
+        """Keeps the end of the child's stderr. Reads continuously, so that the child never blocks when it writes to stderr."""
         pipe = self._process.stderr
         assert pipe is not None
         while chunk := await pipe.read(_STDERR_KEPT):
@@ -212,9 +212,9 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """`memory_bytes` of address space and `timeout_s` seconds per message of one child.
+    """Limits of one child: `memory_bytes` of address space, and `timeout_s` seconds per message.
 
-    A child is replaced after `recycle_after` requests, or if its resident memory exceeds `recycle_rss_bytes`.
+    A child is replaced after `recycle_after` requests, or when its resident memory exceeds `recycle_rss_bytes`.
     """
 
     memory_bytes: int = 1024 * MIB
@@ -224,7 +224,7 @@ class ChildLimits:
 
 
 class Children:
-    """All child processes, and those of them that are idle. Use on one event loop."""
+    """All child processes, and which of them are idle. Use on one event loop."""
 
     def __init__(self, limits: ChildLimits) -> None:
         self.limits = limits
@@ -234,7 +234,7 @@ class Children:
         self._first: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts the first child without waiting for it. Others are started when no child is idle."""
+        """Starts the first child without waiting for it. Other children are started when no child is idle."""
         self._first = asyncio.create_task(self._start_first())
 
     async def close(self) -> None:
@@ -255,7 +255,7 @@ class Children:
 
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[Child]:
-        """Provides an exclusive child. It is reused only if its response was read completely."""
+        """Provides a child for exclusive use. The child is reused only if its response was read completely."""
         child = await self._ready_child()
         try:
             yield child

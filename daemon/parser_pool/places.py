@@ -1,8 +1,9 @@
-"""The places of the worker pool, shared between sources.
+"""The places of the worker pool, which sources share.
 
-A source without a place gets the next free one. If none is free, a run that has waited too long for one message is evicted:
-its child is killed, and it starts again in a slow place. Each source has at most one slow place, and all sources together have
-one less than there are places. So a document that uses its whole time limit delays only its own source.
+The next free place goes to a source that has none. If no place is free, a run that has waited too long for one message is
+evicted: its child is killed, and the run starts again in a slow place. Each source has at most one slow place. All sources
+together have at most one slow place less than there are places. So a document that uses its whole time limit delays only
+documents of its own source.
 """
 
 import asyncio
@@ -14,20 +15,20 @@ from enum import Enum, auto
 
 LONG_AFTER_S = 2.0
 LONG_SHARE = 0.25
-"""A run is long if it has waited for one message for `LONG_AFTER_S`, or for `LONG_SHARE` of the time limit if that is less. A
-source without a place may then evict it. Its own source may evict it after `LONG_SHARE` of the time limit."""
+"""A run is long if it has waited for one message for `LONG_AFTER_S`, or for `LONG_SHARE` of the time limit if this is shorter.
+A source without a place may evict a long run. A run's own source may evict it only after `LONG_SHARE` of the time limit."""
 
 
 class PlaceKind(Enum):
     ORDINARY = auto()
     FRESH = auto()
-    """An additional place for fresh work while the ordinary places are taken."""
+    """An additional place, for fresh work while the ordinary places are taken."""
     SLOW = auto()
 
 
 @dataclass(eq=False)
 class Run:
-    """A request that is being parsed or waits for a place. `kind` is None while it waits."""
+    """A request that is being parsed or that waits for a place. `kind` is None while the request waits."""
 
     source: str
     fresh: bool
@@ -35,15 +36,15 @@ class Run:
     kind: PlaceKind | None = None
     began: float = 0.0
     at_message_since: float | None = None
-    """When the child was last asked for a message; None while no message is awaited."""
+    """Time at which the child was last asked for a message; None while no message is awaited."""
     kill: Callable[[], None] | None = None
-    """Kills the child; None before there is one."""
+    """Kills the child; None until the run has a child."""
     evicted: bool = False
     granted: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ParsePlaces:
-    """Grants places to runs. Use from one event loop only: it has no lock."""
+    """Grants places to runs. Has no lock: use from one event loop only."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ParsePlaces:
 
     @asynccontextmanager
     async def place(self, source: str, *, fresh: bool = False, slow: bool = False) -> AsyncIterator[Run]:
-        """Waits for a place and holds it. `slow` is for a document that is expected to take long."""
+        """Waits for a place, and occupies it during the block. `slow` marks a document that probably takes long."""
         run = Run(source, fresh, slow)
         try:
             await self._enter(run)
@@ -76,7 +77,7 @@ class ParsePlaces:
         run.at_message_since = self._clock()
 
     async def give_way(self, run: Run) -> None:
-        """Between two messages: if a waiting source has no place, gives the place away and waits for another one."""
+        """Call between two messages: if a source without a place is waiting, gives up the place and waits for another."""
         run.at_message_since = None
         if run.kind is PlaceKind.SLOW or not self._is_needed(run):
             return
@@ -94,7 +95,7 @@ class ParsePlaces:
         )
 
     async def _enter(self, run: Run) -> None:
-        """Returns when `run` has a place."""
+        """Returns once `run` has a place."""
         run.granted.clear()
         self._waiting.append(run)
         self._grant()
@@ -114,7 +115,7 @@ class ParsePlaces:
         self._grant()
 
     def _grant(self) -> None:
-        """Grants free places to waiting runs, first to those whose sources have the fewest places, including slow ones."""
+        """Grants free places to waiting runs, first to runs whose sources have the fewest places, including slow places."""
         for run in sorted(self._waiting, key=lambda run: sum(each.source == run.source for each in self.running)):
             kind = self._free_kind(run)
             if kind is not None:
@@ -137,7 +138,7 @@ class ParsePlaces:
         return PlaceKind.FRESH if run.fresh and not self._count(PlaceKind.FRESH) else None
 
     def _evict_for(self, run: Run) -> float | None:
-        """Evicts a long run in favour of `run`, if there is one; returns after how many seconds to check again."""
+        """Evicts a long run, if there is one, so that `run` gets its place; returns the seconds until the next check."""
         if run.slow:
             return None
         if any(each.evicted for each in self.running):
@@ -161,9 +162,9 @@ class ParsePlaces:
         return min([self._long_s, *(left for left in left_s.values() if left > 0)])
 
     def _becomes_slow(self, run: Run, may_stay: bool) -> bool:
-        """Moves a run to a slow place without restarting it; returns whether it did.
+        """Makes a run's place slow without restarting the run; returns whether it did.
 
-        It does so only if that helps: if another run can be evicted instead, or if this frees its place.
+        Does so only if another long run can be evicted instead, or if this frees the only ordinary place.
         """
         if run.kind is not PlaceKind.ORDINARY or self._has_slow(run.source):
             return False
@@ -174,7 +175,7 @@ class ParsePlaces:
         return True
 
     def _places_except_slow(self, source: str) -> int:
-        """Returns how many places a source has, without its slow one."""
+        """Returns the number of places of a source, without its slow place."""
         return sum(run.source == source and run.kind is not PlaceKind.SLOW for run in self.running)
 
     def _has_slow(self, source: str) -> bool:

@@ -1,7 +1,7 @@
-"""The pool of child processes that parse untrusted content, and extract by rules.
+"""The pool of child processes that parse untrusted content and extract by rules.
 
-A document whose parser crashes, hangs or needs too much memory becomes a document with an error, and the child is replaced.
-`daemon.parser_pool.children` starts and ends the children.
+If a document's parser crashes, hangs or needs too much memory, the document is returned with an error, and the child is
+replaced. `daemon.parser_pool.children` starts and ends the children.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ Message = dict[str, Any]
 
 
 class PoolClosed(Exception):
-    """The pool was closed during the request, so nothing is known about its documents."""
+    """The pool was closed during the request, so the result for its documents is unknown."""
 
 
 class SetAside(Exception):
-    """A document took so long that others needed its place, or that a later version of it waits. None of it was returned."""
+    """A document took so long that others needed its place, or a later version of it waits. Nothing of it was returned."""
 
 
 class _Evicted(Exception):
@@ -43,7 +43,7 @@ class _Evicted(Exception):
 
 
 class ParserFailed(Exception):
-    """A request that does not belong to one document failed; the message says why."""
+    """A request failed that belongs to no single document; the message contains the reason."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
@@ -56,12 +56,12 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """When a request is served: the `source` whose share of the places it takes, and whether it may wait.
+    """When a request is served. `source` is the source whose share of the places the request uses.
 
-    With `fresh`, it does not wait for long documents. `slow` is whether the document is expected to take long. If it is False,
-    but the document takes long and others need its place, the request raises SetAside; if it is None, the document is parsed
-    again in a slow place. With `recognise`, pictures are read by OCR, in a place of its own, so that no other document waits
-    for it; before each picture, the request raises SetAside if it `is_superseded`.
+    With `fresh`, the request does not wait for long documents. `slow` means that the document probably takes long. If other
+    documents need the place of a document that takes long, the request raises SetAside if `slow` is False; if `slow` is None,
+    the document is parsed again in a slow place. With `recognise`, OCR reads pictures, in a separate place, so that no other
+    document waits. The request raises SetAside before a picture if it `is_superseded`.
     """
 
     source: str = ""
@@ -72,10 +72,10 @@ class Turn:
 
 
 class ParserPool:
-    """At most `size` children that parse, one more for fresh work, one for OCR, and `size` that extract.
+    """At most `size` children for parsing, one more for fresh work, one for OCR, and `size` for extraction.
 
-    `daemon.parser_pool.places` shares the parsers between sources. Extraction has separate places, because a long document
-    occupies its parser while its first passages are extracted. For the other parameters see `ChildLimits`.
+    `daemon.parser_pool.places` distributes the parsing children among sources. Extraction has separate places, because a long
+    document keeps its parsing child while its first passages are extracted. `ChildLimits` describes the other parameters.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ParserPool:
         self.children = Children(ChildLimits(memory_bytes, timeout_s, recycle_after, recycle_rss_bytes))
 
     def start(self) -> None:
-        """Starts the first child without waiting for it. Others are started when no child is idle."""
+        """Starts the first child without waiting for it. Other children are started when no child is idle."""
         self.children.start()
 
     async def close(self) -> None:
@@ -122,13 +122,13 @@ class ParserPool:
         checked_inode: int | None = None,
         max_bytes: int | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
-        """Yields the documents of a file as they are ready, and last the summary of the parsed content, if it could be opened.
+        """Yields each document of a file when it is ready, and finally the summary if the file could be opened.
 
-        `path` must be absolute. If the child is lost, one document with an error and the file's URI follows the finished
-        documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop early.
+        `path` must be absolute. If the child is lost, yields a document with an error and the file's URI after the finished
+        documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop before its end.
 
-        `root` and `checked_inode` restrict which file may be opened, see `consumers.openat`. Of a file larger than `max_bytes`
-        only the beginning is parsed.
+        `root` and `checked_inode` restrict which file may be opened (see `consumers.openat`). Of a file larger than
+        `max_bytes`, only the beginning is parsed.
         """
         limits = replace(self.limits, ocr="now") if turn.recognise and self.limits.ocr == "later" else self.limits
         request = {
@@ -149,17 +149,18 @@ class ParserPool:
                 yield item
 
     async def parse_json(self, text: str, uri: str, settings: SplitSettings, turn: Turn = Turn()) -> ParsedDocument:
-        """Returns the document of a JSON text, with this URI whatever its id."""
+        """Returns the document of a JSON text; its URI is `uri`, whatever its id."""
         request = {"op": "json", "text": text, "uri": uri, "settings": asdict(settings)}
         async with aclosing(self._documents(self._messages(request, turn), uri)) as items:
-            # A child that is lost after it sent the document is reported as a second one, with an error.
+            # If a child is lost after it sent the document, a second one, with an error, reports the loss.
             documents = [item async for item in items if isinstance(item, ParsedDocument)]
         return documents[0]
 
     async def parse_json_lines(
         self, text: str, base_uri: str, settings: SplitSettings, first_line: int = 1
     ) -> AsyncGenerator[ParsedDocument, None]:
-        """Yields the document of each line. URIs are `base_uri` + id. `first_line` is the first line's number in its file."""
+        """Yields the document of each line. URIs are `base_uri` and the id. `first_line` is the first line's number in its
+        file."""
         request = {
             "op": "json lines",
             "text": text,
@@ -175,7 +176,8 @@ class ParserPool:
     async def parse_messages(
         self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings, source: str = ""
     ) -> list[list[ParsedDocument]]:
-        """Returns the documents of each Kafka message, at least one. A message that loses its child affects no other one."""
+        """Returns the documents of each Kafka message, at least one per message. A message that crashes its child affects no
+        other."""
         request = {
             "op": "messages",
             "messages": [message.to_json() for message in messages],
@@ -200,8 +202,8 @@ class ParserPool:
         return [list(islice(rest, count)) for count in counts]
 
     async def check_records(self, values: Sequence[bytes], source: str = "") -> list[str | None]:
-        """Checks records in a child; returns why each one is invalid, None for a valid one. A record that loses its child
-        affects no other one."""
+        """Checks records in a child; returns for each record why it is invalid, or None if it is valid. A record that crashes
+        its child does not affect other records."""
         request = {"op": "records", "values": [base64.b64encode(value).decode() for value in values]}
         try:
             return await self._verdicts(request, source)
@@ -211,7 +213,7 @@ class ParserPool:
         return [verdict for value in values for verdict in await self.check_records([value], source)]
 
     async def check_record_file(self, path: str) -> str | None:
-        """Returns why a file is not a valid file of records, None if it is."""
+        """Returns why a file is not a valid file of records; None if it is valid."""
         try:
             [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
         except ParserFailed as error:
@@ -227,9 +229,9 @@ class ParserPool:
         return found
 
     async def extract(self, backend: str, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns the extraction of each passage, by the `WorkerBackend` (`memory.openie.registry`) with this name.
+        """Returns the extraction of each passage by the `WorkerBackend` (`memory.openie.registry`) named `backend`.
 
-        Raises ParserFailed, without any result, if the child was lost.
+        If the child is lost, raises ParserFailed and returns no result.
         """
         found: list[Message] = []
         request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
@@ -254,7 +256,7 @@ class ParserPool:
 
     @contextlib.contextmanager
     def _loss_as_failure(self, task: str) -> Iterator[None]:
-        """Replaces the loss of the child by ParserFailed, whose message begins with `task`, or by PoolClosed."""
+        """Raises ParserFailed, with a message that begins with `task`, or PoolClosed, in place of ChildLost."""
         try:
             yield
         except ChildLost as error:
@@ -278,7 +280,7 @@ class ParserPool:
     async def _decoded(
         self, found: AsyncGenerator[Message, None]
     ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
-        """Yields a response's documents, a file's summary, or the numbers of documents in Kafka messages. Raises ChildLost."""
+        """Yields a response's documents, summary of a file, or numbers of documents in Kafka messages. Raises ChildLost."""
         async with aclosing(found) as messages:
             whole: Message = {}
             async for message in messages:
@@ -297,7 +299,7 @@ class ParserPool:
     async def _messages(self, request: Message, turn: Turn) -> AsyncGenerator[Message, None]:
         """Yields the messages of a response, except the last one.
 
-        A run that is evicted starts again in a slow place, and skips the messages that it has already yielded.
+        An evicted run starts again in a slow place, and skips the messages that it has already yielded.
         """
         given, slow = 0, turn.slow
         while True:
@@ -316,8 +318,8 @@ class ParserPool:
                 slow = True
 
     async def _recognised(self, request: Message, turn: Turn) -> AsyncGenerator[Message, None]:
-        """Yields the messages of a run with OCR. Its child sends a message before each picture, so that the limit of time
-        applies to one picture."""
+        """Yields the messages of a run with OCR. The child sends a message before each picture, so that the time limit applies
+        to each."""
         begun = False
         async with (
             self._recognising,

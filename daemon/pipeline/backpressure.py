@@ -1,4 +1,4 @@
-"""Limits for the queues of the pipeline, so that documents arriving faster than they are indexed do not fill the memory."""
+"""Limits of the pipeline's queues, so that documents arriving faster than they are indexed do not fill the RAM."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """Limits of `[daemon]`. The inbox contains added documents that are not indexed; the queue, parsed passages that are not
-    committed."""
+    """Limits of `[daemon]`. The inbox contains added documents that are not indexed yet; the queue contains parsed passages
+    that are not committed yet."""
 
     inbox_documents: int = 100_000
     inbox_bytes: int = 256 * MIB
@@ -23,7 +23,7 @@ DEFAULT_QUEUE_LIMITS = QueueLimits()
 
 
 class Capacity:
-    """A number of items and of bytes, each with a limit. Use on the event loop only."""
+    """A number of items and a number of bytes, each with a limit. Use on the event loop only."""
 
     def __init__(self, items: int, bytes: int) -> None:
         self.limits = (items, bytes)
@@ -32,19 +32,19 @@ class Capacity:
 
     @property
     def free(self) -> bool:
-        """Whether both counts are below their limits."""
+        """Whether the items and the bytes are below their limits."""
         return self.items < self.limits[0] and self.bytes < self.limits[1]
 
     def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:
-        """Returns whether this much more is within `share` of both limits.
+        """Returns whether `items` and `bytes` more stay within `share` of both limits.
 
-        If the queue is empty, anything fits, so that no large item waits forever.
+        Anything fits into an empty queue, so that no large item waits forever.
         """
         within = self.items + items <= self.limits[0] * share and self.bytes + bytes <= self.limits[1] * share
         return within or not self.items
 
     def take(self, items: int, bytes: int) -> None:
-        """Adds this much, whether it fits or not."""
+        """Adds `items` and `bytes`, even if they exceed the limits."""
         self.items += items
         self.bytes += bytes
 
@@ -55,14 +55,14 @@ class Capacity:
 
 @dataclass(slots=True)
 class Burst:
-    """`done` counts the items that have left the queue since `began` (monotonic time)."""
+    """A period without an empty queue; `done` counts the items that have left the queue since `began` (monotonic time)."""
 
     began: float = field(default_factory=time.monotonic)
     done: int = 0
 
 
 async def until_idle(busy: Callable[[], bool], check_s: float, max_wait_s: float) -> None:
-    """Returns when other work has ended, or after `max_wait_s`: a machine may never be idle."""
+    """Returns once `busy` is false, but after `max_wait_s` at the latest: a machine may never be idle."""
     waited_s = 0.0
     while busy() and waited_s < max_wait_s:
         await asyncio.sleep(check_s)

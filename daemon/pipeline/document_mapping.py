@@ -15,11 +15,11 @@ RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """Delays before a failed document is retried automatically. Later retries need `hippoctl retry` or a change of the file."""
 
 SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
-"""Delays for a document that exceeded the time limit: each retry costs the whole limit."""
+"""Delays for a document that exceeded the time limit: each retry takes the whole limit."""
 
 
 def storable(text: str) -> str:
-    """Returns the text in a form that UTF-8 can encode: replaces lone surrogates."""
+    """Replaces lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -31,7 +31,7 @@ def passage_text(passage: Passage) -> PassageText:
 def to_store_document(
     read: ParsedDocument, source: str, attempts: int = 0, payload: str | None = None
 ) -> tuple[Document, list[PassageText]]:
-    """Returns the store's document and the texts of its passages."""
+    """Returns the document in the store's form, and the texts of its passages."""
     left_out = tuple(Omission(each.kind.value, each.count, storable(each.text)) for each in read.left_out)
     if read.error is not None:
         failed = failed_document(
@@ -70,9 +70,9 @@ def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = Fal
 
 
 def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = False) -> tuple[Triple, ...] | None:
-    """Returns the normalised triples without duplicates and empty ones; None for None.
+    """Returns the triples normalised, without duplicates and empty ones; None for None.
 
-    `mentions` allows triples that are mention edges. Only hippod's extractors find these; documents cannot state them.
+    `mentions` keeps mention edges, which hippod's extractors find but documents cannot state.
     """
     if triples is None:
         return None
@@ -90,7 +90,7 @@ def failed_document(
     payload: str | None = None,
     title: str = "",
 ) -> Document:
-    """Returns a document that could not be parsed (`failed`) or is excluded (`skipped`), with the time of the next retry."""
+    """Returns a document that could not be parsed (`failed`) or is excluded (`skipped`), with the time of its next retry."""
     delays = SLOW_RETRY_DELAYS_S if code is FailureCode.TIME else RETRY_DELAYS_S
     next_try = time.time() + delays[attempts] if not skipped and attempts < len(delays) else None
     return Document(
@@ -107,7 +107,7 @@ def failed_document(
 
 
 def unchanged(old: Document | None, new: Document) -> bool:
-    """Returns whether writing `new` over `old` would change nothing except the time."""
+    """Returns whether `new` differs from `old` in the time at most."""
     return old is not None and (
         old.state is new.state is State.INDEXED
         and old.passages == new.passages

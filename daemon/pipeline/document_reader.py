@@ -1,4 +1,4 @@
-"""Turns a task into changes: parses in worker processes, and converts the result to the store's types."""
+"""Turns a task into changes: parses in worker processes and converts the result to the store's types."""
 
 import asyncio
 import base64
@@ -32,8 +32,8 @@ from daemon.pipeline.work_items import (
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
-"""The position of a file that is refused without being opened. It differs from every real position, and marks the file as
-known after a restart."""
+"""Position of a file that is refused without being opened. It differs from all real ones, and marks the file as known after a
+restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -56,16 +56,16 @@ class DocumentReader:
         self._folders: dict[str, FolderAccess] = {}
 
     def follow_folder(self, access: FolderAccess) -> None:
-        """Allows the files below this folder to be opened from now on."""
+        """Allows files below this folder to be opened."""
         self._folders[os.fsdecode(access.root)] = access
 
     async def read(
         self, work: Work, is_superseded: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[DocumentChange]:
-        """Yields the changes of one task, the last one `final`. A document that cannot be parsed is a change too.
+        """Yields the changes of one task; the last change is `final`. A document that cannot be parsed yields a change too.
 
-        Raises SetAside before the first change if parsing takes so long that other work needs the worker, and for OCR work if
-        it `is_superseded`.
+        Raises SetAside before the first change if parsing takes so long that other work needs the worker process, or if the
+        work is for OCR and `is_superseded`.
         """
         task = work.task
         if isinstance(task, FileChanged | RetryFile):
@@ -74,7 +74,7 @@ class DocumentReader:
                 refused = failed_document(
                     task.uri, task.source, NOT_FOLLOWED, FailureCode.GONE, work.attempts, skipped=True
                 )
-                # No position, so that the file counts as new if the folder is followed again.
+                # Store no position, so that the file counts as new if the folder is followed again.
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
@@ -84,7 +84,7 @@ class DocumentReader:
             elif await asyncio.to_thread(_lost, task.path, folder.root) is not Lost.GONE:
                 inode = task.checked_inode
             else:
-                # The file was removed before this retry, and no further event will report that.
+                # The file was removed before this retry; no further event will report the removal.
                 yield DocumentChange(work, positions={work.key: None})
                 return
             stream = self._pool.parse(
@@ -111,12 +111,13 @@ class DocumentReader:
         elif isinstance(task, FileRemoved):
             yield DocumentChange(work, positions={work.key: None})
         else:
-            # The file changed its source, or a client removed a document whose file still exists. The stored position stays,
-            # or becomes that of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
+            # The file now has another source, or a client removed a document whose file still exists. Keep the stored position,
+            # or the position of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
-        """Returns the source and folder that contain `path` now. The task may come from an earlier configuration."""
+        """Returns the source and the followed folder that contain `path` now. The task may come from an earlier
+        configuration."""
         for above in Path(os.fsdecode(path)).parents:
             folder = self._folders.get(str(above))
             if folder is not None:
@@ -162,11 +163,11 @@ class DocumentReader:
         title: Any = None,
         folder: FolderAccess | None = None,
     ) -> AsyncIterator[DocumentChange]:
-        """Yields changes of some dozens of passages each, so that a large file is never in memory as a whole.
+        """Yields changes of some dozens of passages each, so that a large file is never in memory completely.
 
-        The last change has the position of a followed file: that of the parsed content, or else `position`. An error while the
-        drive of its `folder` is unmounted says nothing about the file: its documents stay, and as no position is committed,
-        the folder's source will emit the file again.
+        The last change contains the position of a followed file: the position of the parsed content, or `position` if none was
+        parsed. Ignores an error while the drive of `folder` is unmounted: the file's documents stay. No position is committed,
+        so the folder's source will emit the file again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
@@ -174,7 +175,7 @@ class DocumentReader:
         async for item in items:
             if isinstance(item, ParseSummary):
                 awaits_ocr = item.awaits_ocr
-                # If the file changed while it was parsed, omit the digest, so that the next scan parses it again.
+                # If the file changed while it was parsed, omit the digest; the next scan then parses the file again.
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
@@ -201,7 +202,7 @@ class DocumentReader:
             work.task = Postponed()
             last.positions = {work.key: None}
         elif folder is not None and position is not None:
-            # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
+            # While pictures wait for OCR, store the position of another reader, so that the next start finds the work.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
 
@@ -220,14 +221,14 @@ class Lost(Enum):
 
     GONE = auto()
     AWAY = auto()
-    """The drive may be unmounted, or everything next to the file was deleted too; the folder's source handles both."""
+    """The drive may be unmounted, or everything next to the file was deleted too; the folder's source handles both cases."""
 
 
 def _lost(path: bytes, root: bytes) -> Lost | None:
-    """Returns why the file does not exist, None if it exists.
+    """Returns why the file does not exist; None if it exists.
 
-    The drive may be unmounted if the nearest existing folder above the file, up to `root`, is empty or cannot be listed: such
-    a folder may be a mount point, or on a failing drive.
+    The drive may be unmounted if the nearest existing folder above the file, up to `root`, is empty or unreadable: it may be a
+    mount point, or on a failing drive.
     """
     if os.path.lexists(path):
         return None
@@ -244,11 +245,11 @@ def _lost(path: bytes, root: bytes) -> Lost | None:
 
 
 CHUNK_PASSAGES = 64
-"""Number of parsed passages that are passed on to be indexed together."""
+"""Number of parsed passages that are indexed together."""
 
 
 def retry_payload(task: Task) -> str | None:
-    """Returns what a retry of a failed task needs if it has no file; None if nothing must be stored."""
+    """Returns the data that a retry of a failed task needs if the task has no file; None if it needs none."""
     if isinstance(task, AddedDocument):
         return task.text
     if isinstance(task, DeliveredDocument) and task.payload is not None:
@@ -257,7 +258,7 @@ def retry_payload(task: Task) -> str | None:
 
 
 def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
-    """Returns the change for work that failed: a failed document with what a retry needs."""
+    """Returns the change for failed work: a failed document with the data that a retry needs."""
     payload = retry_payload(work.task)
     failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
     return DocumentChange(work, [failed])
@@ -274,7 +275,7 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     failing = task.document.error is not None and not task.document.skipped
     change = _outcome(work, [task.document], retry_payload(task) if failing else None)
     if failing:
-        # The same bytes would fail again, so do not retry automatically. Keep the metadata: it contains the message's position.
+        # The same bytes would fail again, so schedule no retry. Keep the metadata: it contains the message's position.
         change.documents = [
             replace(
                 document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at

@@ -17,11 +17,11 @@ from store.store import Store
 from store.types import Batch, Document, State
 
 PositionCommitted = Callable[[str, Fingerprint | None], None]
-"""Called with a file's URI and its position in the store, or None if the store has no position for it."""
+"""Called with a file's URI and the file's position in the store; None if the store has no position for it."""
 
 
 class FileEvents:
-    """Handles the events of followed folders. `emit` and `touched` run in a folder's thread, all other methods on the event
+    """Handles the events of followed folders. `emit` and `touched` run in a folder's thread, other methods on the event
     loop."""
 
     def __init__(
@@ -40,19 +40,19 @@ class FileEvents:
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[str, PositionCommitted] = {}
         self._touched: dict[str, Any] = {}
-        """Positions of files whose mtime changed but not their content; they are stored with the next commit."""
+        """New positions of files whose mtime changed but whose content did not; the next commit stores them."""
         self._in_batch: dict[str, Any] = {}
         """The positions in `_touched` that are part of the present batch."""
 
     def listen(self, source: str, committed: PositionCommitted) -> None:
-        """Calls `committed` for each file of `source` whose position is committed."""
+        """Calls `committed` for each file of `source` whose position was committed."""
         self._listeners[source] = committed
 
     def take_over(self, source: str, files: Iterable[str]) -> None:
         """Assigns the documents of `files` to `source` if another source owned them, without parsing the files.
 
-        Call it before other work for these files waits, because it would replace that work. Later work replaces this one, and
-        also assigns the source or removes the documents.
+        Call before other work for these files is queued, because the reassignment would replace it. Later work replaces the
+        reassignment, and itself assigns the source or removes the documents.
         """
         for uri in files:
             for each in self._documents_by_file.of(uri):
@@ -66,7 +66,7 @@ class FileEvents:
             self._loop.call_soon_threadsafe(self.take, event)
 
     def touched(self, uri: str, fingerprint: Fingerprint) -> None:
-        """Stores a file's new position with the next commit: its mtime changed, but not its content. From any thread."""
+        """Stores a file's new position with the next commit: its mtime changed, but not its content. Call from any thread."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
 
@@ -86,17 +86,17 @@ class FileEvents:
     def _take_move(self, event: FileMoved, urgency: Urgency) -> None:
         """Renames the file's documents at once, and parses the file again if its new name may change the result.
 
-        Nothing is extracted again: parsing yields passages that exist already.
+        Parsing again yields the passages that exist already, so nothing is extracted again.
         """
         documents = self._movable_documents(event)
         titles = [document.title for document in documents]
         known = bool(documents) and parses_alike(path_of(event.old_uri), event.path, titles)
         if documents:
-            # If it must be parsed, no position is stored yet: after a restart the file must not count as parsed.
+            # If the file must be parsed, store no position yet: after a restart the file must not count as parsed.
             positions = {event.uri: event.fingerprint.to_json()} if known else {}
             work = self._intake.put(event.uri, event, event.source, urgency=urgency)
             if self._intake.take(work) is not None:
-                # Queue it now, before work for a new file with the old name.
+                # Queue the change now, before work for a new file with the old name.
                 self._commits.put_now(DocumentChange(work, positions=positions))
         else:
             self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
@@ -105,9 +105,9 @@ class FileEvents:
             self._intake.put(event.uri, changed, event.source, urgency=urgency)
 
     def _movable_documents(self, event: FileMoved) -> list[Document]:
-        """Returns the file's documents, or none if work for the old or new name waits or runs.
+        """Returns the file's documents; none if work for the old or new name waits or runs.
 
-        Returns none, too, if one of them is not indexed, because that one must be parsed again.
+        Also returns none if one of the documents is not indexed, because the file must then be parsed again.
         """
         if self._intake.busy(event.old_uri) or self._intake.busy(event.uri):
             return []
@@ -118,7 +118,7 @@ class FileEvents:
     def batch_positions(self) -> dict[str, Any]:
         """Returns the positions of touched files for the batch that is being made.
 
-        Leaves out files that wait to be parsed: with its position committed, a file would count as parsed already.
+        Omits files that wait to be parsed: with a committed position, a file would count as parsed.
         """
         self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
         return self._in_batch
@@ -126,7 +126,7 @@ class FileEvents:
     def committed(self, changes: Sequence[Change], batch: Batch) -> None:
         """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit."""
         for uri, position in batch.positions.items():
-            # Keep a position that arrived while the batch was committed. Drop those of files that were parsed or removed.
+            # Keep a position that arrived during the commit. Drop the positions of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
         for change in changes:

@@ -18,13 +18,13 @@ from store.types import Document, ExtractionOutcome, PassageText, State
 
 @dataclass(slots=True)
 class FreshBuildReport:
-    """Result of the comparison. `problems` has one sentence for each document that differs."""
+    """Result of the comparison. `problems` contains one sentence for each document that differs."""
 
     documents: int = 0
     """Number of compared documents."""
     passages: int = 0
     changed: list[str] = field(default_factory=list)
-    """URIs of chosen documents whose file has changed since it was indexed; they are not compared."""
+    """URIs of chosen documents that are not compared, because their file has changed since it was indexed."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -32,13 +32,13 @@ class FreshBuild:
     """Compares documents of followed files with the store. Use on the event loop only."""
 
     def __init__(self, store: Store, reader: DocumentReader, rules: PassageExtractor | None) -> None:
-        """`rules` extract without a model; with None, extractions are not compared."""
+        """`rules` extracts without a model; if None, extractions are not compared."""
         self._store = store
         self._reader = reader
         self._rules = rules
 
     def choose(self, count: int, seed: int) -> dict[str, list[Document]]:
-        """Returns at most `count` indexed documents of followed files, by file. The same seed gives the same documents."""
+        """Returns at most `count` indexed documents of followed files, by file. Equal seeds give equal documents."""
         positions = self._store.positions
         followed = [
             document
@@ -51,7 +51,7 @@ class FreshBuild:
         return chosen
 
     async def compare(self, file: str, documents: Sequence[Document], report: FreshBuildReport) -> None:
-        """Parses a file again and adds the differences of its `documents` to the report."""
+        """Parses a file again, and adds differences from its stored `documents` to the report."""
         position = self._store.positions.get(file)
         if position is None:
             report.changed += [document.uri for document in documents]
@@ -84,7 +84,7 @@ class FreshBuild:
         return []
 
     async def _extractions(self, stored: Document, texts: dict[str, PassageText]) -> list[str]:
-        """Compares the triples of the passages that the rules have read, this version of them or an earlier one."""
+        """Compares the triples of passages that any version of the rules has extracted."""
         if self._rules is None:
             return []
         found = []
@@ -113,7 +113,7 @@ class FreshBuild:
 
 
 def _is_read(position: Mapping[str, Any] | None) -> bool:
-    """Whether the file was read by this version of hippod, with its pictures."""
+    """Whether this version of hippod parsed the file, including its pictures."""
     return position is not None and "digest" in position and position.get("reader") == READER_VERSION
 
 

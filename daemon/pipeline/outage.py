@@ -1,8 +1,8 @@
 """Waits for an unavailable dependency: a model, an encoder's server, brokers, a full disk, the parser processes.
 
-Each part of hippod has a `Dependency` for what it needs. If a try fails, `status` and the log show the reason, and the part
-tries again after a pause with jitter, until a try succeeds. After a failed call of the model, `ModelOutage` sends a question of
-a few tokens: if that fails too, the model is unavailable; otherwise the passage caused the failure.
+Each part of hippod has a `Dependency` for each resource that may be unavailable. After a failed attempt, `status` and the log
+show the reason. The part retries after pauses with jitter until an attempt succeeds. After a failed call of the model,
+`ModelOutage` sends a question of a few tokens. If this fails too, the model is unavailable; otherwise the passage is the cause.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.llm.errors import ModelDown
 
 MIN_PAUSE_S = 1.0
-"""Pause after the first failed try; it doubles with each further one."""
+"""Pause after the first failed attempt; it doubles with each further failure."""
 JITTER_SHARE = 0.2
-"""Share by which a pause is longer or shorter, so that many waiting processes do not try at the same moment."""
+"""Maximum relative change of a pause, so that many waiting processes do not retry at the same moment."""
 LOG_INTERVAL_S = 60.0
-"""Interval at which a repeated error of one outage is logged."""
+"""Minimum interval between log lines of the same error in one outage."""
 
 PROBE_MAX_PAUSE_S = 30.0
 TROUBLE_GRACE_S = 2.0
-"""Duration after which failing calls are reported, even before an outage is confirmed."""
+"""Time after which failing calls are reported, even before the outage is confirmed."""
 
 Result = TypeVar("Result")
 
@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Why work waits, and since when (Unix seconds). `event` names the outage in the log. `loggable` is the reason without
+    """Why work waits, and since when (in Unix seconds). `event` names the outage in the log. `loggable` is the reason without
     document content."""
 
     event: str
@@ -47,7 +47,7 @@ class Outage:
 
 
 class Dependency:
-    """One thing that may be unavailable. Use from one thread only. Pauses grow up to `max_pause_s` seconds."""
+    """A resource that may be unavailable. Use from one thread only. Pauses grow up to `max_pause_s` seconds."""
 
     def __init__(self, max_pause_s: float) -> None:
         self._max_pause_s = max_pause_s
@@ -55,19 +55,19 @@ class Dependency:
         self._logged: tuple[object, ...] = ()
         self._log_at = 0.0
         self.outage: Outage | None = None
-        """Set from the first failed try until one succeeds."""
+        """Set by the first failed attempt; None after a successful one."""
 
     @property
     def problem(self) -> str | None:
-        """The reason of the outage; None if there is none."""
+        """The reason for the outage; None if there is none."""
         return None if self.outage is None else self.outage.reason
 
     def failed(
         self, event: str, error: Exception, what: str = "", since: float | None = None, **fields: object
     ) -> float:
-        """Records a failed try and logs `event` with `fields`; returns how many seconds to wait before the next try.
+        """Records a failed attempt and logs `event` with `fields`; returns the seconds to wait before the next attempt.
 
-        `what` is put before the error in the reason. `since` is when the outage began, if that is known.
+        `what` precedes the error in the reason. `since` is the beginning of the outage; None means now.
         """
         head = f"{what}: " if what else ""
         said = str(error) if is_ours(error) else f"{type(error).__name__}: {error}"
@@ -81,11 +81,11 @@ class Dependency:
         return self._pause_s * random.uniform(1 - JITTER_SHARE, 1 + JITTER_SHARE)
 
     def restored(self) -> None:
-        """Records a successful try."""
+        """Records a successful attempt."""
         self.outage, self._pause_s = None, 0.0
 
     async def wait(self, event: str, error: Exception, what: str = "", **fields: object) -> None:
-        """Records a failed try like `failed`; returns when it is time for the next one."""
+        """Records a failed attempt like `failed`; returns when the next attempt is due."""
         await asyncio.sleep(self.failed(event, error, what, None, **fields))
 
     async def until_done(
@@ -96,7 +96,7 @@ class Dependency:
         what: str = "",
         **fields: object,
     ) -> Result:
-        """Returns the result of the first `attempt` that succeeds. Raises its errors that are not an outage by `is_away`."""
+        """Repeats `attempt` until it succeeds; returns its result. Raises errors for which `is_away` is false."""
         while True:
             try:
                 result = await attempt()
@@ -110,14 +110,14 @@ class Dependency:
 
 
 def encoder_is_away(error: Exception) -> bool:
-    """Returns whether the encoder's server is unavailable, rather than that it refuses a text."""
+    """Returns whether the encoder's server is unavailable; false if it only refuses a text."""
     return isinstance(error, EncoderServerDown) and not isinstance(error, EncoderRefused)
 
 
 class ModelOutage:
     """Tracks whether the model answers. Use on the event loop only.
 
-    `probe` returns if the model answers and raises ModelDown if not; it is None if there is no server. `waiting` returns the
+    `probe` returns if the model answers, and raises ModelDown if not; it is None if there is no server. `waiting` returns the
     number of passages that wait for the model.
     """
 
@@ -132,14 +132,14 @@ class ModelOutage:
 
     @property
     def current(self) -> Outage | None:
-        """The outage, or calls that have failed for `TROUBLE_GRACE_S`; None if the model answers."""
+        """The outage, confirmed or assumed because calls have failed for `TROUBLE_GRACE_S`; None if the model answers."""
         if self._server.outage is not None:
             return self._server.outage
         trouble = self._trouble
         return trouble if trouble is not None and time.time() - trouble.since > TROUBLE_GRACE_S else None
 
     def note_call(self, outcome: str, good: bool) -> None:
-        """Records the outcome of a call, so that failures are known before all retries are used up."""
+        """Records the outcome of a call, so that failures are visible before all retries have failed."""
         if good:
             self._trouble = None
         elif self._trouble is None:
@@ -147,9 +147,9 @@ class ModelOutage:
             self._trouble = Outage("model_down", why, time.time(), why)
 
     async def confirm(self) -> bool:
-        """Probes the model after a failed call; returns whether it is unavailable.
+        """Probes the model after a failed call; returns whether the model is unavailable.
 
-        The reported reason is the probe's error, because an error about a passage may contain the passage's text.
+        The reported reason is the probe's error: an error about a passage may contain the passage's text.
         """
         if self._server.outage is None:
             error = await self._probe_error()
@@ -161,7 +161,7 @@ class ModelOutage:
         return self._server.outage is not None
 
     async def _probe_error(self) -> ModelDown | None:
-        """Returns the error of a probe, None if the model answers."""
+        """Returns the error of a probe; None if the model answers."""
         if self._probe is None:
             return None
         try:
@@ -171,7 +171,7 @@ class ModelOutage:
         return None
 
     async def run(self) -> None:
-        """Waits for outages and probes the model until it is back. Runs until cancelled."""
+        """During outages, probes the model until it answers. Runs until cancelled."""
         while True:
             await self._began.wait()
             self._began.clear()

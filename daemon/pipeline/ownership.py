@@ -1,6 +1,6 @@
 """Determines the source that owns a document. Only the owner may write, relabel or remove it.
 
-The owner depends on the URI and the configuration alone, not on the order of arrival or on the document's content. So it is
+The owner depends only on the URI and the configuration, not on the order of arrival or the document's content. So the owner is
 the same after a restart and on every replica.
 """
 
@@ -13,7 +13,7 @@ ADDED = "added"
 
 
 class OwnerKind(StrEnum):
-    """How an error message describes the owner. Paths, topics and labels are omitted: the sender may not see them."""
+    """How an error message describes the owner. Omits paths, topics and labels, which the sender may not see."""
 
     FOLDER = "a followed folder"
     TOPIC = "a followed topic"
@@ -23,9 +23,9 @@ class OwnerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`source` owns the URIs that begin with `prefix`, unless a longer claim matches.
+    """`source` owns the URIs that begin with `prefix`, unless a claim with a longer prefix matches.
 
-    If the claim `yields`, every matching claim that does not yield takes precedence, whatever its length.
+    If the claim `yields`, matching claims that do not yield take precedence, whatever their length.
     """
 
     prefix: str
@@ -39,11 +39,12 @@ _UNCLAIMED = Claim("", ADDED, OwnerKind.ADDED, yields=True)
 
 
 class NotOwner(Exception):
-    """A source sent a document that another source owns. The message goes to the sender and names only the owner's kind."""
+    """Raised if a source sends a document that another source owns. The message, for the sender, names only the owner's
+    kind."""
 
 
 class Owners:
-    """Determines the owner of every URI. `claims` are those of the configured sources."""
+    """Determines the owner of every URI. `claims` are the claims of the configured sources."""
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         every = (*claims, _ADDED_URIS, _UNCLAIMED)

@@ -1,8 +1,9 @@
-"""Connects the parts of the pipeline, and is the interface for sources and services.
+"""Connects the parts of the pipeline; the interface for sources and services.
 
-The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes it, has it parsed
-(`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer` makes a batch
-(`batching`), encodes and commits it. `_after_commit` notifies all waiting parties (`commit_events`, acknowledgements).
+The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes work from the intake,
+has it parsed (`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer`
+makes a batch of changes (`batching`), encodes it and commits it. `_after_commit` notifies everything that waits for the commit
+(`commit_events`, acknowledgements).
 """
 
 import asyncio
@@ -49,8 +50,8 @@ from store.types import Batch, Document, Extraction, State
 log = structlog.get_logger()
 
 CANCEL_AGAIN_S = 1.0
-"""How long to wait for a cancelled reading task before cancelling it again. The last task, the committer, is cancelled once: it
-finishes its commit first."""
+"""Time to wait for a cancelled reading task before cancelling it again. The last task, the committer, is cancelled only once,
+because it finishes its commit first."""
 
 RetryDocument = Callable[[Document], None]
 
@@ -72,10 +73,11 @@ class Pipeline:
         *,
         owners: Owners,
     ) -> None:
-        """`readers` is the number of concurrent parsing tasks. `owners` determines which source may write and remove what.
+        """`readers` is the number of concurrent parsing tasks. `owners` determines which source may change which documents.
 
-        `on_commit` is called after each commit, before anything that waits for it continues, with the ids of the passages in
-        the written documents, except those whose triples the documents supply. `asked_recently` returns whether queries run.
+        `on_commit` is called after each commit, before waiting tasks continue. Its argument is the ids of the passages in the
+        written documents, except passages whose triples the documents supply. `asked_recently` returns whether a query is
+        running or has just ended.
         """
         self.owners = owners
         self._store = store
@@ -106,13 +108,13 @@ class Pipeline:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Queues what an earlier run left in the inbox, and starts the tasks."""
+        """Queues the documents that an earlier run left in the inbox, and starts the tasks."""
         self.inbox.recover()
         runs = {**self.reading.runs(self._readers), "commit": self.committer.run()}
         self._tasks = [asyncio.create_task(run, name=name) for name, run in runs.items()]
 
     async def stop(self, timeout_s: float) -> None:
-        """Takes no new work, and lets the present commit finish. The next start finds unfinished work again."""
+        """Accepts no new work, and finishes the present commit. The next start finds the unfinished work."""
         self.intake.stop()
         for task in self._tasks:
             task.cancel()
@@ -120,7 +122,7 @@ class Pipeline:
         until = time.monotonic() + timeout_s
         while late and (left_s := until - time.monotonic()) > 0:
             _, late = await asyncio.wait(late, timeout=min(left_s, CANCEL_AGAIN_S))
-            # Before Python 3.12, `wait_for` loses a cancellation that arrives as the awaited task ends.
+            # Before Python 3.12, `wait_for` loses a cancellation that arrives just as the awaited task ends.
             for task in late - {self._tasks[-1]}:
                 task.cancel()
         for task in late:
@@ -129,7 +131,7 @@ class Pipeline:
         self.inbox.close()
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
-        """Returns the tasks that have ended unexpectedly; used by the watchdog."""
+        """Returns the tasks that have ended unexpectedly, for the watchdog."""
         return [task for task in self._tasks if task.done()]
 
     # Input.
@@ -137,9 +139,9 @@ class Pipeline:
     def follow_folder(
         self, source: str, folder: FolderAccess, known: Iterable[str], committed: PositionCommitted
     ) -> None:
-        """Allows files below the folder to be parsed; calls `committed` with each committed position.
+        """Allows files below the folder to be parsed, and calls `committed` with each committed position.
 
-        Call it before `start`. `known` are the files below it in the store, whichever folder they were parsed for.
+        Call it before `start`. `known` are the store's files below the folder, even if parsed for another folder.
         """
         self._reader.follow_folder(folder)
         self.file_events.listen(source, committed)
@@ -157,8 +159,8 @@ class Pipeline:
     ) -> None:
         """Accepts a document that its source has parsed. Waits while the commit queue is full.
 
-        Calls `done` of all acknowledgements when the document, or a later one that replaced it, is committed. Raises NotOwner
-        if another source owns the document: it must not even replace waiting work.
+        Calls `done` of all acknowledgements once the document, or a later version of it, is committed. Raises NotOwner if
+        another source owns the document, which then must not even replace waiting work.
         """
         self.owners.check(source, task.uri)
         acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
@@ -170,7 +172,7 @@ class Pipeline:
             await self.committer.queue.put(delivered_change(work, task))
 
     def _newer_under_way(self, task: DeliveredDocument) -> Work | None:
-        """Returns work with a newer record of the same document, which this older record must not replace."""
+        """Returns unfinished work with a newer record of the document, which `task` with its older record must not replace."""
         if task.record is None or task.record.position is None:
             return None
         for work in self.intake.of(task.uri):
@@ -180,10 +182,10 @@ class Pipeline:
         return None
 
     async def remove(self, uris: Sequence[str], sees: Callable[[Document], bool] | None = None) -> None:
-        """Removes documents; returns when they are gone from the memory. Raises NotReady if hippod stops first.
+        """Removes documents; returns once the memory does not contain them. Raises NotReady if hippod stops first.
 
-        `sees` returns whether the client sees a document. A document that the client no longer sees, because its labels have
-        changed, stays.
+        `sees` returns whether the client sees a document. Keeps documents that the client no longer sees, because their labels
+        changed.
         """
         removals = []
         distinct = dict.fromkeys(uris)
@@ -193,10 +195,10 @@ class Pipeline:
             if file != uri:
                 if file in distinct:
                     continue  # removing the file removes all its lines
-                # Earlier work for the file would add the line again.
+                # Wait until earlier work for the file, which would add the line again, is done.
                 while self.intake.waits(file, last_seq) and not self.intake.stopping:
                     await self.intake.changed_within(0.5)
-            # Work for a document that the client does not see may wait. The removal must not replace it.
+            # The removal must not replace waiting work for a document that the client does not see.
             while sees is not None and self._unseen_waits(uri, sees) and not self.intake.stopping:
                 await self.intake.changed_within(0.5)
             removals.append(self._remove(uri, sees))
@@ -205,7 +207,7 @@ class Pipeline:
         await asyncio.gather(*removals)
 
     def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
-        """Returns whether waiting work for `uri` may yield a document that the client does not see."""
+        """Returns whether work for `uri` is waiting that may yield a document which the client does not see."""
         work = self.intake.waiting_for(uri)
         return work is not None and not sees(Document(uri, work.source))
 
@@ -219,9 +221,9 @@ class Pipeline:
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
-        """Commits the extractions of committed passages; returns when that is done.
+        """Commits the extractions of committed passages; returns after the commit.
 
-        Waits while the memory must not grow, because triples use more memory than their passages.
+        Waits while the memory must not grow: triples need more memory than their passages.
         """
         await self.intake.room()
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -231,19 +233,19 @@ class Pipeline:
     # Retries.
 
     def on_retry(self, source: str, retry: RetryDocument) -> None:
-        """Registers `retry`, which is called to retry a failed document of `source`."""
+        """Registers `retry`, which retries a failed document of `source`."""
         self._retries[source] = retry
 
     def can_retry(self, document: Document) -> bool:
-        """Returns whether a failed document is available for a retry: as a file, as stored payload, or from its source."""
+        """Returns whether a failed document can be retried: from its file, from stored payload, or by its source."""
         if document.uri.startswith("file:"):
             return True
         return document.payload is not None and (document.source == ADDED or self._retry_of(document) is not None)
 
     def retry(self, document: Document) -> bool:
-        """Makes the document's source retry it.
+        """Makes the document's source retry the document.
 
-        Returns False if the source cannot retry, is no longer followed, or has sent a later version that is in progress.
+        Returns False if the source cannot retry, is no longer followed, or has sent a later version that is being processed.
         """
         retry = self._retry_of(document)
         if retry is None or self.intake.busy(document.uri):
@@ -252,14 +254,14 @@ class Pipeline:
         return True
 
     def _retry_of(self, document: Document) -> RetryDocument | None:
-        """Returns the source's retry function; None if the source is not followed, or no longer owns the document."""
+        """Returns the retry function of the document's source; None if it is not followed or not the owner any more."""
         owned = self.owners.owns(document.source, document.uri)
         return self._retries.get(document.source) if owned else None
 
     def resubmit(self, uri: str, task: Task, attempts: int) -> bool:
-        """Retries a failed document for its owner; returns False if other work for it exists.
+        """Retries a failed document for its owner; returns False if other work for the document exists.
 
-        Such work arrived after the failure (an accepted correction, or a removal), so it takes precedence.
+        That work arrived after the failure (a correction or a removal), so it takes precedence.
         """
         if self.intake.busy(container_uri(uri)):
             return False
@@ -278,8 +280,8 @@ class Pipeline:
         return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
     def _is_permitted(self, change: Change) -> bool:
-        """Returns whether the change's source owns all that it writes and removes. Every change passes this check."""
-        # The right to remove is the client's, and is checked where the request arrives.
+        """Returns whether the change's source owns all documents that it writes and removes. Every change passes this check."""
+        # A client's right to remove is checked when the request arrives.
         if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
             return True
         task = change.work.task
@@ -309,17 +311,17 @@ class Pipeline:
         self._publish(State.PENDING.value, key, before=before, after=coming)
 
     def _finish(self, work: Work) -> None:
-        """Records that `work` is committed, failed, or superseded."""
+        """Records that `work` is committed, failed or superseded."""
         self.intake.done(work)
         self.inbox.done(work)
 
     async def drained(self) -> None:
-        """Returns when all work that exists now is committed or failed."""
+        """Returns once all work that exists now is committed or failed."""
         await self.intake.drained()
 
 
 def _found(waiting: Work | None) -> Fingerprint | None:
-    """Returns the state of the file that waited to be parsed when its removal arrived; None for a retry, which has none."""
+    """Returns the file's fingerprint in the waiting work that a removal replaced; None if there was none, or only a retry."""
     if waiting is None:
         return None
     task = waiting.task

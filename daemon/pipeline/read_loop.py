@@ -1,4 +1,4 @@
-"""Takes work from the intake, parses it, runs local extraction, and passes the changes to the committer."""
+"""Takes work from the intake, parses it, runs local extraction, and queues the changes for the commit."""
 
 import asyncio
 from collections import Counter, deque
@@ -21,7 +21,7 @@ from store.store import Store
 from store.types import Batch, Extraction, State
 
 EXTRACT_SLICE_PASSAGES = 16
-"""Passages given to an extractor at a time. Fresh passages wait for at most this many others."""
+"""Passages per call of an extractor. So fresh passages wait for at most this many other passages."""
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ async def _no_wait() -> None: ...
 
 
 class ReadingLoop:
-    """Processes the work in the intake, in several concurrent loops (`runs`); each key is processed by one at a time."""
+    """Processes the work of the intake in several concurrent loops (`runs`); items with the same key one after the other."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class ReadingLoop:
         self._idle = 0
         self._all_busy = asyncio.Event()
         self._reading: Counter[str] = Counter()
-        """Number of pieces of work being parsed for each source, without slow documents."""
+        """Number of work items being parsed by source, except slow documents."""
         self._set_aside: asyncio.Queue[Work] = asyncio.Queue()
 
     def runs(self, readers: int) -> dict[str, Coroutine[Any, Any, None]]:
-        """Returns the loops to run concurrently until they are cancelled, by name: `readers` that take any work, and those that
-        take what must not wait for them."""
+        """Returns the loops to run until cancelled, by name: `readers` loops for any work, and loops for work that must not
+        wait."""
         return {
             **{f"read {number}": self._run() for number in range(readers)},
-            # So fresh work waits neither for a long document nor for capacity in the bulk lane of the commit queue.
+            # So fresh work waits neither for a long document nor for bulk capacity in the commit queue.
             "read fresh": self._run_when(self._all_busy.wait, partial(self._intake.take, fresh_only=True)),
             "read starved": self._run_starved(),
             "read slow": self._run_slow(),
             # One document at a time, while no other work waits.
             "read pictures": self._run_when(_no_wait, self._intake.take_ocr),
-            # While the intake is paused, all other loops may be waiting for memory in the middle of a long document. The
-            # intake then gives out only work that cannot enlarge the memory.
+            # While the intake is paused, all other loops may be waiting for memory in the middle of a long document. The intake
+            # then returns only work that cannot enlarge the memory.
             "read freeing": self._run_when(self._intake.until_paused, self._intake.take),
         }
 
@@ -87,7 +87,7 @@ class ReadingLoop:
                 self._all_busy.clear()
 
     async def _run_when(self, when: Callable[[], Awaitable[object]], take: Callable[[], Work | None]) -> None:
-        """Processes what `take` returns, one piece at a time, whenever `when` returns."""
+        """Each time `when` returns, processes the work that `take` returns."""
         while True:
             await when()
             work = take()
@@ -97,9 +97,9 @@ class ReadingLoop:
             await self._read_or_fail(work)
 
     async def _run_starved(self) -> None:
-        """While all readers are busy, processes one piece of work from each source that has none in progress.
+        """While all readers are busy, processes one work item of each source that has none in progress.
 
-        So the long documents of one source do not occupy all readers.
+        So long documents of one source do not block other sources.
         """
         async with asyncio.TaskGroup() as group:
             while True:
@@ -172,7 +172,7 @@ class ReadingLoop:
             del self._reading[source]
 
     def _is_suspected(self, work: Work) -> bool:
-        """Returns whether the document exceeded its time limit when it was last parsed."""
+        """Returns whether the document exceeded the time limit when it was last parsed."""
         if not isinstance(work.task, FileChanged | RetryFile | AddedDocument):
             return False
         document = self._store.document(work.key)
@@ -192,7 +192,7 @@ class ReadingLoop:
             await self._commits.put(change)
 
     def _supersede(self, work: Work) -> None:
-        """Drops `work` in favour of the later work for its key."""
+        """Drops `work` in favour of later work for its key."""
         log.debug("superseded", uri=work.key)
         self._intake.hand_over(work)
         self._finish(work)

@@ -16,9 +16,9 @@ from daemon.pipeline.work_items import DeliveredDocument, Urgency
 from store.types import is_statement
 
 UNCOMMITTED_RECORDS = 1024
-"""Maximum uncommitted records of an import: enough for full commits, few enough to use little memory."""
+"""Maximum uncommitted records of an import: enough to fill commits, few enough to use little memory."""
 READ_RECORDS = 64
-"""Records read from the file at a time, off the event loop."""
+"""Records that are read from the file at a time, in a thread."""
 
 log = structlog.get_logger()
 
@@ -34,13 +34,13 @@ class ImportedRecords:
 
 
 def is_record_file(path: Path) -> bool:
-    """Returns whether the file's first bytes are those of Parquet."""
+    """Returns whether the file begins like a Parquet file."""
     with path.open("rb") as file:
         return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
 
 
 class _Counted:
-    """The acknowledgement that all records of one import share. It has no position to store."""
+    """The acknowledgement shared by all records of one import. Has no position to store."""
 
     def __init__(self) -> None:
         self.committed = 0
@@ -59,10 +59,10 @@ class _Counted:
 async def import_records(
     pipeline: Pipeline, path: Path, progress: Callable[[int, int], None] = lambda _done, _known: None
 ) -> ImportedRecords:
-    """Imports a valid file of records; returns when all its records are committed.
+    """Imports a valid file of records; returns once all its records are committed.
 
-    Only clients that see and may change the whole memory can import, so each record is written for the source that owns its
-    URI. `progress` is called with the number of committed records and the number read so far.
+    Each record is written as the owner of its URI, because only clients that may change the whole memory can import. `progress`
+    is called with (committed records, records read so far).
     """
     counts, counted = ImportedRecords(), _Counted()
     rows = read_file(path)

@@ -1,5 +1,4 @@
-"""Records on their way into the store. Their triples and vectors are used unchanged, and an older record never replaces a newer
-one."""
+"""Applies records to the store. A record's triples and vectors are used unchanged; old records never replace newer ones."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,17 +14,17 @@ from store.store import Store
 from store.types import EncoderIdentity, PassageRef, PassageText
 
 POSITION = "record"
-"""Metadata key of a document that contains its record's source position."""
+"""Metadata key of a document for the source position of its record."""
 REMOVED_PREFIX = "removed:"
-"""Prefix of the store's positions that contain the source position of a removal."""
+"""Prefix of the store's positions for the source positions of removals."""
 REMEMBERED_REMOVALS = 100_000
-"""Number of newest removals that are remembered, so that an older record does not bring a removed document back."""
+"""Number of the newest removals to remember, so that an older record does not restore a removed document."""
 
 
 def take_record(change: DocumentChange, record: Record) -> None:
-    """Adds a record's extractions, costs and vectors to the change that was made from its document.
+    """Adds the record's extractions, costs and vectors to the change made from its document.
 
-    They are stored per document, not per passage: another document with other labels may contain the same text.
+    Extractions are stored per document, not per passage: another document with other labels may contain the same text.
     """
     at = {POSITION: record.position.to_json()} if record.position is not None else {}
     for number, document in enumerate(change.documents):
@@ -45,9 +44,9 @@ def take_record(change: DocumentChange, record: Record) -> None:
 
 
 def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> PassageRef:
-    """Returns the passage with the triples of the record's extraction, which belong to the record's document only.
+    """Returns the passage with the triples of the record's extraction, which belong to this document only.
 
-    Triples that the document states itself take precedence. If the record's extraction failed, the local extractor is used.
+    Triples that the document itself states take precedence. If the record's extraction failed, the local extractor is used.
     """
     if extraction is None or extraction.error is not None or ref.triples is not None:
         return ref
@@ -55,7 +54,7 @@ def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> P
 
 
 def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:
-    """Returns the record's vectors by text; none if another encoder made them."""
+    """Returns the record's vectors by text; empty if another encoder made them."""
     ahead, vectors = EncodedAhead(), record.vectors
     if vectors is None or (vectors.encoder, vectors.dim) != (identity.name, identity.dim):
         return ahead
@@ -72,7 +71,7 @@ def record_of(task: Task) -> Record | None:
 
 
 def is_overtaken(store: Store, task: Task) -> bool:
-    """Returns whether the store contains, or has removed, a later version of the document than this record's."""
+    """Returns whether the store has applied a later version of the document than the task's record, or a later removal."""
     record = record_of(task)
     if record is None or record.position is None:
         return False
@@ -81,7 +80,7 @@ def is_overtaken(store: Store, task: Task) -> bool:
 
 
 def stored_position(store: Store, uri: str) -> SourcePosition | None:
-    """Returns the source position of the newest record of a document that the store has applied."""
+    """Returns the source position of the newest applied record of a document."""
     document = store.document(uri)
     value = store.positions.get(REMOVED_PREFIX + uri) if document is None else document.metadata.get(POSITION)
     try:
@@ -91,13 +90,13 @@ def stored_position(store: Store, uri: str) -> SourcePosition | None:
 
 
 class RemovedRecords:
-    """The removals in the store's positions, oldest first. Use on the event loop only."""
+    """The removals stored as positions, oldest first. Use on the event loop only."""
 
     def __init__(self, positions: Mapping[str, Any]) -> None:
         self._keys = dict.fromkeys(key for key in positions if key.startswith(REMOVED_PREFIX))
 
     def positions(self, records: Iterable[Record]) -> dict[str, Any]:
-        """Returns the positions to commit with these records. Changes nothing: a batch may be assembled several times."""
+        """Returns the positions to commit with `records`. Changes nothing: a batch may be assembled several times."""
         found: dict[str, Any] = {}
         for record in records:
             key = REMOVED_PREFIX + record.uri

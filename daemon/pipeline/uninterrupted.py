@@ -1,4 +1,4 @@
-"""Lets work end before a cancellation takes effect, so that a cancelled request leaves no thread running."""
+"""Lets work end before a cancellation takes effect, so that no thread outlives a cancelled request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 async def finish_even_if_cancelled(writing: Awaitable[T]) -> T:
-    """Waits for a write to end, even if cancelled: a write must not continue in a thread that nothing waits for."""
+    """Waits until a write ends, even if cancelled, because no write must continue unobserved in a thread."""
     task = asyncio.ensure_future(writing)
     try:
         return await asyncio.shield(task)
@@ -19,14 +19,14 @@ async def finish_even_if_cancelled(writing: Awaitable[T]) -> T:
 
 
 def _nothing() -> None:
-    """The default for work that cannot be stopped early."""
+    """Default of `give_up`, for work that cannot be stopped early."""
 
 
 async def run_to_end(executor: Executor, work: Callable[[], T], give_up: Callable[[], None] = _nothing) -> T:
-    """Returns what `work` returns in a thread of `executor`.
+    """Runs `work` in a thread of `executor` and returns its result.
 
-    If the caller is cancelled, work that has not begun is dropped. Work that has begun is asked to stop by `give_up` and
-    awaited, so that the caller's slot is held as long as the thread runs. A second cancellation ends the waiting.
+    If the caller is cancelled, work that has not begun is dropped. Work that has begun is told to stop by `give_up` and
+    awaited, so that the caller's slot is held while the thread runs. A second cancellation ends the wait.
     """
     working = executor.submit(work)
     future = asyncio.wrap_future(working)

@@ -1,7 +1,7 @@
-"""Tasks of the pipeline, the changes that result from them, and the acknowledgement of their commit.
+"""Tasks of the pipeline, the changes that result from them, and the acknowledgements of committed changes.
 
-An acknowledgement stores the source's position in the same commit as its documents. The pipeline only passes acknowledgements
-on and merges them; their meaning is known to the source alone.
+An acknowledgement stores the source's position in the commit that contains the source's documents. The pipeline only forwards
+and merges acknowledgements; only the source interprets them.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from store.types import Document, Extraction, ExtractionCosts, PassageText
 
 Group = tuple[str, str | int]
-"""A source, and what arrives together: the ticket of a request, or the directory of files."""
+"""(source, the ticket of a request or the directory of files): work of one group arrives together."""
 
 
 class PositionTracker(Protocol):
     """Tracks how much of one ordered delivery, such as a Kafka partition, is committed. Belongs to the source."""
 
     def positions(self, parts: Collection[object]) -> Mapping[str, Any]:
-        """Returns the positions, by name, to store in the commit that completes these acknowledgements.
+        """Returns the positions, by name, to store in the commit that completes these `parts`.
 
         Must not change the tracker: a batch may be assembled several times before it is committed.
         """
@@ -31,18 +31,18 @@ class PositionTracker(Protocol):
 
 
 class Acknowledgement(Protocol):
-    """Accompanies a piece of work. All documents of one message share one acknowledgement."""
+    """Reports to a source that work is committed. All documents of one message share one acknowledgement."""
 
     @property
     def tracker(self) -> PositionTracker: ...
 
     def done(self) -> None:
-        """Reports that one piece of work with this acknowledgement is committed."""
+        """Reports that one work item with this acknowledgement is committed."""
         ...
 
 
 def merged_positions(acknowledgements: Iterable[Acknowledgement]) -> dict[str, Any]:
-    """Returns the positions that sources store in the commit that completes all of these acknowledgements."""
+    """Returns the positions to store in the commit that completes these acknowledgements."""
     by_tracker: dict[PositionTracker, list[Acknowledgement]] = {}
     for acknowledgement in acknowledgements:
         by_tracker.setdefault(acknowledgement.tracker, []).append(acknowledgement)
@@ -54,9 +54,9 @@ def merged_positions(acknowledgements: Iterable[Acknowledgement]) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """An added JSON document. `text` is its JSON, which stays in the inbox until it is committed.
+    """A JSON document that a client added. `text` is the JSON, which stays in the inbox until it is committed.
 
-    `whole` makes it one passage, whatever its length: imported passages were split by their extractor.
+    `whole` makes one passage of the text, whatever its length, because imported passages are split already.
     """
 
     uri: str
@@ -66,27 +66,28 @@ class AddedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RemoveDocument:
-    """A client's request to remove a document, or all documents of a file.
+    """A client's request to remove a document or all documents of a file.
 
-    `sees` returns whether the client sees a document. It is called at the commit, because labels may have changed by then.
+    `sees` returns whether the client sees a document. `sees` is called at the commit, because labels may have changed by then.
     """
 
     uri: str
     sees: Callable[[Document], bool] | None = None
     found: Fingerprint | None = None
-    """The file's position if this replaced waiting work to parse it. Committed, so that it is parsed only if it changes."""
+    """The file's position, if the removal replaced waiting work to parse the file. The removal commits the position, so that
+    the file is parsed again only if it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredDocument:
-    """A document that its source has parsed; `document` is None if it is to be removed."""
+    """A document that its source has parsed; `document` is None to remove it."""
 
     uri: str
     document: ParsedDocument | None
     payload: Callable[[], str] | None = None
-    """Returns what the source needs to retry it; called, and the result stored, only if the document fails."""
+    """Returns the data that the source needs to retry the document; called only if the document fails, to store the result."""
     record: Record | None = None
-    """The record that contained the document, whose triples and vectors are used unchanged."""
+    """The record that contained the document; its triples and vectors are used unchanged."""
 
     @property
     def is_read(self) -> bool:
@@ -98,7 +99,7 @@ class DeliveredDocument:
 
 @dataclass(frozen=True, slots=True)
 class FileTakenOver:
-    """A followed file whose documents belonged to another source when they were parsed, and now belong to `source`."""
+    """Assigns the documents of a followed file to `source`; another source owned them when they were parsed."""
 
     uri: str
     source: str
@@ -106,18 +107,18 @@ class FileTakenOver:
 
 @dataclass(frozen=True, slots=True)
 class RetryFile:
-    """A followed file that is parsed again, whatever its present size and modification time."""
+    """Parses a followed file again, even if its size and modification time have not changed."""
 
     uri: str
     path: bytes
     source: str
     checked_inode: int = -1
-    """The inode whose names the file's folder has checked; -1 if unknown."""
+    """The inode for which the file's folder has checked all names; -1 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """Replaces the task of a file on an unmounted drive: its documents stay, and its folder will emit the file again."""
+    """Replaces the task of a file on an unmounted drive: the file's documents stay, and its folder will emit the file again."""
 
 
 Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument | RetryFile | Postponed
@@ -131,7 +132,7 @@ def may_grow(task: Task) -> bool:
 
 
 class Urgency(IntEnum):
-    """The priority of work, determined when it arrives."""
+    """The priority of work, set when the work arrives."""
 
     FRESH = 0
     """A file that was just saved, an added document, a message, or a requested removal."""
@@ -140,7 +141,7 @@ class Urgency(IntEnum):
 
 
 def container_uri(uri: str) -> str:
-    """Returns the URI that is parsed to obtain the document: the file for a line of it, otherwise the document's own URI.
+    """Returns the URI to parse for the document: the file's for a line of a file, otherwise the document's own.
 
     A `#` in a file's name is percent-encoded, so the first `#` begins the fragment.
     """
@@ -149,7 +150,7 @@ def container_uri(uri: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A task in progress. `key` is the container's URI; of two tasks with one key only the later one matters."""
+    """A task in progress. `key` is the container's URI; of two tasks with the same key, only the later one counts."""
 
     key: str
     task: Task
@@ -157,24 +158,24 @@ class Work:
     source: str
     attempts: int = 0
     urgency: Urgency = Urgency.FRESH
-    """Raised to FRESH while the work runs if fresh work for the same key waits for it."""
+    """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False
-    """Whether parsing probably takes long: it exceeded its time limit before, or was set aside for other work."""
+    """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
     recognise: bool = False
-    """Whether this is OCR work: the document was parsed, and now its pictures are read. It waits for all other work."""
+    """Whether this is OCR work: the document was parsed, but not its pictures. OCR work waits for all other work."""
     seen: set[str] = field(default_factory=set)
-    """URIs of the documents found in it so far."""
+    """URIs of the documents that parsing has found so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
-    """Inbox documents that are done when this is committed: its own, and those of the work that it replaced."""
+    """Inbox documents that are done when this work is committed, including documents of work that it replaced."""
     acknowledgements: list[Acknowledgement] = field(default_factory=list)
-    """Notified when this is committed: its source's acknowledgements, and those of the work that it replaced."""
+    """Notified when this work is committed; includes the acknowledgements of work that it replaced."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
-    """Futures that wait until this, or the work that replaced it, is done."""
+    """Futures that end when this work, or work that replaced it, is done."""
 
 
 @dataclass(slots=True)
 class DocumentChange:
-    """Parsed documents of a task, to be committed. `final` is set in the task's last change."""
+    """Parsed documents of a task, to be committed. `final` is true for the task's last change."""
 
     work: Work
     documents: list[Document] = field(default_factory=list)
@@ -188,11 +189,11 @@ class DocumentChange:
     record: Record | None = None
     """The record that supplies the documents' vectors."""
     awaits_ocr: bool = False
-    """Whether OCR work follows. Documents that this work did not find may be in pictures, so they stay until then."""
+    """Whether OCR work follows. Until it is done, documents that this work did not find stay: they may be in pictures."""
     lane: Urgency = Urgency.BULK
-    """The lane of the commit queue; the change occupies some of its capacity."""
+    """The lane of the commit queue whose capacity the change uses."""
     group: Group | None = None
-    """The group with which it arrived in the commit queue; None if it did not arrive as fresh."""
+    """The group with which the change arrived in the commit queue; None if it did not arrive as fresh."""
 
     @property
     def size(self) -> int:
@@ -201,7 +202,7 @@ class DocumentChange:
 
     @property
     def bytes(self) -> int:
-        """Approximate bytes of the passages' text: one per character."""
+        """Approximate bytes of the passages' texts: one per character."""
         return sum(len(text.title) + len(text.text) for text in self.texts.values())
 
 
@@ -209,7 +210,7 @@ class DocumentChange:
 class ExtractionsFound:
     """Extractions from committed passages, to be committed.
 
-    They change no document, so they need no order relative to other changes. Only `committed` waits for them.
+    They change no document, so their order relative to other changes does not matter. Only `committed` waits for them.
     """
 
     extractions: dict[str, Extraction]
@@ -230,7 +231,7 @@ class ExtractionsFound:
 
     @property
     def bytes(self) -> int:
-        """0, because the passages' texts are stored already."""
+        """0: the passages' texts are stored already."""
         return 0
 
 

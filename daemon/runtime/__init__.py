@@ -1,1 +1,1 @@
-"""Integration of the process with its environment: systemd, watchdog, signals, memory, schedule, reload."""
+"""Integrates the process with its environment: systemd, watchdog, signals, memory, schedule, reload."""

@@ -1,4 +1,4 @@
-"""Derives the settings of API and queues from the configuration, within what the process may open."""
+"""Derives the settings of API and queues from the configuration and the process's limit on open files."""
 
 import resource
 
@@ -13,16 +13,16 @@ from daemon.pipeline.backpressure import QueueLimits
 
 log = structlog.get_logger()
 RESERVED_FILES = 384
-"""Open files reserved for everything except connections: tables, watches, pipes of children, brokers, model servers."""
+"""Open files reserved for uses other than connections: tables, watches, pipes of children, brokers, model servers."""
 CONNECTIONS_MIN = 8
 REFUSED_CONNECTIONS = 64, 2048
-"""Minimum and maximum number of connections beyond the limit that are refused with a response at a time. The kernel queues
-up to 2,048 while hippod starts, and hippod accepts them all at once."""
+"""Minimum and maximum number of connections beyond the limit that can receive a refusal at the same time. While hippod starts,
+the kernel queues up to 2,048 connections, which hippod then accepts all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
 
 def raise_open_files() -> int:
-    """Raises the soft limit on open files to the hard one; returns it. This is safe, because Python does not use `select`."""
+    """Raises the soft limit on open files to the hard limit; returns it. This is safe, because Python does not use `select`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -34,18 +34,18 @@ def raise_open_files() -> int:
 
 
 def connections(wanted: int, sides: int, open_files: int) -> int:
-    """Returns how many connections each of `sides` (Unix, TCP) may have, so that enough files can still be opened."""
+    """Returns the maximum connections on each of `sides` (Unix, TCP) that leaves enough open files for other uses."""
     return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
 
 
 def refused_connections(served: int, sides: int, open_files: int) -> int:
-    """Returns how many connections beyond the `served` ones each of `sides` may refuse with a response at a time."""
+    """Returns how many connections beyond `served` each of `sides` may refuse with a response at the same time."""
     least, most = REFUSED_CONNECTIONS
     return min(max((open_files - RESERVED_FILES) // sides - served, least), most)
 
 
 def api_settings(config: Config) -> ApiSettings:
-    """Returns the API's settings. Also raises the process's limit on open files, which bounds the connections."""
+    """Returns the API's settings. Also raises the process's limit on open files, which limits the connections."""
     api = config.api
     open_files = raise_open_files()
     sides = 1 if api.tcp is None else 2
@@ -83,7 +83,7 @@ def queue_limits(config: Config) -> QueueLimits:
 
 
 def client_rules(config: Config) -> tuple[ClientRule, ...]:
-    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
+    """Returns the rules in the order of the validated configuration. A user that no longer exists matches no peer."""
     return tuple(_rule(each) for each in config.client)
 
 

@@ -15,26 +15,26 @@ from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.process_tuning import trim_heap
 
 AUTO_SHARE = 0.8
-"""Share of the machine's memory that `auto` allows. The rest is for the parsing processes, a second index while the index is
-rebuilt, and the page cache of mapped files, without which these are slow."""
+"""Share of the machine's memory that `auto` allows. The rest is for parsing processes, for a second index during a rebuild, and
+for the page cache, without which mapped files are slow."""
 
 PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
-"""Shares of the limit at which the intake pauses and resumes. At the pause, parsed work can still be committed; the lower
-value for resuming prevents resuming as soon as a single query has ended."""
+"""Shares of the limit at which the intake pauses and resumes. At the pause share, parsed work can still be committed. The
+resume share is lower, so that the end of a single query does not resume the intake."""
 
 CHECK_INTERVAL_S = 1.0
 TRIM_PAUSE_S = 30.0
-"""Minimum interval between returns of freed memory to the system, which precede a pause."""
+"""Minimum interval between attempts to return freed memory to the system, which precede a pause."""
 
 CGROUP_FILES = {"": ("memory.max", "memory.high"), "memory": ("memory.limit_in_bytes",)}
-"""The files with memory limits, by controller in /proc/self/cgroup. The controller "" is cgroup version 2."""
+"""Files with memory limits, by controller in /proc/self/cgroup. The controller "" is cgroup version 2."""
 
 log = structlog.get_logger()
 
 
 def machine_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Returns the memory available to this process: the machine's, or less if a control group above the process (of a service
-    or container) has a limit."""
+    """Returns the memory available to this process: the machine's, or a lower limit of a control group that contains the
+    process (of a service or container)."""
     found = int(psutil.virtual_memory().total)
     try:
         lines = proc.read_text().splitlines()
@@ -59,7 +59,7 @@ def _limit(file: Path) -> int:
 
 
 def limit_bytes(setting: int | str) -> int | None:
-    """Returns `[store] memory_limit` in bytes, None if there is no limit."""
+    """Returns `[store] memory_limit` in bytes; None for no limit."""
     if isinstance(setting, int):
         return setting
     return int(AUTO_SHARE * machine_bytes()) if setting == "auto" else None
@@ -76,8 +76,8 @@ class MemoryWatch:
         intake: Intake,
         held: Callable[[], int] = anonymous_bytes,
     ) -> None:
-        """`setting` returns the present `[store] memory_limit`. `before` is the memory used before the store was opened, in
-        bytes. `passages` returns the number of living passages. `held` returns the used memory in bytes."""
+        """`setting` returns the present `[store] memory_limit`. `before` is the number of bytes used before the store was
+        opened. `passages` returns the number of living passages. `held` returns the number of bytes used."""
         self._setting = setting
         self._before = before
         self._passages = passages
@@ -86,7 +86,7 @@ class MemoryWatch:
         self._forecast = MemoryForecast()
         self._trimmed = 0.0
         self.use = MemoryUse(used_bytes=0)
-        """The memory use at the last check."""
+        """Memory use at the last check."""
 
     async def run(self) -> None:
         """Checks every second until cancelled."""

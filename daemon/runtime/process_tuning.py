@@ -1,4 +1,4 @@
-"""Configures glibc's memory, garbage collection and thread switching for the whole process.
+"""Configures glibc's allocator, garbage collection and thread switching for the whole process.
 
 By default, glibc keeps much of the freed memory.
 """
@@ -10,37 +10,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 ARENAS_MAX = 2
-"""Arenas for all threads together. By default glibc creates up to eight per core, and they hardly shrink."""
+"""Maximum arenas of all threads together. By default, glibc creates up to eight arenas per core, and arenas hardly shrink."""
 THRESHOLD_MIN, THRESHOLD_MAX = 1 << 20, 32 << 20
-"""Bounds of the mmap threshold, in bytes. The upper one is glibc's maximum."""
+"""Bounds of the mmap threshold, in bytes. The upper bound is glibc's maximum."""
 ROW_BYTES = 128
-"""Maximum bytes that a query or a commit allocates and frees per row: several arrays with a few bytes per row."""
+"""Maximum bytes per row that a query or commit allocates and frees: several arrays with a few bytes per row."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of glibc's `mallopt`."""
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may keep the interpreter while another one waits for it. A commit acquires it some hundred times: with
-Python's default of 5 ms, a concurrent purge or query at an earlier commit made a commit of 20 ms take a second
-(`bench growth`)."""
+"""Time for which a thread may keep the interpreter while another thread waits for it. A commit acquires the interpreter some
+hundred times. With Python's default of 5 ms, a concurrent purge or query at an earlier commit extended a commit from 20 ms to 1
+s (`bench growth`)."""
 
 _threshold = 0
 
 
 def configure_malloc() -> None:
-    """Configures glibc for an empty memory. Call it before other threads are started."""
+    """Configures glibc for an empty memory. Call before other threads are started."""
     _mallopt(_M_ARENA_MAX, ARENAS_MAX)
     scale_mmap_threshold(0)
 
 
 def scale_mmap_threshold(rows: int) -> None:
-    """Makes glibc map large allocations separately, so that they are returned at once.
+    """Makes glibc map large allocations separately, so that freeing them returns them to the system at once.
 
-    `rows` (phrases, triples) determines the threshold for large ones. By default glibc sets it to the largest allocation that
-    was ever freed, up to 32 MiB. The arrays of rebuilds, purges and rewritten tables then leave holes in the heap, which small
-    permanent objects keep open: a tenth of the resident memory of a small store. With a low fixed threshold, the system would
-    clear the pages of every array of a commit or query again and again: a quarter of the time of a bulk load. The heap may
-    keep twice the threshold at its end.
+    `rows` (of phrases and triples) determines from which size an allocation is large. By default, this threshold is the largest
+    allocation ever freed, up to 32 MiB. Arrays of rebuilds, purges and rewritten tables then leave holes in the heap, which
+    cannot be returned because of small permanent objects: they take a tenth of the resident memory of a small store. With a low
+    fixed threshold, the system would clear the pages of all arrays at each commit and query, which would take a quarter of the
+    time of a bulk load. The heap may keep free memory of up to twice the threshold at its end.
     """
     global _threshold
     threshold = min(max(THRESHOLD_MIN, 1 << (ROW_BYTES * rows).bit_length()), THRESHOLD_MAX)
@@ -51,13 +51,13 @@ def scale_mmap_threshold(rows: int) -> None:
 
 
 def trim_heap() -> None:
-    """Returns free memory to the system, which takes some milliseconds. No effect if the C library lacks `malloc_trim`."""
+    """Returns free memory to the system; takes some milliseconds. Has no effect if the C library lacks `malloc_trim`."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _mallopt(parameter: int, value: int) -> None:
-    """Calls `mallopt`. No effect if the C library does not know the function or the parameter."""
+    """Calls `mallopt`. Has no effect if the C library lacks the function or the parameter."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(parameter, value)
 
@@ -70,16 +70,16 @@ def shorten_switch_interval() -> None:
 def pause_collection() -> None:
     """Disables garbage collection until the end of the next `frozen_objects`.
 
-    Collections during imports find nothing, and take a quarter of the time.
+    Collections during imports free nothing and take a quarter of the time.
     """
     gc.disable()
 
 
 @contextmanager
 def frozen_objects() -> Iterator[None]:
-    """Excludes all objects that exist at the end of the block from garbage collection, now and later.
+    """Permanently excludes all objects that exist at the end of the block from garbage collection.
 
-    Collecting a memory of 100 thousand passages stops all threads for half a second.
+    A collection with a memory of 100,000 passages would stop all threads for half a second.
     """
     gc.disable()
     try:

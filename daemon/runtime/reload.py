@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
 TOKEN_FILE_KEY = "api.token_file"  # noqa: S105 - the name of a setting
-"""The setting that a reload applies only if TCP stays on or stays off."""
+"""A reload applies this setting unless TCP is added or removed."""
 LIVE_KEYS = (
     "store.memory_limit",
     "daemon.log_level",
@@ -37,7 +37,7 @@ LIVE_KEYS = (
 )
 
 LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
-"""Keys of a source that a reload applies. Its other keys need a restart, and so does adding or removing a source."""
+"""Keys of a source that a reload applies. Other keys of a source, and adding or removing a source, need a restart."""
 
 
 class ActiveConfig:
@@ -72,13 +72,13 @@ class ActiveConfig:
         return self._labels
 
     def filtering(self) -> tuple[str, float]:
-        """Returns the name of the filter, and its time limit in seconds."""
+        """Returns (name of the filter, its time limit in seconds)."""
         return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
 
     async def reload(self, scheduler: Scheduler, api: ApiServer) -> None:
-        """Applies the settings that can change while hippod runs, and logs those that cannot. A bad file changes nothing."""
+        """Applies settings that can change while hippod runs; logs changes that need a restart. A bad file changes nothing."""
         try:
-            # In a thread: a file or folder on a hanging drive must not block the event loop.
+            # Read in a thread: a file or folder on a hanging drive must not block the event loop.
             new, token = await asyncio.to_thread(self._read)
         except ConfigError as error:
             log.error("reload_refused", error=str(error))
@@ -93,7 +93,7 @@ class ActiveConfig:
                 mask(token)
             api.use_token_file(new.api.token_file)
         else:
-            # TCP was added or removed, which needs a restart. Until then, the old token file applies, or none.
+            # Adding or removing TCP needs a restart. Until then, the old token file stays in force, if there was one.
             keys.discard(TOKEN_FILE_KEY)
             restart = sorted([*restart, *(key for key in live if key == TOKEN_FILE_KEY)])
             live = [key for key in live if key != TOKEN_FILE_KEY]
@@ -102,9 +102,9 @@ class ActiveConfig:
         log.info("reloaded", changed=live, needs_restart=restart)
 
     def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
-        """Returns the configuration in force, with the changeable settings taken from `new`.
+        """Returns the configuration in force with the changeable settings of `new`.
 
-        Other settings keep the values of the start, so that the next reload reports again what needs a restart.
+        Other settings keep their values from the start, so that the next reload reports again which changes need a restart.
         """
         taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
         for path in keys:
@@ -148,7 +148,7 @@ async def serve_reloads(
 
 
 def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
-    """Returns the dotted keys that differ: those that take effect at once, and those that need a restart; both sorted."""
+    """Returns the dotted keys that differ, as two sorted lists: keys that take effect at once, and keys that need a restart."""
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEYS)}
@@ -157,7 +157,7 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
 
 
 def _section(key: str) -> str:
-    """Returns the section of a dotted key, for example `client` of `client[0].labels`."""
+    """Returns the section of a dotted key: `client` for `client[0].labels`."""
     return key.partition(".")[0].partition("[")[0]
 
 

@@ -1,6 +1,6 @@
 """Runs maintenance jobs at intervals: compaction, checkpoints, scans, retries, backups.
 
-Each job runs in a thread of the scheduler, never twice at the same time.
+Each job runs in a thread of the scheduler; runs of one job never overlap.
 """
 
 import asyncio
@@ -26,30 +26,30 @@ from store.store import Store
 from store.upgrade_backup import remove_expired
 
 JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
-"""The jobs, named as their keys in `[schedule]`."""
+"""The jobs, by their keys in `[schedule]`."""
 
 PURGES_PER_RETENTION = 24
-"""Number of purges, which read whole tables, per period of `[store] keep_versions`."""
+"""Number of purges per period of `[store] keep_versions`: each purge reads whole tables."""
 JITTER_SHARE = 0.1
-"""Share of an interval by which runs are shifted at random, so that several daemons on one machine do not run in step."""
+"""Maximum random shift of a run, as a share of the interval, so that several daemons on one machine do not run in step."""
 JITTER_MAX_S = 60.0
 OVERDUE_DELAY_S = 60.0
-"""Delay after a start before a job runs that an earlier process should have run."""
+"""Delay after the start before an overdue job of an earlier process runs."""
 CLOCK_CHECK_S = 30.0
 CLOCK_SET_BACK_S = 10.0
-"""If the clock is set back by more than this, the jobs are scheduled anew."""
+"""If the clock is set back by more than this, the jobs are rescheduled."""
 NEVER_S = 100 * 365 * 86400.0
 WORKERS = 2
-"""Jobs that may run at the same time: a long compaction must not delay a retry."""
+"""Maximum concurrent jobs: a long compaction must not delay a retry."""
 
 log = structlog.get_logger()
-# APScheduler warns only about runs that are skipped because the last one still runs, which is intended.
+# APScheduler's only warnings are about runs that it skips because the previous run has not ended, which is intended.
 logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """The state of a job, for `status`. Times are Unix seconds; None if something has not happened or is not scheduled."""
+    """The state of a job, for `status`. Times are Unix seconds; None for an event that has not happened or is not scheduled."""
 
     name: str
     interval_s: float
@@ -62,7 +62,7 @@ class JobStatus:
 
 
 class Scheduler:
-    """The jobs and their next runs. Safe to use from any thread."""
+    """The jobs and their next runs. May be used from any thread."""
 
     def __init__(self, times: ScheduleTimes) -> None:
         self._times = times
@@ -73,16 +73,16 @@ class Scheduler:
         self._clock_offset_s = _clock_offset_s()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(WORKERS)},
-            # If several runs of a job are late, it runs once.
+            # Run a job once if several of its runs are overdue.
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone="UTC",
         )
 
     def add(self, name: JobName, *steps: Callable[[], object], last_run: float | None = None) -> None:
-        """Schedules a job at the interval in `[schedule]`. An exception is logged; it stops neither the following `steps` nor
-        the job's next run.
+        """Schedules a job at its interval in `[schedule]`. An exception is logged; later `steps` and runs still follow.
 
-        `last_run` is when an earlier process ran the job, in Unix seconds; for intervals that may exceed a process's lifetime.
+        `last_run` is the time in Unix seconds at which an earlier process ran the job; for intervals longer than a process's
+        life.
         """
         if name in self._jobs:
             raise ValueError(f"the job {name} is scheduled already")
@@ -94,7 +94,7 @@ class Scheduler:
         self._scheduler.start()
 
     def reload(self, times: ScheduleTimes) -> None:
-        """Applies new intervals. Jobs whose interval is unchanged keep their next run."""
+        """Applies new intervals. A job with an unchanged interval keeps its next run."""
         self._times = times
         for name, state in list(self._states.items()):
             if getattr(times, name) != state.interval_s:
@@ -102,13 +102,13 @@ class Scheduler:
                 self._plan(name)
 
     async def follow_clock(self) -> None:
-        """Reschedules jobs whenever the clock was set back, until cancelled."""
+        """Reschedules jobs whenever the clock is set back, until cancelled."""
         while True:
             await asyncio.sleep(CLOCK_CHECK_S)
             self.replan_if_set_back()
 
     def replan_if_set_back(self) -> None:
-        """Reschedules all jobs if the clock was set back, because their runs would be late by that time."""
+        """If the clock was set back, reschedules all jobs, which would otherwise be late by the same time."""
         before, self._clock_offset_s = self._clock_offset_s, _clock_offset_s()
         if before - self._clock_offset_s > CLOCK_SET_BACK_S:
             for name in list(self._jobs):
@@ -126,7 +126,7 @@ class Scheduler:
         return when.timestamp() if when and state is not None and state.interval_s else None
 
     def stop(self, timeout_s: float) -> bool:
-        """Starts no more runs, and waits for running jobs. Returns False if some still run after `timeout_s`."""
+        """Starts no more runs, and waits for running jobs. Returns False if a job still runs after `timeout_s`."""
         with self._changed:
             self._stopping = True
         if self._scheduler.running:
@@ -136,18 +136,18 @@ class Scheduler:
 
     @property
     def stopping(self) -> bool:
-        """Whether a job should end as soon as it can."""
+        """Whether running jobs should end as soon as possible."""
         return self._stopping
 
     def _plan(self, name: str, last_run: float | None = None) -> None:
-        # A job that is off is scheduled at a time that never comes: APScheduler 3 fails if it must remove a job after its
-        # last run while it is being shut down.
+        # Schedule a job that is off for a time that never comes. APScheduler 3 fails if it removes a job after its last run
+        # during a shutdown.
         interval_s = self._states[name].interval_s
         seconds, jitter = (interval_s, min(interval_s * JITTER_SHARE, JITTER_MAX_S)) if interval_s else (NEVER_S, None)
         first = None
         if interval_s and last_run is not None:
             now = time.time()
-            # A last run in the future was recorded by a clock that was ahead.
+            # A last run in the future was recorded while the clock was ahead.
             first = datetime.fromtimestamp(max(now + OVERDUE_DELAY_S, min(last_run, now) + interval_s), UTC)
         trigger = IntervalTrigger(seconds=seconds, jitter=jitter, timezone="UTC", start_date=first)
         self._scheduler.add_job(self._run, trigger, args=(name,), id=name, replace_existing=True)
@@ -181,7 +181,7 @@ class Scheduler:
 def _clock_offset_s() -> float:
     """Returns the difference between the adjustable and the monotonic clock, in seconds.
 
-    It grows while the machine sleeps, and shrinks if the clock is set back.
+    The difference grows while the machine sleeps, and shrinks when the clock is set back.
     """
     return time.time() - time.monotonic()
 
@@ -194,8 +194,7 @@ def add_maintenance_jobs(
     retries: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     expire_sessions: Callable[[], None],
 ) -> None:
-    """Adds the jobs of `[schedule]`. Call it on the event loop, where `retries` run; all others run in the scheduler's
-    threads."""
+    """Adds the jobs of `[schedule]`. Call on the event loop, where `retries` run; others run in the scheduler's threads."""
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
 

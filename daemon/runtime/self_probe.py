@@ -11,18 +11,18 @@ from daemon.contract.query import Mode, QueryRequest
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 
 Send = Callable[[bytes], Awaitable[int | None]]
-"""Sends a request to hippod's own socket, see `send_request`."""
+"""Sends a request to hippod's own socket (`send_request`)."""
 
 
 class SocketLost(ListenError):
-    """The file of hippod's socket was deleted or replaced, so that no client can connect any more."""
+    """The file of hippod's socket was deleted or replaced, so no client can connect."""
 
 
 async def send_request(path: str, request: bytes) -> int | None:
-    """Returns the HTTP status of the response to `request` on the Unix socket `path`.
+    """Sends `request` to the Unix socket `path`; returns the HTTP status of the response.
 
     Returns None if the socket's mode excludes hippod's own user. Raises SocketLost if nothing listens at `path`, and another
-    OSError or EOFError if there is no response.
+    OSError or EOFError without a response.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
@@ -44,10 +44,10 @@ async def send_request(path: str, request: bytes) -> int | None:
 
 
 async def first_query(send: Send, remote: bool, stop: asyncio.Task[bool]) -> None:
-    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation.
+    """Checks that the socket answers queries; initialises the encoder, which is lazy.
 
-    A `remote` encoder was already contacted when it was opened, and may be unavailable. The query then uses a mode that needs
-    no embedding. Raises RuntimeError if the query fails, and what `send` raises without a response.
+    A `remote` encoder has been contacted when it was opened, and may be unavailable now. So the query uses a mode without
+    embeddings. Raises RuntimeError if the query fails, and the errors of `send` if there is no response.
     """
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
     body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)

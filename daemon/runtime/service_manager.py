@@ -1,8 +1,8 @@
-"""Reports the state to systemd (`sd_notify`, `Type=notify`), and uses its socket as it is.
+"""Reports the state to systemd (`sd_notify`, `Type=notify`), and describes the socket inherited from it.
 
-A report is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. Existing libraries either need the headers of
-libsystemd to build, or have had no release for years and hide every error. systemd's socket has the path, mode and group of the
-`.socket` unit; the settings of `[api]` then have no effect, and the log reports the differences.
+A report is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. No library is used: existing ones need
+libsystemd's headers to build, or have had no release for years and hide all errors. systemd's socket has the path, mode and
+group of its `.socket` unit; the settings of `[api]` then have no effect, and the log reports differences.
 """
 
 import grp
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Notifier:
-    """Sends states to the service manager; does nothing if there is none."""
+    """Sends states to the service manager; does nothing without one."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
@@ -36,11 +36,11 @@ class Notifier:
         """Maximum seconds between two calls of `watchdog`; None without a watchdog."""
 
     def ready(self, status: str = "") -> bool:
-        """Reports that queries are answered; also ends a reload."""
+        """Reports that queries are answered; also reports the end of a reload."""
         return self._send("READY=1", *_status(status))
 
     def status(self, text: str) -> bool:
-        """Sends one line about what the service is doing, shown by `systemctl status`."""
+        """Sends a line about the service's present activity, which `systemctl status` shows."""
         return self._send(*_status(text))
 
     def stopping(self, status: str = "") -> bool:
@@ -55,7 +55,7 @@ class Notifier:
         return self._send("WATCHDOG=1")
 
     def extend_timeout(self, seconds: float) -> bool:
-        """Asks for this many more seconds, from now, to start or stop."""
+        """Requests this many seconds from now for the start or stop."""
         return self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def _send(self, *lines: str) -> bool:
@@ -75,7 +75,7 @@ class Notifier:
 
 
 def _address(text: str) -> str | None:
-    """Returns a path, or a name in the abstract namespace, in which systemd writes `@` instead of the leading NUL."""
+    """Returns the path, or the name in the abstract namespace; systemd writes `@` for that name's leading NUL."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None
@@ -116,9 +116,9 @@ def inherited_address(inherited: socket.socket, api: Api) -> str:
 
 
 def access_differences(file: os.stat_result, api: Api) -> list[tuple[str, str, str]]:
-    """Returns ("mode" or "group", that of the socket, that of `[api]`) for each that differs.
+    """Returns ("mode" or "group", the socket's value, the value in `[api]`) for each difference.
 
-    A mode that is not set explicitly is not compared: the unit's default may differ.
+    Compares the mode only if it is set explicitly, because the unit's default may differ.
     """
     found = []
     if "mode" in api.model_fields_set and (mode := stat.S_IMODE(file.st_mode)) != api.mode_bits:

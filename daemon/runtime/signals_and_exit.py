@@ -1,9 +1,8 @@
-"""Signals, and the end of the process: SIGTERM and SIGINT stop the daemon, SIGHUP reloads its configuration.
+"""Signals, and the end of the process: SIGTERM and SIGINT stop the daemon; SIGHUP reloads its configuration.
 
-A signal only sets an event; `daemon.app.lifecycle` waits for these events. `start_exit_timer` ends a stop that takes too
-long: a thread that hangs in a call cannot be cancelled, and Python waits for it at exit. `QuickExit` skips tearing down the
-interpreter, which takes some tenths of a second for a loaded daemon and only delays a restart: the system frees the memory
-anyway.
+A signal only sets an event; `daemon.app.lifecycle` waits for these events. `start_exit_timer` ends the process if a stop takes
+too long: a hanging thread cannot be cancelled, and Python waits for it at exit. `QuickExit` skips Python's finalisation, which
+takes some tenths of a second for a loaded daemon and only delays a restart: the system frees the memory anyway.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ import structlog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 TIMER_SHARE = 0.95
-"""Share of the stop time after which the process is ended; the rest is for ending it."""
+"""Share of the stop time after which the process is ended; the remaining time is for ending it."""
 LOG_WAIT_MAX_S = 1.0
 
 log = structlog.get_logger()
@@ -27,16 +26,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SignalEvents:
-    """Requests made by signals. Reloads requested during the start are done once, after it."""
+    """Requests that signals have made. Reloads requested during the start cause one reload after it."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     reload: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def handle_early_signals() -> None:
-    """Handles signals until `handle_signals` is called: a stop ends the process.
+    """Installs handlers for the time until `handle_signals`: a stop ends the process.
 
-    A reload is ignored, because the file was just read.
+    A reload is ignored, because the configuration file was just read.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in STOP_SIGNALS:
@@ -54,9 +53,9 @@ def handle_signals() -> SignalEvents:
 
 
 class QuickExit:
-    """Ends the process at exit. Create it before anything else registers with `atexit`, so that it runs last.
+    """Ends the process at exit, without Python's finalisation. Create it before others register with `atexit`, to run last.
 
-    `code` is the exit status. While it is None, Python exits normally, so that an exception determines the status.
+    `code` is the exit status. If `code` is None, Python exits normally, so that an exception determines the status.
     """
 
     def __init__(self) -> None:
@@ -73,9 +72,9 @@ class QuickExit:
 
 
 def start_exit_timer(timeout_s: float, code: int = 0) -> threading.Timer:
-    """Ends the process with `code` shortly before `timeout_s` seconds have passed, unless it has ended by then.
+    """Ends the process with `code` shortly before `timeout_s` seconds have passed, unless it has ended before.
 
-    The effect is that of a power failure: the store opens at its last commit, unfinished work is done again, and the children
+    The effect is that of a power failure: the store opens at its last commit, unfinished work is repeated, and child processes
     end with their parent.
     """
     timer = threading.Timer(timeout_s * TIMER_SHARE, _exit, (code, timeout_s))
@@ -88,7 +87,7 @@ def start_exit_timer(timeout_s: float, code: int = 0) -> threading.Timer:
 def _exit(code: int, timeout_s: float) -> None:
     others = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
     hanging = sorted(each.name for each in others)
-    # In a thread, because logging may hang too.
+    # Log in a thread, because logging may hang too.
     logging = threading.Thread(target=_log, args=(hanging, timeout_s), name="exit log", daemon=True)
     with suppress(RuntimeError):  # at interpreter shutdown no thread can be started
         logging.start()

@@ -1,8 +1,8 @@
-"""Reports to the service manager's watchdog as long as every part of the daemon makes progress.
+"""Reports to the service manager's watchdog while all parts of the daemon make progress.
 
-The parts are the event loop, the pipeline's tasks, the thread that encodes and commits, the threads that answer queries, and
-the socket. The event loop runs this code, so nothing is reported while the loop hangs. Waiting for something outside with its
-own time limit (an embedding server, retries on a full disk) counts as progress.
+The parts are the event loop, the pipeline's tasks, the thread that encodes and commits, the query threads, and the socket. This
+code runs on the event loop, so nothing is reported while the loop hangs. Waiting for an external dependency with its own time
+limit (an embedding server, retries on a full disk) counts as progress.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from daemon.runtime.service_manager import Notifier
 
 CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
-"""How long a part may make no progress if no service manager sets a limit."""
+"""Maximum time without progress if no service manager sets a limit."""
 STALL_SHARE = 0.75
-"""The same limit as a share of the service manager's: one check later, the service manager's time has not passed yet."""
+"""Maximum time without progress, as a share of the service manager's limit: leaves time for one more check."""
 BUSY_STEP_LIMIT_S = 3_600.0
-"""No batch and no query uses an hour of processor time, even on the slowest machine."""
+"""Maximum processor time of one step: even on the slowest machine, no batch and no query needs an hour."""
 OPENING_STALL_S = 60.0
-"""How long opening may make no progress before hippod stops asking the service manager for more time."""
+"""Maximum time without progress while opening; hippod then stops requesting more time from the service manager."""
 SLOW_COMMIT_S = 120.0
-"""A batch that takes longer is logged, once per `SLOW_COMMIT_REPEAT_S`."""
+"""A batch that takes longer is logged every `SLOW_COMMIT_REPEAT_S`."""
 SLOW_COMMIT_REPEAT_S = 60.0
 STACK_FRAMES = 8
 
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class PipelineEnded(RuntimeError):
-    """A permanent task of the daemon has ended, which is a bug. A supervisor restarts hippod."""
+    """A permanent task of the daemon has ended, which is a bug. The service manager restarts hippod."""
 
 
 class ProgressCheck(Protocol):
@@ -47,28 +47,28 @@ class ProgressCheck(Protocol):
 
     name: str
     failure: Exception | None
-    """Why the part cannot recover in this process."""
+    """The reason why the part cannot recover in this process; None if it can."""
 
     def last_progress(self, now: float) -> float:
-        """Returns when the part last made progress, as far as known at `now`; both are seconds of `time.monotonic`."""
+        """Returns the time of the part's last progress, as known at `now`; both are seconds of `time.monotonic`."""
         ...
 
     def stack(self) -> tuple[str, ...]:
-        """Returns the stack of the part's thread, innermost frame last; empty if it has no thread."""
+        """Returns the stack of the part's thread, innermost frame last; empty without a thread."""
         ...
 
 
 class ThreadCheck:
-    """Checks a thread that works step by step. Idling, starting a step and using the processor count as progress.
+    """Checks a thread that works step by step. A thread makes progress while it is idle, starts a step, or uses the processor.
 
-    A single step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
+    A step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
     """
 
     failure: Exception | None = None
 
     def __init__(self, name: str, thread_prefix: str, step: Callable[[], object | None]) -> None:
-        """The thread is the first whose name begins with `thread_prefix`. `step` returns an identifier of the present step,
-        different for each step; None while the thread is idle."""
+        """The thread is the first with a name that begins with `thread_prefix`. `step` returns a value that identifies the
+        present step; None while the thread is idle."""
         self.name = name
         self._thread_prefix = thread_prefix
         self._step = step
@@ -90,7 +90,7 @@ class ThreadCheck:
         frame = sys._current_frames().get(thread.ident or 0) if thread is not None else None
         if frame is None:
             return ()
-        # Only file, line and function: these never contain a document's text.
+        # Contains only file, line and function, never a document's text.
         frames = traceback.extract_stack(frame)[-STACK_FRAMES:]
         return tuple(f"{short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
 
@@ -98,7 +98,7 @@ class ThreadCheck:
         return next((each for each in threading.enumerate() if each.name.startswith(self._thread_prefix)), None)
 
     def _cpu_ticks(self) -> int:
-        """Returns the thread's processor time in clock ticks, -1 if the system does not report it."""
+        """Returns the thread's processor time in clock ticks; -1 if the system does not report it."""
         thread = self._thread()
         try:
             stat = Path(f"/proc/self/task/{thread.native_id if thread else 0}/stat").read_text()
@@ -109,11 +109,11 @@ class ThreadCheck:
 
 
 class ProbeCheck:
-    """Checks a part by calling it repeatedly. Each answer counts as progress."""
+    """Checks a part by calling it repeatedly; each answer counts as progress."""
 
     def __init__(self, name: str, probe: Callable[[], Awaitable[object]], pause_s: float) -> None:
-        """`probe` returns when the part answers, and raises OSError or EOFError if it cannot be reached. It is called
-        `pause_s` after each answer. Any other exception becomes the part's `failure`."""
+        """`probe` returns when the part answers, and raises OSError or EOFError if the part cannot be reached. `probe` is
+        called again `pause_s` seconds after each answer. Other exceptions become the part's `failure`."""
         self.name = name
         self._probe = probe
         self._pause_s = pause_s
@@ -141,7 +141,7 @@ class ProbeCheck:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A part that has made no progress for `seconds`, and the stack of its thread."""
+    """A part without progress for `seconds`, and the stack of its thread."""
 
     part: str
     seconds: float
@@ -149,14 +149,14 @@ class Stall:
 
 
 def stalls(checks: Sequence[ProgressCheck], limit_s: float) -> list[Stall]:
-    """Returns the parts that have made no progress for more than `limit_s` seconds."""
+    """Returns the parts without progress for more than `limit_s` seconds."""
     now = time.monotonic()
     idle = [(check, now - check.last_progress(now)) for check in checks]
     return [Stall(check.name, seconds, check.stack()) for check, seconds in idle if seconds > limit_s]
 
 
 def stall_limit_s(notifier: Notifier) -> float:
-    """Returns how long a part may make no progress, in seconds."""
+    """Returns the maximum time without progress, in seconds."""
     return STALL_LIMIT_S if notifier.watchdog_s is None else notifier.watchdog_s * STALL_SHARE
 
 
@@ -175,10 +175,10 @@ async def watch(
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`; the
-    `failure` of a check.
+    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`; the `failure` of
+    a check.
 
-    Updates the service manager's status line, and logs parts that stall or resume.
+    Updates the service manager's status line, and logs when a part stalls or resumes.
     """
     last_status = ""
     stalled: set[str] = set()
@@ -217,7 +217,7 @@ async def watch(
 
 
 async def extend_start(notifier: Notifier, opening: ProgressCheck) -> None:
-    """Asks the service manager for more time to start while `opening` makes progress, until cancelled."""
+    """Requests more time for the start while `opening` makes progress, until cancelled."""
     while True:
         now = time.monotonic()
         if now - opening.last_progress(now) < OPENING_STALL_S:
@@ -226,7 +226,7 @@ async def extend_start(notifier: Notifier, opening: ProgressCheck) -> None:
 
 
 class _SlowCommits:
-    """Logs a batch that takes minutes: an operator should know about slow hardware or a fault."""
+    """Logs batches that take minutes, so that an operator learns of slow hardware or a fault."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

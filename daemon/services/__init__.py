@@ -1,1 +1,1 @@
-"""The services that the API's routes call: queries, documents, progress and transfer, over the store and the pipeline."""
+"""The services that the API's routes call (queries, documents, progress, transfer); they use the store and the pipeline."""

@@ -1,4 +1,4 @@
-"""Converts explanations of an answer to the API's types: rows become texts, ids and documents."""
+"""Converts explanations of an answer to the API's types, with texts, ids and documents instead of rows."""
 
 from daemon.contract.query import (
     Explanation,
@@ -17,9 +17,9 @@ from memory.types import Retrieved
 from store.snapshot import DocumentLookup, Snapshot
 
 TRIPLES_PER_EDGE_MAX = 5
-"""Maximum triples listed for an edge."""
+"""Maximum triples in the explanation of an edge."""
 PASSAGES_PER_TRIPLE_MAX = 5
-"""Maximum passages listed for a triple."""
+"""Maximum passages in the explanation of a triple."""
 
 
 def explanation(documents: DocumentLookup, snapshot: Snapshot, found: Retrieved) -> Explanation:

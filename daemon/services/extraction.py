@@ -1,4 +1,4 @@
-"""`reextract`, `backfill` and `costs`: requests for extraction beyond that of new passages, and what the model has cost."""
+"""`reextract`, `backfill` and `costs`: requests for extraction beyond new passages, and the cost of the model."""
 
 import asyncio
 import random
@@ -24,13 +24,13 @@ from store.store import Store
 from store.types import Extraction
 
 BULK_BATCH_PASSAGES = 512
-"""Passages that a bulk extractor gets at a time: enough to fill a GPU. They are committed before the next are extracted."""
+"""Passages that the bulk extractor gets at a time: enough to fill a GPU. They are committed before the next are extracted."""
 
 log = structlog.get_logger()
 
 
 class ExtractionService:
-    """`bulk` loads the model for `backfill`; None if the configuration has no such model."""
+    """`bulk` loads the model for `backfill`; None if none is configured."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class ExtractionService:
         left_s: Callable[[int], float],
         ledger: CostLedger,
     ) -> None:
-        """`note` is part of every response: a remark about the extractor. `left_s` returns how many seconds the extractor needs
-        for a number of passages, judging by the extractions in the store."""
+        """`note`, a remark about the extractor, is part of every response. `left_s` returns the seconds that the extractor
+        needs for a number of passages, estimated from the stored extractions."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
@@ -72,7 +72,7 @@ class ExtractionService:
         )
 
     async def plan(self, passages: Sequence[str]) -> ExtractionResponse:
-        """Returns what the extraction of `passages` costs. With a model that has extracted too few, it extracts a sample."""
+        """Returns the cost of extracting `passages`. Extracts a sample if the model has extracted too few passages."""
         return await self._planned(passages, None)
 
     async def _planned(self, found: Sequence[str], requeued: int | None) -> ExtractionResponse:
@@ -94,7 +94,7 @@ class ExtractionService:
         return answer.model_copy(update=plan)
 
     async def _extracted_sample(self, passages: Sequence[str]) -> ExtractedSample:
-        """Extracts a random sample of `passages`, once per start. Raises ModelError."""
+        """Extracts a random sample of `passages`, once per start of hippod. Raises ModelError."""
         async with self._sampling:
             if self._sample is None:
                 if (waits_for := self._extraction_queue.waits_for_budget()) is not None:
@@ -131,7 +131,7 @@ class ExtractionService:
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
         waits_for = self._extraction_queue.waits_for
-        # Before the costs: if nothing runs, they then include all extractions.
+        # Read before the costs: if no extraction is running, the costs then include all extractions.
         running = self._running is not None and not self._running.done()
         spent = await asyncio.to_thread(self._store.extraction_costs)
         costs = [
@@ -151,7 +151,7 @@ class ExtractionService:
         )
 
     async def _fill(self) -> None:
-        """Extracts all waiting passages in batches. A committed batch is not extracted again after an error."""
+        """Extracts all waiting passages in batches. A committed batch is not extracted again after a later error."""
         assert self._bulk is not None
         try:
             if self._loaded is None:
@@ -171,7 +171,7 @@ class ExtractionService:
             self._failed = f"{type(error).__name__}: {str(error)[:300]}"
 
     def _count_tokens(self, extractions: Iterable[Extraction]) -> None:
-        """Counts the tokens of the in-process model. `daemon.model_factory` counts those of a server."""
+        """Counts the tokens of the in-process model. `daemon.model_factory` counts the tokens of a server."""
         for extraction in extractions:
             TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
             TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)
@@ -202,14 +202,14 @@ class ExtractionService:
 
 
 def extractor_note(backend: str) -> str | None:
-    """Returns a note that no model is used for extraction, None if one is."""
+    """Returns a note if extraction uses no model, else None."""
     if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
         return None
     return f'no model reads passages: [openie] backend is "{backend}", which reads each passage when it arrives'
 
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:
-    """Returns the part of `status` about extraction; None if nothing waits and nothing has failed."""
+    """Returns the part of `status` about extraction; None if no passage waits or has failed."""
     waits_for, waiting, failed = extraction_queue.waits_for, len(extraction_queue), len(extraction_queue.failures())
     if not (waits_for or waiting or failed):
         return None
@@ -227,7 +227,7 @@ def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | N
 
 
 def _history(answer: ExtractionResponse) -> ExtractedSample:
-    """Returns the committed extractions of the present extractor."""
+    """Returns the sample of the present extractor's committed extractions."""
     spent = next((each for each in answer.spent if each.extractor == answer.extractor), None)
     return (
         ExtractedSample()

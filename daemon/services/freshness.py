@@ -1,8 +1,8 @@
-"""Handles queries that require a position (`after`): waits until the memory has reached it, or reports where it is.
+"""Handles queries with a required position (`after`): waits until the memory has reached it, or reports the present position.
 
-For a client that sees only some documents, a stream that contains other documents does not exist. The inbox numbers the
-requests of all clients consecutively. These numbers would reveal how much other clients add, and how far the memory is with
-it. So a restricted client gets encrypted numbers: they have no order, and numbers that the client was not given are invalid.
+A client that sees only some documents must not learn of a stream that contains other documents. Inbox numbers count the
+requests of all clients, so they would reveal how much other clients add, and how much of it is indexed. The client gets
+encrypted numbers instead: they have no order, and a number that the client was not given is invalid.
 """
 
 import os
@@ -28,30 +28,30 @@ KEY_BYTES = 32
 
 HALF_BITS = 26
 HALF_MASK = (1 << HALF_BITS) - 1
-"""A position has 52 bits, because a JSON number represents integers of that size exactly."""
+"""A position has 52 bits, which a JSON number represents exactly."""
 ROUNDS = 8
 TICKET_LIMIT = 1 << 32
-"""Upper bound of tickets. A guessed position is a valid ticket with probability 2**-20."""
+"""Upper bound of tickets. A guessed position decrypts to a valid ticket with probability 2**-20."""
 POLL_S = 0.05
-"""Interval for checking a position while waiting. A replica's position changes with its commits, several a second at most."""
+"""Interval between checks of a position. A replica's position changes with its commits, at most several times a second."""
 
 
 class ClientPositions:
-    """Encrypts tickets with a Feistel cipher, keyed by a secret of the store and the client's name. Use on the event loop."""
+    """Encrypts tickets with a Feistel cipher; the key is a secret of the store and the client's name. Use on the event loop."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is the store's. It contains the key, so that positions stay valid over restarts."""
+        """`folder` is the store's folder. It contains the secret, so positions stay valid over restarts."""
         self._path = folder / POSITIONS_KEY
 
     def position(self, client: str, ticket: int) -> int:
-        """Returns the position that stands for a ticket of `client`."""
+        """Returns the encrypted position for a ticket of `client`."""
         left, right = ticket >> HALF_BITS, ticket & HALF_MASK
         for number in range(ROUNDS):
             left, right = right, left ^ self._mask(client, number, right)
         return left << HALF_BITS | right
 
     def ticket(self, client: str, position: int) -> int | None:
-        """Returns the ticket, or None if the number is not a position of `client`."""
+        """Returns the ticket; None if the number is not a position of `client`."""
         if not 0 <= position < 1 << 2 * HALF_BITS:
             return None
         left, right = position >> HALF_BITS, position & HALF_MASK
@@ -100,7 +100,8 @@ class Freshness:
         self._sources = sources
 
     async def wait(self, request: QueryRequest) -> None:
-        """Returns when the memory contains all positions in `after`. Raises TimedOut, naming missing ones, after the time."""
+        """Returns once the memory contains all positions in `after`. After the time limit, raises TimedOut naming the missing
+        positions."""
         if not request.after:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
@@ -120,7 +121,7 @@ class Freshness:
             await self._pipeline.intake.changed_within(min(left, POLL_S))
 
     def _missing(self, request: QueryRequest) -> dict[str, str]:
-        """Returns, for each position that is not reached, a message about where the memory is."""
+        """Returns, for each position that is not reached, a message with the present position."""
         found = {}
         client = request.scope if isinstance(request.scope, ClientScope) else None
         for key, wanted in (request.after or {}).items():
@@ -134,8 +135,8 @@ class Freshness:
     def _position_for(self, client: ClientScope, key: str, wanted: int) -> int | None:
         """Like `_position`, for a client that sees only some documents.
 
-        Returns None, too, for a stream that the client does not see completely, and for a position of added documents that it
-        was not given or that is not reached.
+        Also returns None for a stream that the client does not see completely, and for a position of added documents that the
+        client was not given or that is not reached.
         """
         if key == ADDED_POSITION:
             ticket = self._positions.ticket(client.client, wanted)
@@ -147,7 +148,7 @@ class Freshness:
         return self._position(key, wanted) if seen else None
 
     def _position(self, key: str, wanted: int) -> int | None:
-        """Returns the last position of a stream or document in the memory, None if the memory contains nothing of it."""
+        """Returns the last position of a stream or document that the memory contains; None if it contains none."""
         if key == ADDED_POSITION:
             return self._pipeline.inbox.indexed_up_to(wanted)
         if "://" not in key:

@@ -1,4 +1,4 @@
-"""`graph`: converts a neighbourhood in the graph to the API's types, with texts, ids and documents instead of rows."""
+"""`graph`: converts a neighbourhood of the graph to the API's types, with texts, ids and documents instead of rows."""
 
 import time
 
@@ -13,7 +13,7 @@ from memory.retrieval.query_context import QueryContext
 from store.snapshot import DocumentLookup, Snapshot
 
 EXCERPT_CHARS = 280
-"""Characters of a passage that a node contains."""
+"""Maximum characters of a passage in a node."""
 
 
 class GraphService:
@@ -23,7 +23,7 @@ class GraphService:
         self._queries = queries
 
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
-        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown; raises like a query."""
+        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown. Raises like a query."""
         return await self._queries.run(request, self._answer)
 
     def _answer(self, request: GraphRequest, resolved: ResolvedQuery) -> GraphResponse | None:

@@ -1,4 +1,4 @@
-"""Estimates the languages of the memory from a sample of passages, and logs that the encoder does not know them."""
+"""Estimates the memory's languages from a sample of passages, and logs if the encoder does not know them."""
 
 import threading
 from collections import Counter
@@ -12,12 +12,12 @@ from store.snapshot import Snapshot
 from store.text.language import detect_language
 
 SAMPLE_PASSAGES = 200
-"""Passages in a sample, spread evenly over the memory. Takes about 20 ms. The error of a share of 0.2 is about 0.06."""
+"""Passages in a sample, spread over the memory. Sampling takes about 20 ms. The error of a share of 0.2 is about 0.06."""
 STALE_SHARE = 0.1
 """Relative change of the number of passages after which a new sample is taken."""
 MIN_SHARE = 0.02
 GROWN = 1.5
-"""Growth of the number of phrases after which the memory is checked again."""
+"""Growth factor of the number of phrases after which the memory is checked again."""
 MIN_PASSAGES = 100
 """Minimum passages for an estimate of the memory's languages."""
 
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class PassageLanguages:
-    """Shares of languages among living passages, possibly somewhat outdated. Thread-safe."""
+    """Shares of languages among living passages; may be slightly outdated. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ def _sampled_shares(snapshot: Snapshot) -> dict[str, float]:
 
 
 def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
-    """Counts the living phrases that the encoder cannot tell apart; None if there are none. O(phrases)."""
+    """Counts the living phrases that the encoder cannot distinguish; None if there are none. O(phrases)."""
     unknown = int((snapshot.phrase_alive & ~snapshot.phrase_vectors.known).sum())
     if not unknown and not snapshot.crowded_phrases:
         return None
@@ -58,17 +58,17 @@ def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
 
 
 class LanguageWatch:
-    """Checks the memory as it grows, and logs at most once each that the encoder is unsuitable, and that the extractor lacks
-    taggers. Use from one thread only."""
+    """Checks the memory as it grows. Logs at most once that the encoder is unsuitable, and at most once that the extractor
+    lacks taggers. Use from one thread only."""
 
     def __init__(self, encoder: str, untagged: Collection[str] = ()) -> None:
-        """`untagged` are the languages whose taggers the extractor lacks."""
+        """`untagged` are the languages for which the extractor lacks taggers."""
         self._languages = PassageLanguages()
         self._untagged = untagged
         self.use(encoder)
 
     def use(self, encoder: str) -> None:
-        """Checks the memory anew, for another encoder."""
+        """Checks the memory again, for another encoder."""
         self._encoder = encoder
         self._next = 0.0
         self._said = False

@@ -10,12 +10,12 @@ from daemon.contract.status import Progress
 from daemon.pipeline.backpressure import Burst
 
 RATE_WINDOW_S = 60.0
-"""The rate is measured over the last minute, or since the work or its present step began."""
+"""The rate is measured over this time, or since the work or its present step began if that is shorter."""
 SAMPLE_INTERVAL_S = 1.0
 
 
 class LongTask:
-    """Measures one piece of long work. `update` may be called from any thread, `progress` from one only."""
+    """Measures the progress of one task. `update` may be called from any thread, `progress` from one only."""
 
     def __init__(self, name: str, unit: str, began: float | None = None) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class LongTask:
         self._samples = deque([(self._began, 0)])
 
     def update(self, step: str | None, done: int, total: int | None) -> None:
-        """Sets the progress. `total` is None if unknown. Each step counts `done` from 0."""
+        """Sets the progress. `total` is None if unknown. `done` begins at 0 in each step."""
         if step != self._step or done < self._done:
             self._samples = deque([(time.monotonic(), done)])
         self._step, self._done, self._total = step, done, total
@@ -54,7 +54,7 @@ class LongTask:
 
 
 class WorkQueue(Protocol):
-    """Work that waits; `burst` counts what was done since the queue was last empty."""
+    """Waiting work; `burst` counts the work done since the queue was last empty."""
 
     @property
     def burst(self) -> Burst: ...
@@ -63,7 +63,7 @@ class WorkQueue(Protocol):
 
 
 class ProgressBoard:
-    """All long work of the daemon. Call `current` on the event loop."""
+    """All tasks of the daemon that take long. Call `current` on the event loop."""
 
     def __init__(self, intake: WorkQueue, extraction_queue: WorkQueue) -> None:
         self._listed = [("index", "documents", intake), ("extract", "passages", extraction_queue)]
@@ -71,14 +71,14 @@ class ProgressBoard:
         self._running: list[tuple[LongTask, Callable[[LongTask], None]]] = []
 
     def list_queue(self, name: str, unit: str, queue: WorkQueue) -> None:
-        """Lists the work of `queue` whenever it is not empty."""
+        """Lists `queue` as a task whenever it is not empty."""
         self._listed.append((name, unit, queue))
 
     @contextmanager
     def running(
         self, name: str, unit: str, refresh: Callable[[LongTask], None] = lambda _task: None
     ) -> Iterator[LongTask]:
-        """Lists the task while the `with` block runs. `refresh` is called before each report, to update the task."""
+        """Lists a task while the `with` block runs. `refresh` updates the task before each report."""
         entry = (LongTask(name, unit), refresh)
         self._running.append(entry)
         try:
@@ -95,7 +95,7 @@ class ProgressBoard:
         return [task.progress(now) for task in tasks if task is not None]
 
     def _queue(self, name: str, unit: str, burst: Burst, waiting: int) -> LongTask | None:
-        """Returns the task of working off a queue, None if the queue is empty."""
+        """Returns the task of emptying a queue; None if the queue is empty."""
         if not waiting:
             self._queues.pop(name, None)
             return None

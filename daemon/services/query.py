@@ -43,10 +43,10 @@ from store.store import Store
 from store.types import Pause, no_pause
 
 MODEL_FILTER_THREADS = 64
-"""Maximum queries that wait for the model's filter at the same time."""
+"""Maximum queries that wait concurrently for the model's filter."""
 
 RETRIES_AFTER_REMOVAL = 3
-"""How often a query is repeated because a concurrent commit removed a passage that it had found."""
+"""Number of times that a query is repeated because a concurrent commit removed a passage that the query found."""
 
 
 AnyRequest = TypeVar("AnyRequest", QueryRequest, GraphRequest)
@@ -56,7 +56,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class EncoderInUse:
-    """An encoder, and the first commit whose vectors it made. `weak_below`: the cosine below which its matches are weak."""
+    """An encoder, and the first commit with its vectors. Matches of the encoder with a cosine below `weak_below` are weak."""
 
     since: int
     encoder: Encoder
@@ -65,7 +65,7 @@ class EncoderInUse:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:
-    """The snapshot, encoder and settings with which one request is answered. `began` is a time of `perf_counter`."""
+    """The snapshot, encoder and settings for one request. `began` is a value of `perf_counter`."""
 
     began: float
     snapshot: Snapshot
@@ -83,11 +83,11 @@ class ResolvedQuery:
 
     @property
     def model_calls(self) -> list[QueryFilter | QueryEntities]:
-        """The readers that may call the model for this query."""
+        """Recognition memory and the entity reader, if the query uses them: they may call the model."""
         return [each for each in (self.entities, self.recognition) if each is not None]
 
     def noted(self, note: str | None) -> str | None:
-        """Returns `note` joined with the notes of recognition memory and of the entity reader."""
+        """Joins `note` with the notes of the model calls."""
         for asked in self.model_calls:
             note = joined(asked.note, note)
         return note
@@ -113,8 +113,8 @@ class ResolvedQuery:
 class QueryService:
     """Serves `POST /v1/query`, and the retrievals of other services.
 
-    `settings`, `mode` and `filtering` (name of the filter, and its time limit in seconds) are called for each query, because
-    the configuration can change while the daemon runs.
+    `settings`, `mode` and `filtering` (returns the filter's name and its time limit in seconds) are called for each query,
+    because the configuration can change while the daemon runs.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class QueryService:
         entities: ModelEntities | None = None,
         weak_below: float | None = None,
     ) -> None:
-        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop.
+        """`unread` returns a note about documents of a scope that answers do not contain yet. It is called on the event loop.
 
         `weak_below` is the cosine below which the encoder's matches are weak.
         """
@@ -145,11 +145,11 @@ class QueryService:
         self._unread = unread
         self._scopes = scopes or ScopeService(store, tuple)
 
-        # A query that waits for the model keeps its thread, but releases its share of the processors.
+        # A query that waits for the model keeps its thread but releases its share of the processors.
         waiting = 0 if filter_ is None else MODEL_FILTER_THREADS
         self._threads = ThreadPoolExecutor(waiting or threads, thread_name_prefix="query")
         self._shares = QueryShares(threads)
-        # Queries at earlier moments have their own share, and pause while others run.
+        # Queries of earlier commits have a separate share, and pause while others run.
         self._past_threads = ThreadPoolExecutor(waiting or 1, thread_name_prefix="as-of")
         self._past_share = QueryShares(1)
 
@@ -158,13 +158,13 @@ class QueryService:
         return self._shares.held_recently()
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        """Answers from one snapshot. Raises NotConfigured for a mode or filter that the configuration lacks."""
+        """Answers from one snapshot. Raises NotConfigured if the configuration lacks the mode or filter."""
         unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
-        """Runs `work` in a query thread, on the snapshot and with the settings that `request` names."""
+        """Runs `work` in a query thread, with the snapshot and settings of `request`."""
         self._require_filter(request)
         return await self.in_thread(partial(self._resolve_and_run, request, work), request.as_of)
 
@@ -186,7 +186,7 @@ class QueryService:
         documents: DocumentLookup,
         filtered: bool = True,
     ) -> "ResolvedQuery":
-        """Returns the request with the configured mode and settings. If not `filtered`, no model is called."""
+        """Resolves the request with the configured mode and settings. Unless `filtered`, calls no model."""
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
         entities = self._entity_reader(request) if filtered else None
@@ -197,7 +197,7 @@ class QueryService:
     def _answer(self, request: QueryRequest, resolved: "ResolvedQuery") -> QueryResponse:
         answer = self._once(request, resolved)
         for _ in range(RETRIES_AFTER_REMOVAL):
-            # If a concurrent commit removed a passage's last document, the present memory has other passages.
+            # If a concurrent commit removed the last document of a passage, the present memory has other passages.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
             snapshot, documents = self._memory(request.scope)
@@ -215,7 +215,7 @@ class QueryService:
         return _response(found, passages, explained, weak, _cost(resolved.model_calls), took * 1000)
 
     def use(self, encoder: Encoder, weak_below: float | None, since: int) -> None:
-        """Uses another encoder for the memory from commit `since` on. Queries of earlier commits continue with their own."""
+        """Uses `encoder` for commits from `since` on. Queries of earlier commits keep the encoder of those commits."""
         self._encoders = (EncoderInUse(since, encoder, weak_below), *self._encoders)
 
     def encoder_of(self, snapshot: Snapshot) -> EncoderInUse:
@@ -230,9 +230,9 @@ class QueryService:
     async def retrieve(
         self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool = True
     ) -> RetrievalResult:
-        """Returns the passages for `query` within `pinned`, with the request's settings completed by the configuration.
+        """Returns the passages in `pinned` for `query`, with the request's settings, completed by the configured ones.
 
-        If not `filtered`, no model is called. Raises NotConfigured if the filter needs a model and none is configured.
+        Unless `filtered`, calls no model. Raises NotConfigured if the filter needs a model but none is configured.
         """
         self._require_filter(request)
         return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered), request.as_of)
@@ -252,7 +252,7 @@ class QueryService:
         )
 
     async def in_thread(self, work: Callable[[], Answer], as_of: datetime | int | None = None) -> Answer:
-        """Runs `work` in a query thread while holding a share of the processors."""
+        """Runs `work` in a query thread, with a share of the processors."""
         threads = self._threads if as_of is None else self._past_threads
         return await run_to_end(threads, partial(self._shared, self._shares_of(as_of), work))
 
@@ -268,14 +268,14 @@ class QueryService:
                 raise UpstreamFailed(str(error)) from error
 
     def _mode_and_settings(self, request: AskedRequest) -> tuple[str, RetrievalSettings]:
-        """Returns the request's mode and settings, completed by the configured ones."""
+        """Returns the mode and settings of the request, completed by the configured ones."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
             raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
         return str(request.mode or self._mode()), settings
 
     def _memory(self, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
-        """Returns the present snapshot and its document look-up, without copying the latter if there is no scope."""
+        """Returns the present snapshot and its document look-up; without a scope, the look-up is not copied."""
         if scope is None:
             return self._store.snapshot(), self._store
         present = self._present(scope)
@@ -286,9 +286,9 @@ class QueryService:
             return self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
 
     async def pinned(self, scope: Scope | None, as_of: datetime | int | None) -> DocumentSnapshot:
-        """Returns the memory at present or at an earlier moment, or a scope of it; for work that outlasts a commit.
+        """Returns the memory or a scope of it, now or at an earlier moment, for work that may outlast a commit.
 
-        Raises Conflict if that moment is no longer stored.
+        Raises Conflict if the earlier moment is no longer stored.
         """
         work = partial(self._present, scope) if as_of is None else partial(self._past, scope, as_of)
         return await self.in_thread(work, as_of)
@@ -302,7 +302,7 @@ class QueryService:
             return self._store.document_snapshot_at(moment, pause)
 
     def _recognition(self, request: AskedRequest) -> QueryFilter | None:
-        """Returns recognition memory for one query, None if it is off. Its remembered answers are separate for each scope."""
+        """Returns recognition memory for one query; None if it is off. Its remembered answers are separate by scope."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
@@ -311,14 +311,14 @@ class QueryService:
         return QueryFilter(self._filter, limit_s, shares.release, shares.acquire, within)
 
     def _entity_reader(self, request: AskedRequest) -> QueryEntities | None:
-        """Returns the reader of a query's entities, None without a model. It has recognition memory's time limit."""
+        """Returns the reader of a query's entities; None without a model. Recognition memory's time limit applies."""
         if self._entities is None:
             return None
         limit_s, shares = self._filtering()[1], self._shares_of(request.as_of)
         return QueryEntities(self._entities, limit_s, shares.release, shares.acquire, _within(request.scope))
 
     async def moves(self) -> None:
-        """Returns when a query thread has run; lets the watchdog check that queries make progress."""
+        """Returns once a query thread has run, so that the watchdog can check whether queries make progress."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
 
     def _turn(self) -> None:
@@ -340,7 +340,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
 
 
 def _within(scope: Scope | None) -> str:
-    """Returns the scope as a key, because remembered answers must not leak between scopes."""
+    """Returns a key for the scope: remembered answers must not leak between scopes."""
     return "" if scope is None else scope.model_dump_json()
 
 
@@ -363,7 +363,7 @@ def _passage(documents: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 
 def _cost(calls: Sequence[QueryFilter | QueryEntities]) -> QueryCost | None:
-    """Returns the cost of the model calls, including remembered ones; None if no model was used."""
+    """Returns the cost of the model calls, including remembered ones; None without model calls."""
     asked = [each for each in calls if each.calls or each.remembered_tokens]
     if not asked:
         return None

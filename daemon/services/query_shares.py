@@ -1,4 +1,5 @@
-"""Shares of the processors for queries: each running query holds one. Commits and background work yield while any is held."""
+"""Shares of the processors for queries: each running query holds one share. Commits and background work yield while one is
+held."""
 
 import threading
 import time
@@ -6,7 +7,7 @@ from collections.abc import Callable
 
 PAUSE_AFTER_S = 0.002
 RECENT_S = 0.1
-"""A client that queries continuously pauses less than this between an answer and its next query."""
+"""A client that queries continuously waits less than this between an answer and its next query."""
 
 PAUSE_RATIO = 9.0
 PAUSE_MAX_S = 0.25
@@ -14,7 +15,7 @@ PAUSE_MAX_S = 0.25
 
 
 class QueryShares:
-    """A semaphore that knows whether queries are running. May be used from any thread."""
+    """A semaphore that reports whether queries are running. May be used from any thread."""
 
     def __init__(self, shares: int) -> None:
         self._free = threading.Semaphore(shares)
@@ -41,9 +42,9 @@ class QueryShares:
         self.release()
 
     def make_pause(self) -> Callable[[], None]:
-        """Returns a function that background threads call every few milliseconds; it sleeps if queries are running.
+        """Returns a function for background threads to call every few milliseconds; it sleeps while queries are running.
 
-        A thread that runs Python code blocks the interpreter for queries, and occupies a processor.
+        Without pauses, a thread that runs Python code blocks the interpreter for queries and occupies a processor.
         """
         worked_from = time.thread_time()
 
@@ -58,6 +59,6 @@ class QueryShares:
         return pause
 
     def held_recently(self) -> bool:
-        """Returns whether a share is held, or was within the last `RECENT_S`."""
+        """Returns whether a share is held, or was held within the last `RECENT_S`."""
         with self._lock:
             return self._held > 0 or time.monotonic() - self._given_back < RECENT_S

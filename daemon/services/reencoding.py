@@ -1,6 +1,6 @@
-"""`reencode`: encodes the content anew with another encoder, in the background, and switches to it.
+"""`reencode`: encodes all content with another encoder in the background, and switches to that encoder.
 
-The old vectors answer queries until the switch. hippod may end at any moment: what was encoded stays in the store's folder
+The old vectors answer queries until the switch. hippod may end at any moment: the new vectors stay in the store's folder
 (`store.reencode.new_vectors`), and the next start continues.
 """
 
@@ -35,14 +35,13 @@ from store.types import Calibration, SynonymRule
 
 IDLE_CHECK_S = 0.1
 MAX_WAIT_S = 2.0
-"""A slice of texts waits at most this long for a moment without queries and new documents, so that the work ends on a busy
-machine too."""
+"""Maximum wait of a slice of texts for a moment without queries and new documents: a busy machine may have none."""
 MAX_PAUSE_S = 30.0
 """Maximum pause after an error, such as an unreachable server or a full disk."""
 SWITCH_BELOW_TEXTS = 512
-"""With fewer texts left, commits wait until they are encoded and the encoders are switched."""
+"""If fewer texts remain, commits wait until these texts are encoded and the encoder is switched."""
 FIRST_RATE_S = 2.0
-"""How long an answer waits for the first texts, whose time gives the remaining time."""
+"""Time that an answer waits for the first encoded texts, from which the remaining time is estimated."""
 COMMAND = "hippoctl reencode"
 
 Result = TypeVar("Result")
@@ -51,20 +50,20 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredEncoder:
-    """The encoder that the configuration asks for. `name` and `content`: that encoder and the one that made the content, for
-    people. `load` takes seconds."""
+    """The encoder in the configuration. `name` and `content` are display names: of this encoder, and of the encoder that made
+    the content. `load` takes seconds."""
 
     encoder: str
     name: str
     content: str
     load: Callable[[], tuple[Encoder, Calibration, SynonymRule]]
     prefix_key: str
-    """The position that holds the prefix of the texts."""
+    """Position in the store that contains the prefix of the texts."""
     batch_size: int
 
 
 Switched = Callable[[Encoder, Calibration, int], None]
-"""Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
+"""Makes all parts use the new encoder, beginning with the commit of the given number. Called in a thread while commits wait."""
 
 
 class Reencoding:
@@ -79,7 +78,7 @@ class Reencoding:
         switched: Switched,
         busy: Callable[[], bool],
     ) -> None:
-        """`wanted` is None if the content is as configured. `busy` returns whether other work is going on."""
+        """`wanted` is None if the configured encoder has made the content. `busy` returns whether other work is in progress."""
         self._store = store
         self._committer = committer
         self._progress = progress
@@ -94,10 +93,10 @@ class Reencoding:
         self._encoded = 0
         self._needed_bytes = 0
         self._needed = Dependency(MAX_PAUSE_S)
-        """The encoder, its server, and the disk."""
+        """The encoder, its server and the disk."""
 
     def resume(self) -> None:
-        """Continues what an earlier run began; deletes its vectors if the configuration does not ask for them any more."""
+        """Continues the work of an earlier run, or deletes its vectors if the configuration no longer names that encoder."""
         target = target_of(self._store.folder)
         if target is None:
             return
@@ -108,7 +107,7 @@ class Reencoding:
             log.info("reencoding_discarded", encoder=target.encoder)
 
     async def begin(self) -> None:
-        """Begins or continues, and logs why not."""
+        """Begins or continues; logs the reason if that is impossible."""
         try:
             await self.reencode()
         except RequestError as error:
@@ -130,7 +129,7 @@ class Reencoding:
         return self._answer()
 
     async def stop(self) -> None:
-        """Ends the work; a switch under way is finished first."""
+        """Ends the work; finishes a switch that has begun."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -144,7 +143,7 @@ class Reencoding:
 
     @property
     def unapplied(self) -> list[Unapplied]:
-        """What the configuration says that the content does not follow yet."""
+        """Configured values that the content does not follow yet."""
         if self._wanted is None:
             return []
         return [
@@ -152,7 +151,7 @@ class Reencoding:
         ]
 
     def shares(self) -> list[PassageShare]:
-        """Returns the number of passages by encoder, with the remaining time for those with the old one only."""
+        """Returns the number of passages by encoder, with the remaining time for passages without a new vector."""
         passages, encoder = self._store.snapshot().living_passages, self._committer.encoder.identity.name
         if self._wanted is None or not self._running:
             return [PassageShare(name=encoder, passages=passages)]
@@ -164,7 +163,7 @@ class Reencoding:
         ]
 
     def _texts(self) -> int:
-        """Returns the number of texts with a vector, living or not."""
+        """Returns the number of texts with a vector, including those not in use."""
         snapshot = self._store.snapshot()
         return snapshot.n_passages + snapshot.n_phrases + int(np.count_nonzero(snapshot.is_statement))
 
@@ -250,7 +249,7 @@ class Reencoding:
         await finish_even_if_cancelled(asyncio.to_thread(self._tidy_up))
 
     def _tidy_up(self) -> None:
-        """Deletes the new vectors, which the store holds now. After a crash before this, the next start deletes them."""
+        """Deletes the new vectors, which the store contains now. If hippod ends before, the next start deletes them."""
         discard(self._store.folder)
         self._store.write_checkpoint()
 
@@ -266,9 +265,9 @@ class Reencoding:
             task.update("encode", len(vectors), max(self._texts(), len(vectors)))
 
     async def _encode_all(self, encoder: Encoder, vectors: NewVectors, done: dict[str, int], wait: bool) -> int:
-        """Encodes the texts without a new vector; returns their number. With `wait`, other work comes first.
+        """Encodes the texts without a new vector; returns their number. With `wait`, lets other work run first.
 
-        `done`: by table, the number of the first row that may have none. Updated.
+        `done` maps each table to its first row that may lack a new vector; this method updates it.
         """
         count, size = 0, SliceSize()
         for kind in KINDS:
@@ -288,12 +287,12 @@ class Reencoding:
         return count
 
     def _in_thread(self, work: Callable[..., Result], *arguments: object) -> Awaitable[Result]:
-        """Runs `work` in the one thread that uses the vectors."""
+        """Runs `work` in the only thread that uses the vectors."""
         return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
 
 def _slices(found: TextsToEncode, size: SliceSize) -> Iterator[TextsToEncode]:
-    """Yields the texts in runs of about `size.chars` characters."""
+    """Yields slices of the texts, of about `size.chars` characters each."""
     lengths = [*(len(each.full) for each in found.passages), *map(len, found.phrases)]
     lengths += [sum(map(len, each)) for each in found.triples]
     first = 0
@@ -316,7 +315,7 @@ def _encode(encoder: Encoder, vectors: NewVectors, found: TextsToEncode) -> None
 
 
 def _encoded(encode: Callable[[Sequence[str]], Matrix], dim: int, texts: Sequence[str]) -> Matrix:
-    """Encodes texts. A text that the server refuses gets the zero vector: it is found by its words."""
+    """Encodes texts. A text that the server refuses gets the zero vector; queries then find it only by its words."""
     try:
         return encode(texts)
     except EncoderRefused as error:

@@ -1,4 +1,4 @@
-"""Scopes: which documents belong to a scope, the memory of these documents, and what scopes may name."""
+"""Scopes: which documents belong to a scope, the memory of these documents, and the names that scopes may use."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from store.store import Store
 from store.types import Document, Pause, document_time, no_pause
 
 FOLDERS_MAX = 1_000
-"""Maximum folders that `scopes` lists: those with the most documents."""
+"""Maximum folders in the result of `scopes`: those with the most documents."""
 
 
 class ScopeService:
@@ -26,9 +26,10 @@ class ScopeService:
         self._labels = labels
 
     def memory(self, scope: Scope, moment: float | int | None = None, pause: Pause = no_pause) -> DocumentSnapshot:
-        """Returns the memory limited to the documents in `scope`, at present or at an earlier `moment`.
+        """Returns the memory limited to the documents in `scope`, now or at an earlier `moment`.
 
-        `pause` is called every few milliseconds while an earlier moment is loaded. Raises StoreError if it is no longer stored.
+        `pause` is called every few milliseconds while the earlier moment is loaded. Raises StoreError if it is no longer
+        stored.
         """
         labels = self._labels()
         holds = self.holds(scope)
@@ -37,9 +38,9 @@ class ScopeService:
         return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, pause)
 
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
-        """Returns the predicate for an earlier moment: the client must see the document then and now.
+        """Returns the predicate for an earlier moment: whether the client saw the document then and sees it now.
 
-        A document that was removed since counts with its last labels. If these are unknown, no restricted client sees it.
+        For a document that was removed since, its last labels count. If they are unknown, no restricted client sees it.
         """
         sees = self.holds(scope.unrestricted())
         removed = self._store.removed_documents()
@@ -51,7 +52,7 @@ class ScopeService:
         return held
 
     def holds(self, scope: Scope) -> Callable[[Document], bool]:
-        """Returns a predicate: whether a document is in `scope`, using the labels that sources have now."""
+        """Returns a predicate: whether a document is in `scope`, with the present labels of the sources."""
         of_source = dict(self._labels())
         prefixes = tuple(prefix for each in scope.in_ for prefix in _prefixes(each))
         labelled = has_any(scope.labels, of_source) if scope.labels else None
@@ -82,7 +83,7 @@ class ScopeService:
         return None if scope is None else self.holds(scope)
 
     def sources(self, scope: Scope | None) -> Callable[[str], bool]:
-        """Returns a predicate: whether a source, by name, is wholly visible, so that its status reveals nothing hidden."""
+        """Returns a predicate: whether a source, by name, is wholly in `scope`, so that its status reveals nothing hidden."""
         of_source = dict(self._labels())
         visible = set(scope.visible) if isinstance(scope, ClientScope) else None
         only = scope.source if scope is not None else None
@@ -92,7 +93,8 @@ class ScopeService:
         )
 
     def named(self, scope: Scope | None = None) -> ScopeList:
-        """Returns what scopes may name, with numbers of documents in `scope`. Without a scope, includes unused names."""
+        """Returns the names that scopes may use, with the number of documents in `scope` for each. Without a scope, includes
+        unused names."""
         of_source = dict(self._labels())
         holds = self.limit(scope)
         given = of_source if scope is None else {}
@@ -120,10 +122,11 @@ def _seconds(time: datetime | None) -> float | None:
 
 
 def _prefixes(text: str) -> list[tuple[str, bool]]:
-    """Returns the URI prefixes for an entry of a scope's `in`, and whether each is a path, so that `notes` excludes `notes2`.
+    """Returns pairs (URI prefix, whether it is a path) for an entry of a scope's `in`. The path `notes` does not match
+    `notes2`.
 
-    A path with characters beyond ASCII is also compared in Unicode form NFC: macOS, and archives made there, decompose
-    accented letters, while keyboards and models do not, and the difference is invisible.
+    A path with non-ASCII characters is also compared in Unicode form NFC: macOS, and archives made on it, decompose accented
+    letters; keyboards and models do not. The difference is invisible.
     """
     if not text.startswith("/"):
         return [(text, False)]
@@ -132,7 +135,7 @@ def _prefixes(text: str) -> list[tuple[str, bool]]:
 
 
 def _composed(uri: str) -> str:
-    """Returns the URI with its path in Unicode form NFC. Bytes that are not UTF-8 stay unchanged."""
+    """Returns the URI with its path in Unicode form NFC. Keeps bytes that are not UTF-8."""
     return quote(normalize("NFC", unquote(uri, errors="surrogateescape")), errors="surrogateescape")
 
 
@@ -152,7 +155,7 @@ def _has(metadata: Mapping[str, Any], key: str, says: Callable[[Any], bool]) -> 
 
 
 def _says(text: str) -> Callable[[Any], bool]:
-    """Returns a predicate: whether a value equals `text`. Numbers compare by value, booleans as JSON writes them."""
+    """Returns a predicate: whether a value equals `text`. Numbers are compared by value, booleans as in JSON."""
     number, composed = _number(text), normalize("NFC", text)
 
     def says(value: Any) -> bool:
@@ -166,7 +169,7 @@ def _says(text: str) -> Callable[[Any], bool]:
 
 
 def _number(text: str) -> int | float | None:
-    """Parses a number. An integer stays an int, because as floats two large integers could be equal."""
+    """Parses a number. An integer stays an int: as floats, two different large integers could be equal."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -176,7 +179,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _folders(uri: str) -> list[str]:
-    """Returns the folders above a file, nearest first; none for other URIs."""
+    """Returns the folders above a file, nearest first; [] for other URIs."""
     if not uri.startswith("file:///"):
         return []
     parts = uri.partition("#")[0].split("/")[3:-1]

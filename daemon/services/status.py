@@ -1,6 +1,6 @@
 """`status` and `wait`: report the daemon's state, and wait until everything is indexed.
 
-The state includes which extractors and readers made the stored data, and how long the rules need for outdated data.
+The state includes the extractors and readers that made the stored data, and the time that the rules need for outdated data.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ from store.snapshot import Snapshot
 from store.store import Store
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
-"""Shown to restricted clients instead of the reason, which may name a document."""
+"""Replaces the reason for restricted clients: the reason may name a document."""
 
 
 class Provenance:
-    """Shares by extractor and reader. May be used in any thread."""
+    """The numbers of passages by extractor, and of followed documents by reader. May be used in any thread."""
 
     def __init__(
         self,
@@ -55,15 +55,17 @@ class Provenance:
         at_once: int,
         is_outdated: Callable[[str], bool] = lambda _name: False,
     ) -> None:
-        """`present_names` are those of the present extractor's results. It processes `at_once` passages concurrently.
-        `is_outdated` returns whether a name is of an earlier version of it, or of this version with other extras."""
+        """`present_names` are the names of the present extractor in extractions. That extractor processes `at_once` passages
+        concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with other
+        extras."""
         self._counts = counts
         self._present_names = present_names
         self._at_once = at_once
         self._is_outdated = is_outdated
 
     def extractors(self) -> list[PassageShare]:
-        """Returns the numbers of passages, largest first. `left_s` is set if the present extractor may find other triples."""
+        """Returns the numbers of passages by extractor, largest first. `left_s` is set if the present extractor may find other
+        triples."""
         return [
             PassageShare(name=name, passages=number, left_s=self.left_s(number) if self._is_outdated(name) else None)
             for name, number in self._counts.extractors().most_common()
@@ -74,9 +76,9 @@ class Provenance:
         return [ReaderShare(name=name, documents=number) for name, number in self._counts.readers().most_common()]
 
     def left_s(self, passages: int) -> float:
-        """Returns how long the extractor needs for this number of passages, at the mean speed of its earlier extractions.
+        """Returns the seconds that the extractor needs for `passages`, at the mean speed of its earlier extractions.
 
-        0 if it has processed none. Encoding new triples is not included.
+        0 if it has extracted no passage. Excludes the time for encoding new triples.
         """
         ms = self._counts.mean_ms(lambda name: name in self._present_names or self._is_outdated(name))
         return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)
@@ -84,7 +86,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningParts:
-    """The parts of the daemon that `status` reports on once the memory is open. `openie` is the extractor's name."""
+    """The parts of the daemon on which `status` reports once the memory is open. `openie` is the extractor's name."""
 
     store: Store
     pipeline: Pipeline
@@ -94,7 +96,7 @@ class RunningParts:
     extraction_queue: ExtractionQueue
     states: Callable[[], CurrentStates]
     untagged_languages: frozenset[str]
-    """Languages whose taggers the extractor lacks."""
+    """Languages for which the extractor lacks taggers."""
     progress: ProgressBoard
     scopes: ScopeService
     memory_use: Callable[[], MemoryUse]
@@ -107,11 +109,11 @@ class RunningParts:
 
     @property
     def paused(self) -> str | None:
-        """Why hippod accepts no work that could enlarge the memory; None if it accepts all."""
+        """Why hippod accepts no work that could enlarge the memory; None if it accepts all work."""
         return self.pipeline.intake.paused
 
     def trouble(self) -> str | None:
-        """Returns why nothing can be committed at present, None if commits work. Accesses the disk."""
+        """Returns why commits are impossible at present; None if they work. Accesses the disk."""
         try:
             self.store.check_folder()
         except StoreFolderLost as error:
@@ -120,7 +122,7 @@ class RunningParts:
         return None if trouble is None else trouble.reason
 
     def source_status(self, source: Source, pending: int) -> SourceStatus:
-        """Returns the source's status: `paused` if the source works, but the memory limit is reached."""
+        """Returns the source's status: `paused` if the source works but the memory limit is reached."""
         found = source.status(pending)
         if self.paused is None or found.state in BAD_SOURCE_STATES:
             return found
@@ -140,10 +142,10 @@ def _memory_use(memory: RunningParts) -> MemoryUse:
 
 
 class StatusService:
-    """The state is `starting` until `ready` is called, and `stopping` after `stop`."""
+    """The state is `starting` before `ready`, and `stopping` after `stop`."""
 
     def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
-        """`llm` is the model that answers questions, None if there is none."""
+        """`llm` is the model that answers questions; None if there is none."""
         self._began = time.monotonic()
         self._names = (encoder, openie)
         self._llm = llm
@@ -154,7 +156,7 @@ class StatusService:
         self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
     def ready(self, memory: RunningParts, worker_pids: Callable[[], Sequence[int]]) -> None:
-        """Reports on `memory` from now on. `rss_bytes` includes the processes in `worker_pids`."""
+        """Reports on `memory` from now on. `rss_bytes` includes the processes `worker_pids`."""
         self._worker_pids = worker_pids
         self._memory = memory
 
@@ -216,17 +218,17 @@ class StatusService:
         )
 
     async def _status_of(self, scope: Scope, memory: RunningParts) -> Status:
-        """Returns the status that a memory of the scope's documents would have.
+        """Returns the status of a memory that contains only the scope's documents.
 
-        Leaves out the size of the process, the progress of work, and sources that are not wholly in the scope, because these
-        depend on other documents.
+        Omits the size of the process, the progress of work, and sources that are not wholly in the scope, because these depend
+        on other documents.
         """
         holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
         sources = [each for each in memory.sources if whole(each.name)]
         counted = await self._counted(memory, snapshot, lambda: memory.states().counts_of(holds), sources)
         troubled = await asyncio.to_thread(memory.trouble) is not None
-        # Why a source is paused reveals the size of the whole memory.
+        # The reason why a source is paused reveals the size of the whole memory.
         shown = [
             each.model_copy(update={"detail": HIDDEN_TROUBLE}) if each.state == PAUSED else each
             for each in counted.sources
@@ -236,7 +238,8 @@ class StatusService:
     async def _counted(
         self, memory: RunningParts, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
     ) -> Status:
-        """Returns the counts that the whole memory and a scope have in common. Counts in threads, as it may take long."""
+        """Returns the part of the status that is computed alike for the whole memory and a scope, in threads: it may take
+        long."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
         counts = await asyncio.to_thread(count)
@@ -266,7 +269,7 @@ class StatusService:
         return round(time.monotonic() - self._began, 3)
 
     def _rss(self) -> int:
-        """Returns the resident memory of the daemon and its workers, in bytes."""
+        """Returns the resident memory of the daemon and its worker processes, in bytes."""
         total = int(self._process.memory_info().rss)
         for pid in self._worker_pids():
             try:
@@ -276,7 +279,8 @@ class StatusService:
         return total
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Waits for the whole memory, even in a scope. Raises Conflict if the store's folder, and perhaps its data, is lost."""
+        """Waits until the whole memory is indexed, even in a scope. Raises Conflict if the store's folder, perhaps with its
+        data, is lost."""
         if self._memory is None:
             raise NotReady("hippod is starting; wait again in a moment")
         await self._check_folder(self._memory)

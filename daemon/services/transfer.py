@@ -1,4 +1,4 @@
-"""`export`, `import`, `verify` and `backup`, and the scheduled backup, whose interval continues across restarts."""
+"""`export`, `import`, `verify`, `backup`, and the scheduled backup, whose interval continues over restarts."""
 
 import asyncio
 import json
@@ -52,23 +52,23 @@ from store.store import Store
 from store.verify.verify import verify
 
 EXPORT_CHUNK_LINES = 400
-"""Lines per chunk of an export: about 64 KiB."""
+"""Lines in a chunk of an export: about 64 KiB."""
 
 IMPORT_BATCH_PASSAGES = 500
-"""Maximum imported passages in one file of the inbox."""
+"""Maximum imported passages in a file of the inbox."""
 
 IMPORT_BATCH_BYTES = 4 << 20
-"""Maximum bytes of such a file. Two concurrent imports with this much in memory are negligible."""
+"""Maximum bytes of imported passages in a file of the inbox, so that concurrent imports need little memory."""
 
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
 
 TRANSFER_THREADS = 6
-"""Threads for concurrent exports, checks and backups: at least as many as the API's limits allow."""
+"""Threads for concurrent exports, checks and backups: at least the number that the API's limits allow."""
 
 ReportStep = Callable[[str, int, int | None], None]
 T = TypeVar("T")
 LAST_BACKUP_FILE = "backup.last"
-"""File in the store's folder with the target and time of the last scheduled backup."""
+"""File in the store's folder with the target and the time of the last scheduled backup."""
 
 log = structlog.get_logger()
 
@@ -89,7 +89,7 @@ class TransferService:
         fresh_build: FreshBuild,
         check_record_file: Callable[[str], Awaitable[str | None]],
     ) -> None:
-        """`check_record_file` returns why a file is not a valid file of records, None if it is."""
+        """`check_record_file` returns why a file is no valid file of records; None if it is valid."""
         self._store = store
         self._fresh_build = fresh_build
         self._check_record_file = check_record_file
@@ -116,9 +116,9 @@ class TransferService:
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
-        """Imports a file. If cancelled, documents that are already in the inbox are still indexed, and the rest is dropped.
+        """Imports a file. If cancelled, indexes documents that are in the inbox already, and drops the rest.
 
-        Raises NotReady if the disk refuses the file.
+        Raises NotReady if the file cannot be written to the disk.
         """
         with ExitStack() as stack:
             with _storing():
@@ -146,7 +146,7 @@ class TransferService:
         )
 
     async def _take_in(self, path: Path) -> "_Import":
-        """Imports a HippoRAG file; returns when all of it is committed."""
+        """Imports a HippoRAG file; returns once all its documents are committed."""
         tickets: list[int] = []
         handed, expected = 0, await asyncio.to_thread(_count_passages, path)
 
@@ -180,7 +180,7 @@ class TransferService:
         )
 
     async def _compare_with_fresh_build(self, count: int, seed: int | None, problems: list[str]) -> FreshBuildResponse:
-        """Appends the differences to `problems`."""
+        """Compares documents with a fresh build; appends the differences to `problems`."""
         seed = secrets.randbelow(SEED_MAX) if seed is None else seed
         report = FreshBuildReport()
         with self._progress.running("verify", "files") as task:
@@ -194,7 +194,7 @@ class TransferService:
         )
 
     async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
-        """Runs `work` in a thread. After the client has disconnected, the work ends at its next report."""
+        """Runs `work` in a thread. Ends at its next report after the client has disconnected."""
         given_up = threading.Event()
 
         def report(step: str, done: int, total: int | None) -> None:
@@ -207,7 +207,7 @@ class TransferService:
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
-            # Checked before anything is written. Otherwise the client would be told of a backup that no other process can see.
+            # Check before writing: the client must not believe in a backup that no other process can see.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
             if problem is not None:
                 raise Conflict(problem, errors={"directory": problem})
@@ -235,7 +235,7 @@ class TransferService:
 
 
 def _count_passages(path: Path) -> int:
-    """Returns the approximate number of passages in a file, without parsing it; for progress only."""
+    """Returns the approximate number of passages in a file, for progress; does not parse the file."""
     count, tail = 0, b""
     with path.open("rb") as file:
         while chunk := file.read(IMPORT_BATCH_BYTES):
@@ -263,12 +263,12 @@ def _write(file: "tempfile._TemporaryFileWrapper[bytes]", chunk: bytes) -> None:
 
 
 class _Import:
-    """Reads a file in batches, with one document per passage. Keeps 8 bytes for each passage already read."""
+    """Reads a file in batches of documents, one document per passage. Keeps 8 bytes in memory for each passage read."""
 
     def __init__(self, path: Path, max_documents: int, max_bytes: int) -> None:
-        """Reads the whole file once to check it. Raises HippoRAGFormatError if the format is wrong.
+        """Reads the whole file once, to check it. Raises HippoRAGFormatError if the format is wrong.
 
-        `max_documents` and `max_bytes` are the limits for documents that wait to be indexed.
+        `max_documents` and `max_bytes` limit a batch.
         """
         self._recorded = read_hipporag_file(path)
         self._max_documents = min(IMPORT_BATCH_PASSAGES, max_documents)
@@ -276,12 +276,12 @@ class _Import:
         self._next: AddedDocument | None = None
         self._digests = array("Q")
         self.triples = 0
-        """Number of triples read."""
+        """Number of triples read so far."""
         self.skipped = 0
-        """Number of malformed triples and passages."""
+        """Number of malformed triples and passages so far."""
 
     def documents(self) -> list[AddedDocument]:
-        """Returns the next documents, with distinct URIs; [] at the end of the file."""
+        """Returns the next batch, with distinct URIs; [] at the end of the file."""
         found: dict[str, AddedDocument] = {}
         size = 0
         while len(found) < self._max_documents:
@@ -297,7 +297,7 @@ class _Import:
         return list(found.values())
 
     def passages(self) -> int:
-        """Returns the number of distinct passages read."""
+        """Returns the number of distinct passages read so far."""
         return len(np.unique(np.asarray(self._digests)))
 
     def _document(self) -> AddedDocument | None:
@@ -316,14 +316,14 @@ class _Import:
 
 
 class BackupTimes(Protocol):
-    """The settings of `[schedule]` that backups use."""
+    """The settings of `[schedule]` for backups."""
 
     backup_to: str | None
     backup_keep: float
 
 
 class ScheduledBackup:
-    """Sends backups. `run` is called in the scheduler's threads; it raises the errors of `send`, which the scheduler logs."""
+    """Sends backups. `run` is called in the scheduler's threads, and raises the errors of `send`, which the scheduler logs."""
 
     def __init__(
         self,
@@ -339,7 +339,7 @@ class ScheduledBackup:
         self._last: Path = store.folder / LAST_BACKUP_FILE
 
     def last_run(self) -> float:
-        """Returns the time of the last backup to the present target in Unix seconds, 0 if there was none."""
+        """Returns the time of the last backup to the present target, in Unix seconds; 0 if there was none."""
         try:
             said = json.loads(self._last.read_bytes())
             return float(said["made"]) if said["url"] == self._times().backup_to else 0.0

@@ -1,1 +1,1 @@
-"""The sources of documents as the daemon runs them: one file or folder per kind, and `registry`, which lists the kinds."""
+"""The daemon's sources of documents: a file or folder for each kind of source, and `registry`, which lists the kinds."""

@@ -23,7 +23,7 @@ S = TypeVar("S", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class SourceLabels:
-    """The labels of a source's documents: `labels`, and if `from_documents`, those in the documents' metadata."""
+    """The labels of a source's documents: `labels`, and labels in the documents' metadata if `from_documents`."""
 
     labels: tuple[str, ...] = ()
     from_documents: bool = True
@@ -34,55 +34,55 @@ LabelsBySource = tuple[tuple[str, SourceLabels], ...]
 
 
 class Source(ABC):
-    """One configured source, from `start` to `close`. Created and called on the event loop, except `rescan`."""
+    """One configured source, from `start` to `close`. Create and call on the event loop, except `rescan`."""
 
     kind: ClassVar[str]
-    """Name of its table in the configuration, shown in `status`."""
+    """Name of the source's table in the configuration, also shown in `status`."""
     name: str
-    """Its name in `status`, and the `source` of its documents."""
+    """Name in `status`, also the `source` of the source's documents."""
     topics: Sequence[str] = ()
-    """Topics that it follows and whose positions a query may require (`after`)."""
+    """Topics that the source follows; a query may require positions of these (`after`)."""
     redelivers: ClassVar[bool] = False
-    """Whether it delivers a document again that was removed from the memory."""
+    """Whether the source delivers a document again after the document was removed from the memory."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begins to deliver documents to the pipeline, and returns at once."""
+        """Begins to deliver documents to the pipeline; returns at once."""
 
     async def stop(self) -> None:  # noqa: B027 - most have nothing to do
-        """Stops everything that must stop while the pipeline still runs."""
+        """Stops the parts that must stop while the pipeline still runs."""
 
     async def close(self) -> None:  # noqa: B027
-        """Releases the rest, after the pipeline has stopped and nothing more is committed."""
+        """Releases the remaining parts, after the pipeline has stopped and its last commit."""
 
     def rescan(self) -> None:  # noqa: B027
-        """Starts a scan for changes that caused no event, and returns at once. Called by `[schedule] rescan` in its thread."""
+        """Starts a scan for changes that caused no event; returns at once. `[schedule] rescan` calls `rescan` in a thread."""
 
     def confirm(self) -> int:
-        """Confirms pending removals; returns the number of their documents, 0 if nothing is pending.
+        """Confirms pending removals; returns the number of their documents (0 if none are pending).
 
-        Removals are pending if most of the source's documents were missing at once.
+        Removals are pending if most of the source's documents disappeared at once.
         """
         return 0
 
     @abstractmethod
     def status(self, pending: int) -> SourceStatus:
-        """Returns the source's status. `pending` is the number of its documents that are not committed."""
+        """Returns the source's status. `pending` is the number of the source's documents that are not committed."""
 
     @abstractmethod
     async def delivered(self) -> None:
-        """Returns when everything that the source contains now was given to the pipeline; for `hippoctl wait`."""
+        """Returns once the pipeline has received everything that the source contains now; for `hippoctl wait`."""
 
     def unread(self) -> str | None:
-        """Returns a clause, for the note of an answer, about content that is not in the pipeline yet; None if there is none.
+        """Returns a clause for an answer's note about content that the pipeline has not received yet; None if there is none.
 
         Called on the event loop for every query.
         """
         return None
 
     def usage(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Returns the items and bytes that were fetched and are not committed, and their limits, for `/metrics`; None if the
-        source has no limits."""
+        """Returns the (items, bytes) that were fetched but not committed, and their limits, for `/metrics`; None without
+        limits."""
         return None
 
 
@@ -95,27 +95,26 @@ class SourceParts:
     pool: "ParserPool"
     split: "SplitSettings"
     hard_links: "dict[object, HardLinks]" = field(default_factory=dict)
-    """The names of files with several hard links, shared by folders with the same labels. The key is these labels."""
+    """The names of files with several hard links, by labels: folders with the same labels share them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceKind(Generic[S]):
-    """The declaration of a kind of source, used by configuration, daemon, doctor, API and documentation.
+    """The declaration of a kind of source, for configuration, daemon, doctor, API and documentation.
 
-    Importing it must be cheap: `make` and `inspect` import what they need when they are called.
+    Importing a declaration must be cheap, so `make` and `inspect` import modules when they are called.
     """
 
     table: str
-    """Name of the table `[[table]]` in the configuration, and the `kind` in `status`."""
+    """Name of the table `[[table]]` in the configuration; also `kind` in `status`."""
     section: type[S]
     """Model of the table."""
     status: type[SourceStatus]
     """Model of the source's entry in `status`."""
     make: Callable[[S, SourceParts], Source]
     conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
-    """Returns conflicts among these tables, or with the paths that hippod itself writes (by their keys): one sentence each,
-    with the key first."""
+    """Returns conflicts among these tables, or with paths that hippod itself writes (by key): one sentence each, key first."""
     claims: "Callable[[S], Iterator[Claim]]"
-    """Returns the claims to the documents that a table's source owns."""
+    """Returns the claims for the documents that a table's source owns."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"
-    """Checks these tables for `hippoctl doctor`, without a daemon."""
+    """Checks these tables for `hippoctl doctor`; needs no daemon."""

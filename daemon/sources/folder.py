@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from store.store import Store
 
 UNREAD = Fingerprint(0, 0, 0, exclusions=0)
-"""The fingerprint of a file whose documents in the memory may be wrong: it is parsed again, or removed if it is gone."""
+"""Fingerprint of a file whose documents in the memory may be wrong: it is parsed again, or removed if it is gone."""
 
 
 class FolderSection(Section):
     path: Annotated[AnyPath, AfterValidator(existing_directory)]
-    """Directory that is followed, with everything below it."""
+    """Directory to follow, with everything below it."""
     labels: Labels = ()
     """Labels of all documents in the folder, used by scopes."""
     labels_from_documents: bool = True
@@ -40,20 +40,20 @@ class FolderSection(Section):
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
     """Patterns as in a .gitignore file, relative to `path`, that select the files to parse."""
     exclude: Globs = ()
-    """Patterns of files to leave out, which override `include`; `!` cancels a pattern, also a default exclusion
+    """Patterns of files to exclude, which override `include`; `!` cancels a pattern or a default exclusion
     (docs/reference/exclusions.md)."""
     settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
-    """How long a file must be unchanged before it is parsed."""
+    """Time for which a file must be unchanged before it is parsed."""
     polling: bool = False
-    """Scan for changes instead of waiting for events: for network drives, which report none."""
+    """Scan for changes instead of waiting for events; for network drives, which report no events."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=86400)] = 2.0
     """Interval between scans with `polling`."""
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
-    """Maximum bytes parsed of one file. A larger file that can be parsed only as a whole is skipped."""
+    """Maximum bytes to parse of one file. A larger file that can be parsed only as a whole is skipped."""
     confirm_loss: bool = True
-    """Whether a scan that would remove more than half of the documents, or any because of a new default exclusion, waits for
-    `hippoctl confirm`."""
+    """Whether a scan waits for `hippoctl confirm` before removing more than half of the documents, or any by a new default
+    exclusion."""
 
     @property
     def source_name(self) -> str:
@@ -81,7 +81,7 @@ class FolderStatus(SourceStatus):
 
 
 class FolderSource(Source):
-    """One `[[folder]]`: runs the watcher of the folder."""
+    """One `[[folder]]`; runs the folder's watcher."""
 
     kind = "folder"
     redelivers = True
@@ -139,19 +139,19 @@ class FolderSource(Source):
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()
         scanned = asyncio.Event()
-        # No thread waits: a first scan takes minutes, and each client that gives up would leave a thread behind.
+        # Let no thread wait: a first scan takes minutes, and each client that disconnects would leave a thread behind.
         self._source.rescan(lambda _complete: _call_on(loop, scanned.set))
         await scanned.wait()
 
 
 def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store") -> dict[str, Fingerprint]:
-    """Returns the fingerprints of the folder's files in the store; `UNREAD` if the store may not have the file's own documents.
+    """Returns the fingerprints of the folder's files in the store; `UNREAD` for a file whose own documents the store may lack.
 
-    This applies to documents without a position, to missing documents, and to documents of a source that is not a folder.
-    hippod once did not check owners, so that a message could remove or replace the documents of a file.
+    A file is `UNREAD` if it has no position, if its documents are missing, or if their source is not a folder: earlier versions
+    of hippod let messages remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
-    # Only a message could remove a file's documents without `EMPTY`. If the store never followed a topic, a client did.
+    # Documents missing without `EMPTY` were removed by a message, or by a client if the store never followed a topic.
     restore = any(key.startswith("kafka:") for key in store.positions)
 
     def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:
@@ -171,7 +171,7 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
             position = store.positions.get(uri)
             read = position is not None and is_as_read(uri, position)
             fingerprint = Fingerprint.from_json(position) if position is not None and read else UNREAD
-            # Excluding a file without passages loses nothing, so it needs no confirmation.
+            # Excluding a file without passages removes nothing, so it needs no confirmation.
             known[uri] = fingerprint if has_passages(uri) else replace(fingerprint, exclusions=EXCLUSIONS_VERSION)
     return known
 
@@ -182,13 +182,13 @@ def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    # Folders with different labels share no hard links: a link from one into the other would change who sees the file.
+    # Only folders with equal labels share hard links: a link into another folder would change which clients see the file.
     labels = (frozenset(folder.labels), folder.labels_from_documents)
     return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:
-    """Returns a sentence for each folder that lies inside another, or that contains files which hippod writes."""
+    """Returns a sentence for each folder that is inside another folder or contains files that hippod writes."""
     problems = []
     places = sorted((folder.path.resolve(), number) for number, folder in enumerate(folders))
     for (outer, first), (inner, second) in pairwise(places):

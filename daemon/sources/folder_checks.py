@@ -9,15 +9,15 @@ from daemon.config_types.mounts import MOUNTS, NETWORK_FILE_SYSTEMS, VIEWS, moun
 from daemon.contract.finding import Finding, guarded
 
 COUNT_TIMEOUT_S = 2.0
-"""Maximum time for counting directories."""
+"""Time limit for counting directories."""
 READ_CHECK_TIMEOUT_S = 2.0
-"""Maximum time for the search for unreadable files."""
+"""Time limit for finding unreadable files."""
 INOTIFY_LIMITS = Path("/proc/sys/fs/inotify")
 HARD_LINKS = Path("/proc/sys/fs/protected_hardlinks")
 
 
 def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
-    """Checks folders, given as (path, whether it is polled)."""
+    """Checks `folders`: (path, whether the folder is polled)."""
     watched = [path for path, polling in folders if not polling]
     if folders:
         yield from guarded("inotify", lambda: [inotify(watched, INOTIFY_LIMITS)])
@@ -29,7 +29,7 @@ def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
 
 
 def inotify(folders: Sequence[Path], limits: Path) -> Finding:
-    """Checks the user's limit of inotify watches: each directory below a watched folder takes one."""
+    """Checks the user's limit of inotify watches: each directory in a watched folder needs one watch."""
     if not folders:
         return Finding("inotify", "ok", "not needed: all followed folders are polled")
     most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
@@ -48,7 +48,7 @@ def inotify(folders: Sequence[Path], limits: Path) -> Finding:
 
 
 def readable(folder: Path) -> Finding:
-    """Checks that the present user, who may not be hippod's user, can read all files in the folder."""
+    """Checks whether the present user, who may differ from hippod's user, can read all files in the folder."""
     name = f"drive {folder}"
     end = time.monotonic() + READ_CHECK_TIMEOUT_S
     refused: list[str] = []
@@ -86,7 +86,8 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
 
 
 def hard_links(setting: Path) -> Iterator[Finding]:
-    """Warns if the protection is off: any user can then link files of the same disk into a folder that he may write to."""
+    """Warns if the protection of hard links is off: any user can then link files of the same disk into a folder with write
+    access."""
     try:
         on = setting.read_text().strip() != "0"
     except OSError:
@@ -106,7 +107,7 @@ def _number(path: Path) -> int | None:
 
 
 def _directories(folders: Sequence[Path]) -> tuple[int, bool]:
-    """Returns the number of directories, and whether the time sufficed to count all."""
+    """Returns (the number of directories, whether all were counted within the time limit)."""
     end = time.monotonic() + COUNT_TIMEOUT_S
     found = 0
     for folder in folders:

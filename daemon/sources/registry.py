@@ -1,4 +1,4 @@
-"""The kinds of sources. A new kind is added here, and nowhere else outside its own module."""
+"""The kinds of sources. A new kind is listed here; all its other code is in its own module."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,1 +1,1 @@
-"""Gathers finished changes into batches, completes and commits these, and reports the result."""
+"""Gathers finished changes into batches, encodes and commits the batches, and reports the result."""

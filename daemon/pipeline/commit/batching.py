@@ -22,7 +22,7 @@ from store.types import Batch, Document, Extraction, ExtractionCosts, PassageTex
 
 
 class DocumentsByFile:
-    """The documents of each file. Kept in memory because the store cannot look up a URI prefix."""
+    """The documents of each file, in memory because the store cannot look up a URI prefix."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._uris: dict[str, set[str]] = {}
@@ -30,7 +30,7 @@ class DocumentsByFile:
             self.add(document.uri)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterates over the URIs of files with documents, and of documents that do not belong to a file."""
+        """Iterates over the URIs of files with documents, and the URIs of documents that belong to no file."""
         return iter(self._uris)
 
     def add(self, uri: str) -> None:
@@ -90,7 +90,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 positions[work.key] = work.task.found.to_json()
         elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
             removed.append(work.key)
-        # If two lines have the same id, the last one counts, even if the store already contains the first.
+        # If two lines of a file have the same id, the last line counts, even if the store already contains the first.
         for document in {each.uri: each for each in change.documents}.values():
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
@@ -120,7 +120,7 @@ def _empty_positions(
     removed: Iterable[str],
     positions: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns the positions, marked with `EMPTY`, of followed files that have no document after this batch."""
+    """Returns the positions of followed files that have no document after this batch, each marked with `EMPTY`."""
     written, gone = {container_uri(document.uri) for document in documents}, set(removed)
     found = {}
     for file in {*positions, *map(container_uri, gone)}:
@@ -133,30 +133,30 @@ def _empty_positions(
 
 
 def _removes_itself(task: Task) -> bool:
-    """Whether the task leaves alone the documents of its file that it does not name."""
+    """Whether the task keeps the documents of its file that it does not name."""
     return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument | Postponed) or record_of(task) is not None
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
-    """Returns all documents of a file for the file's URI, or just the document for a line's URI."""
+    """Returns all documents of a file if `uri` is the file's, or only `uri` if it is a line's."""
     return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
 
 
 def _in_sight(store: Store, uris: Sequence[str], task: RemoveDocument) -> list[str]:
-    """Returns the documents among `uris` that the requester of the removal still sees."""
+    """Returns the documents among `uris` that the client that requested the removal still sees."""
     sees = task.sees
     return [uri for uri in uris if sees is None or (document := store.document(uri)) is None or sees(document)]
 
 
 def _taken_over(store: Store, documents_by_file: DocumentsByFile, task: FileTakenOver) -> list[Document]:
-    """Returns the file's documents with their new source. Their passages stay, and nothing is parsed."""
+    """Returns the file's documents with their new source. Their passages stay; nothing is parsed."""
     found = (store.document(uri) for uri in sorted(documents_by_file.of(task.uri)))
     others = (document for document in found if document is not None and document.source != task.source)
     return [replace(document, source=task.source) for document in others]
 
 
 def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:
-    """Returns the file's documents with their new URIs. Their passages stay, and nothing is extracted or encoded again."""
+    """Returns the file's documents with their new URIs. Their passages stay; nothing is extracted or encoded again."""
     out = []
     for uri in sorted(documents_by_file.of(task.old_uri)):
         document = store.document(uri)

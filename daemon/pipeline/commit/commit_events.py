@@ -13,7 +13,7 @@ from store.types import Batch, State
 log = structlog.get_logger()
 
 Publish = Callable[..., None]
-"""Sends an event to its readers (`daemon.api.event_hub.EventHub.publish`)."""
+"""The type of `daemon.api.event_hub.EventHub.publish`."""
 
 
 def report_documents(batch: Batch, committed: CommitResult, publish: Publish) -> None:

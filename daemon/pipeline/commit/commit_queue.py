@@ -1,7 +1,7 @@
-"""Queues parsed changes for the commit: fresh changes first, changes of one key in their order.
+"""Queues parsed changes for the commit: fresh changes first, and changes of one key in order of arrival.
 
-Parsing is faster than encoding, so the rule of `daemon.pipeline.incoming.lanes` applies here as well: if more than
-`FRESH_PER_SOURCE` fresh changes of one source wait, one of them becomes bulk.
+If more than `FRESH_PER_SOURCE` fresh changes of a source wait, one of them becomes bulk, as in
+`daemon.pipeline.incoming.lanes`. The limit there does not suffice, because parsing is faster than encoding.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound,
 BATCH_MAX_CHANGES = 512
 
 FRESH_MAX_PASSAGES = 32
-"""A fresh change with more passages is long: encoding it takes about a second, and other fresh changes do not wait for it."""
+"""A fresh change with more passages is long: encoding takes about a second, and other fresh changes are committed first."""
 
 
 class Rank(IntEnum):
@@ -24,22 +24,22 @@ class Rank(IntEnum):
 
     FRESH = 0
     LONG = 1
-    """Fresh, but longer than `FRESH_MAX_PASSAGES`: committed before bulk, and interrupted by fresh changes like bulk."""
+    """Fresh, but longer than `FRESH_MAX_PASSAGES`: committed before bulk. Like bulk, it is interrupted by fresh changes."""
     BULK = 2
 
 
 class CommitQueue:
-    """The changes to commit. Use on the event loop only. Each urgency has its own full capacity, for which `put` waits."""
+    """The changes to commit. Use on the event loop only. Each urgency has its own capacity; `put` waits while it is full."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._changes: list[Change] = []
         """The waiting changes, in the order of arrival."""
         self.room = {urgency: Capacity(limits.queue_passages, limits.queue_bytes) for urgency in Urgency}
-        """Waiting passages and bytes of their text. If the limits are reached, parsing waits."""
+        """Capacity by urgency, in waiting passages and the bytes of their text. While it is full, parsing waits."""
         self._fresh: dict[str, dict[Work, None]] = {}
-        """For each source, the work whose fresh changes wait, oldest first."""
+        """For each source, the work with waiting fresh changes, oldest first."""
         self._groups: Counter[Group] = Counter()
-        """Number of waiting changes in each group that arrived as fresh."""
+        """Number of waiting changes by group, counting only changes that arrived as fresh."""
         self._batches = 0
         self._filled = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -55,7 +55,7 @@ class CommitQueue:
         self.put_now(change)
 
     def put_now(self, change: Change) -> None:
-        """Queues the change without waiting for capacity: for changes that must precede everything that arrives later."""
+        """Queues the change without waiting for capacity, for a change that must precede all changes that arrive later."""
         change.lane = _urgency(change)
         self.room[change.lane].take(change.size, change.bytes)
         if isinstance(change, DocumentChange) and change.lane is Urgency.FRESH:
@@ -75,15 +75,15 @@ class CommitQueue:
             del waiting[demoted]
 
     async def wait_until_filled(self) -> None:
-        """Returns when a change has arrived since the last call."""
+        """Returns once a change has arrived since the last call."""
         await self._filled.wait()
         self._filled.clear()
 
     def next_batch(self, max_passages: int) -> list[Change]:
-        """Removes and returns changes that fit one batch, at most one per key; changes of one key keep their order.
+        """Removes and returns changes for one batch, at most one per key; changes of one key keep their order.
 
-        Fresh changes form separate batches; if other changes wait too, every second batch is fresh. The other batches begin
-        alternately with long changes and with bulk.
+        Fresh changes form separate batches. If long or bulk changes wait too, every second batch is fresh. Batches that are not
+        fresh begin alternately with long and with bulk changes.
         """
         ranked = list(self._ranked())
         self._batches += 1
@@ -96,14 +96,14 @@ class CommitQueue:
         return self._take(others, max_passages)
 
     def next_fresh_batch(self, max_passages: int, under_way: Iterable[Change]) -> list[Change]:
-        """Removes and returns fresh changes to commit before `under_way`, except changes of the same keys."""
+        """Removes and returns fresh changes to commit before `under_way`, except changes that share a key with these."""
         keys = {key for change in under_way for key in _keys(change)}
         return self._take([each for each in self._ranked() if each[0] is Rank.FRESH], max_passages, keys)
 
     def _ranked(self) -> "Iterator[tuple[Rank, int, int, Change]]":
-        """Returns the changes that may be taken now: by rank, alternating between sources, then in the order of arrival.
+        """Returns the changes that may be taken now as (rank, turn of its source, number, change), in this order.
 
-        Only the first change of each key may be taken. It has the highest rank among the waiting changes of its key.
+        Only the first waiting change of each key may be taken; its rank is the highest of the key's waiting changes.
         """
         ranks: dict[str, Rank] = {}
         first: dict[str, int] = {}
@@ -158,7 +158,7 @@ class CommitQueue:
 
 
 def _urgency(change: Change) -> Urgency:
-    """Returns the change's urgency. Extractions from committed passages are bulk."""
+    """Returns the change's urgency; extractions from committed passages are bulk."""
     return Urgency.BULK if isinstance(change, ExtractionsFound) else change.work.urgency
 
 
@@ -173,7 +173,7 @@ def _source(change: Change) -> str:
 
 
 def _keys(change: Change) -> set[str]:
-    """Returns the documents and files that no other change in the same batch may touch."""
+    """Returns the documents and files of the change; no other change in its batch may touch them."""
     if isinstance(change, ExtractionsFound):
         return set()
     old = getattr(change.work.task, "old_uri", None)

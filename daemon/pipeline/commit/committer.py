@@ -1,6 +1,6 @@
 """Completes batches and commits them, one after the other.
 
-Encoding takes most of the time. A batch that is not fresh is encoded in slices; fresh changes are committed between slices.
+Encoding takes most of the time. A batch that is not fresh is encoded in slices, and fresh changes are committed between slices.
 """
 
 import asyncio
@@ -33,27 +33,27 @@ from store.store import CommitResult, Store
 from store.types import Batch, Extraction, PassageText
 
 MAX_SAME_ERRORS = 5
-"""Number of identical errors in a row after which a batch's documents are considered the cause. Transient errors (of the disk,
-the system or a server) never count as the documents' fault."""
+"""Number of consecutive identical errors after which the batch's documents are considered the cause. Transient errors (of the
+disk, the system or a server) never count against the documents."""
 
 ErrorKind = tuple[object, ...]
 BATCH_MAX_PASSAGES = 96
-"""Maximum passages of a batch: enough to share the cost of a commit, few enough to be visible within seconds."""
+"""Maximum passages of a batch: enough to share the cost of a commit, few enough to be committed within seconds."""
 QUICK_BATCH_MAX_PASSAGES = 384
 QUICK_BATCH_S = 0.5
-"""A batch that takes less time than `QUICK_BATCH_S` (cheap vectors) lets the next one be twice as large, up to
-`QUICK_BATCH_MAX_PASSAGES`, so that more passages share the fixed cost of a commit, which is mostly syncing files."""
+"""A batch that takes less than `QUICK_BATCH_S` (fast encoder) doubles the size of the next, up to `QUICK_BATCH_MAX_PASSAGES`:
+more passages then share the fixed cost of a commit, mostly syncing files."""
 COMMIT_PAUSE_S = 0.1
 """Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
-takes processors and the interpreter away from queries. Changes that arrive during the pause share the next commit."""
+slows queries, which share the processors and the interpreter lock. Changes arriving meanwhile share the next commit."""
 UNSLICED_PASSAGES = 8
 """A batch with at most this many passages is encoded in one step."""
 MAX_PAUSE_S = 2.0
-"""Maximum pause before a refused commit, for example on a full disk, is tried again."""
+"""Maximum pause before retrying a commit that failed, for example on a full disk."""
 MAX_COMPLETIONS = 5
-"""How often a batch is completed before its documents are considered the cause. Each purge can invalidate one completion."""
+"""Number of times that a batch is completed before its documents are considered the cause. A purge can invalidate one."""
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
-"""Called after each commit with the duration of encoding and committing, in milliseconds."""
+"""Called after each commit; the last argument is the duration of encoding and committing in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
 WriteBatch = Callable[[Batch], CommitResult]
 
@@ -74,7 +74,7 @@ class Committer:
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries are running."""
+        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries run or just ended."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
@@ -86,18 +86,18 @@ class Committer:
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
         self._switching = asyncio.Lock()
-        """Held while a batch is completed and committed, which one encoder must do."""
+        """Held while a batch is completed and committed, so that the encoder cannot change in between."""
         self._interrupted = False
         """Whether fresh changes were committed while the present batch was being encoded."""
         self.busy_since: float | None = None
         """Monotonic time at which the present batch began; None between batches."""
         self.step: tuple[str, int] | None = None
-        """The writer thread's present step ("encode" or "commit") and its running number; None while it is idle."""
+        """Present step of the writer thread ("encode" or "commit") and the step's number; None while the thread is idle."""
         self._steps = 0
         self._replacement: Change | None = None
-        """The failure that is being committed instead of a change that cannot be committed."""
+        """The failure that is being committed in place of a change that could not be committed."""
         self._needed = Dependency(MAX_PAUSE_S)
-        """The disk, and the encoder's server."""
+        """The disk and the encoder's server."""
 
     @property
     def encoder(self) -> Encoder:
@@ -106,22 +106,22 @@ class Committer:
 
     @property
     def trouble(self) -> Outage | None:
-        """Why the last commit was refused, until one succeeds. Its event is `encoder_unreachable` if the embedding server, not
-        the store, is unavailable."""
+        """Why the last commit failed; None after a successful one. The outage's event is `encoder_unreachable` if the embedding
+        server is unavailable, but the store is available."""
         return self._needed.outage
 
     def use(self, encoder: Encoder) -> None:
-        """Completes batches with another encoder from now on. Called within `paused`."""
+        """Completes later batches with `encoder`. Call within `paused`."""
         self._encoder = encoder
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Lets no batch be completed or committed inside the block."""
+        """Prevents batches from being completed or committed inside the block."""
         async with self._switching:
             yield
 
     async def run(self) -> None:
-        """Commits until cancelled. A write in progress in the thread `writer` is finished first."""
+        """Commits until cancelled. On cancellation, first finishes a write in progress in the thread `writer`."""
         ended = float("-inf")
         while True:
             await self.queue.wait_until_filled()
@@ -141,13 +141,13 @@ class Committer:
                 )
 
     async def _pause_since(self, ended: float) -> None:
-        """Leaves processors to queries. `ended` is the monotonic time at which the last batch ended."""
+        """Pauses while queries run. `ended` is the monotonic time at which the last batch ended."""
         pause_s = ended + COMMIT_PAUSE_S - time.monotonic()
         if pause_s > 0 and self._asked_recently():
             await asyncio.sleep(pause_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
-        """Commits one batch, with retries. If `fresh`, no other changes are committed in between."""
+        """Commits one batch, with retries. If `fresh`, commits no other changes in between."""
         ahead = self._encoded_elsewhere(changes)
         completions = 0
         errors = RepeatedErrors()
@@ -161,15 +161,15 @@ class Committer:
                 batch, committed = await self._complete_and_commit(changes, ahead)
                 break
             except IncompleteBatch as error:
-                # A purge removed passages that the store had when the batch was made, so complete the batch again.
+                # A purge removed passages after the batch was made, so complete the batch again.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
                     await self._isolate(changes, error, fresh)
                     return
             except (OSError, RuntimeError) as error:
-                # LanceDB raises RuntimeError or OSError for disk errors. The tables are still at the last commit, so keep
-                # the batch and retry. The same exceptions can come from a bug that one document triggers every time. If
-                # not even the document's failure can be committed, the document is not the cause.
+                # LanceDB raises RuntimeError or OSError for disk errors. The tables are still at the last commit, so keep the
+                # batch and retry. A bug that is triggered by one document can also raise these exceptions. If the document's
+                # failure cannot be committed either, the document is not the cause.
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error, fresh)
                     return
@@ -190,7 +190,7 @@ class Committer:
                 change.done()
 
     def _encoded_elsewhere(self, changes: Sequence[Change]) -> EncodedAhead:
-        """Returns the vectors that came with records."""
+        """Returns the vectors that records supply."""
         ahead = EncodedAhead(made_by=self._encoder.identity)
         for change in changes:
             if isinstance(change, DocumentChange) and change.record is not None:
@@ -200,13 +200,13 @@ class Committer:
         return ahead
 
     async def _encode_ahead(self, changes: list[Change], ahead: EncodedAhead) -> None:
-        """Encodes the batch's texts in slices, and commits fresh changes after each slice.
+        """Encodes the batch's texts in slices and commits fresh changes after each slice.
 
-        The caller makes the batch again afterwards, because these commits may change its content.
+        These commits may change the batch's content, so the caller makes the batch again afterwards.
         """
         loop, encoder = asyncio.get_running_loop(), self._encoder
         rough, exact = await loop.run_in_executor(self.writer, missing_texts, self._store, self._make_batch(changes))
-        # The load of the processors may have changed since the last batch: the old size could take a second now.
+        # The processors' load may have changed since the last batch: with the old size, a slice could take a second now.
         size = SliceSize()
         left = [
             [text for text in rough if text not in ahead.rough],
@@ -265,7 +265,7 @@ class Committer:
     # Batches that cannot be committed.
 
     async def _isolate(self, changes: list[Change], error: Exception, fresh: bool) -> None:
-        """Commits the changes of a batch one by one, and the change that causes the error as failed. `fresh`: see `_commit`."""
+        """Commits a batch's changes one by one, and the change that causes the error as failed. `fresh`: see `_commit`."""
         if len(changes) > 1:
             log.error("batch_split", documents=len(changes), error=error, exc_info=error)
             for change in changes:
@@ -281,7 +281,7 @@ class Committer:
         await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL), fresh)
 
     async def _isolate_extraction(self, found: ExtractionsFound, error: Exception, fresh: bool) -> None:
-        """Commits the extractions one by one, and the one that causes the error as a failure."""
+        """Commits the extractions one by one; commits the extraction that causes the error as a failure."""
         if len(found.extractions) > 1:
             for id, extraction in found.extractions.items():
                 await self._commit([ExtractionsFound({id: extraction})], fresh)
@@ -304,14 +304,14 @@ class Committer:
 
 
 class RepeatedErrors:
-    """Counts how often in a row one batch has met the same kind of error."""
+    """Counts consecutive errors of the same kind in one batch."""
 
     def __init__(self) -> None:
         self._kind: ErrorKind | None = None
         self._count = 0
 
     def is_documents_fault(self, error: Exception) -> bool:
-        """Counts the error. Returns whether it is not transient and has occurred so often that a document must cause it."""
+        """Counts the error. Returns whether it is not transient and so frequent that a document must be the cause."""
         kind = _error_kind(error)
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
@@ -319,17 +319,17 @@ class RepeatedErrors:
 
 
 def internal_reason(error: Exception) -> str:
-    """Returns the error text of a document that makes hippod itself fail."""
+    """Returns the error text for a document that causes an internal error of hippod."""
     return f"internal error: {error!r}; see the log"
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether the disk, the system or a server caused the error, independently of the batch's content."""
+    """Whether the disk, the system or a server caused the error, whatever the batch contains."""
     if isinstance(error, EncoderRefused):
         return False
     return isinstance(error, ConnectionError | TimeoutError) or system_error(error) is not None
 
 
 def _error_kind(error: Exception) -> ErrorKind:
-    """Returns what identifies a kind of error. The message is left out: it may contain a varying file name or amount."""
+    """Returns a key for the kind of error. The key omits the message, which may contain a varying name or amount."""
     return type(error), raised_at(error), system_error(error)

@@ -1,4 +1,5 @@
-"""Counts the stored contents by the programs that made them. A commit updates the counts in time proportional to its batch."""
+"""Counts the stored passages and documents by the extractors and readers that made them. A commit updates the counts in time
+proportional to its batch."""
 
 import threading
 from collections import Counter
@@ -12,10 +13,11 @@ from store.types import Batch, ExtractionOutcome, State
 
 
 class ContentCounts:
-    """Passages by extractor, followed documents by reader, and the extractors' speed. Thread-safe.
+    """Numbers of passages by extractor and of followed documents by reader, and the extractors' speed. Thread-safe.
 
-    The first caller counts everything; commits wait meanwhile. Until then commits count nothing. Passages and documents are
-    counted in memory, so that `status` answers even if the store's folder has disappeared; the speed is read from a table.
+    The first call of a counting method counts everything, and blocks commits meanwhile. Before this call, commits count
+    nothing. Passages and documents are counted in memory, so that `status` answers even if the store's folder has disappeared;
+    the extractors' speed is read from a table.
     """
 
     def __init__(self, store: Store, documents_by_file: DocumentsByFile) -> None:
@@ -29,7 +31,7 @@ class ContentCounts:
         self._times: dict[str, tuple[int, float]] | None = None
 
     def extractors(self) -> Counter[str]:
-        """Returns the number of living passages by extractor, like `StoreReader.passages_by_extractor`."""
+        """Returns the number of living passages by extractor, as `StoreReader.passages_by_extractor` does."""
         self._count()
         return +self._extractors
 
@@ -39,7 +41,7 @@ class ContentCounts:
         return +self._readers
 
     def mean_ms(self, wanted: Callable[[str], bool]) -> float | None:
-        """Returns the mean time in ms that the extractors with a `wanted` name took for a passage; None if unknown."""
+        """Returns the mean time per passage, in ms, of the extractors whose names are `wanted`; None if unknown."""
         self._count()
         with self._lock:
             if self._times is None:
@@ -50,7 +52,7 @@ class ContentCounts:
         return sum(ms for _, ms in times) / count if count else None
 
     def commit(self, batch: Batch) -> CommitResult:
-        """Commits `batch` to the store."""
+        """Commits `batch` to the store and updates the counts."""
         with self._lock:
             if not self._known:
                 return self._store.commit(batch)
@@ -66,7 +68,7 @@ class ContentCounts:
             if self._times is not None:
                 times = self._times.copy()
                 for each in batch.extractions:
-                    # The store ignores extractions of texts that it does not have.
+                    # The store ignores extractions of passages that it does not contain.
                     if each.status is not ExtractionOutcome.FAILED and self._store.passage(each.passage) is not None:
                         count, ms = times.get(each.extractor, (0, 0.0))
                         times[each.extractor] = count + 1, ms + each.took_ms
@@ -74,7 +76,7 @@ class ContentCounts:
             return result
 
     def _count(self) -> None:
-        """Counts the stored contents, if no call has done so yet."""
+        """Counts the stored contents unless they are counted already."""
         if not self._known:
             with self._lock:
                 if not self._known:
@@ -83,7 +85,7 @@ class ContentCounts:
                     self._known = True
 
     def _touched(self, batch: Batch) -> tuple[set[str], set[str]]:
-        """Returns the URIs of the documents and the ids of the passages whose labels `batch` may change."""
+        """Returns the URIs of documents and the ids of passages whose extractor or reader `batch` may change."""
         written = {document.uri for document in batch.documents} | set(batch.removed)
         passages = {extraction.passage for extraction in batch.extractions}
         for document in (*batch.documents, *filter(None, map(self._store.document, written))):
@@ -110,9 +112,8 @@ class ContentCounts:
 
 
 def _reader(position: Any) -> str | None:
-    """Returns the label of the reader that parsed a followed file. None if the position is not that of such a file, or if the
-    file waits to be parsed again, for example by OCR.
-    """
+    """Returns the name of the reader that parsed a followed file. Returns None if the position belongs to no followed file, or
+    if the file waits to be parsed again, for example with OCR."""
     if not isinstance(position, dict) or "inode" not in position:
         return None
     reader = position.get("reader", 0)

@@ -1,1 +1,1 @@
-"""Extracts committed passages with the model: queue, journal, retries."""
+"""Extracts triples from committed passages with the model: queue, journal, retries."""

@@ -1,7 +1,7 @@
-"""Asynchronous extraction for the pipeline: takes a batch of passages, returns one extraction for each.
+"""Asynchronous extractors for the pipeline: each takes a batch of passages and returns one extraction per passage.
 
-`PooledExtractor` extracts in the child processes; `ServerExtractor` with the model's server before the document continues, for
-hippod-worker, which commits nothing.
+`PooledExtractor` runs in the child processes. `ServerExtractor` calls the model's server before the document is passed on;
+hippod-worker uses it because it commits nothing.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class PassageExtractor(Protocol):
-    """Extracts names and triples from passages, off the event loop."""
+    """Extracts phrases and triples from passages, outside the event loop's thread."""
 
     @property
     def name(self) -> str: ...
@@ -50,9 +50,9 @@ async def extract_each(
     passages: Sequence[PassageText],
     failed: Callable[[PassageText, ParserFailed], Iterable[Extraction]],
 ) -> list[Extraction]:
-    """Extracts from the passages; one by one if the extractor's process is lost, so that the others are not affected.
+    """Extracts from all passages together. If the extractor's process is lost, tries one by one, so that the others succeed.
 
-    `failed` is called for each passage that cannot be extracted, and returns what takes its place.
+    `failed` is called for each passage that cannot be extracted, and returns the extractions to use instead.
     """
     if not passages:
         return []
@@ -65,9 +65,9 @@ async def extract_each(
 
 
 class DeferredExtractor:
-    """Leaves the extraction to the model after the commit, so that a slow or unavailable model delays no document.
+    """Leaves extraction to the model after the commit, so that a slow or unavailable model delays no document.
 
-    `stand_in` supplies triples until then.
+    `stand_in` supplies triples until the model has extracted.
     """
 
     def __init__(self, name: str, stand_in: PassageExtractor | None) -> None:
@@ -82,7 +82,7 @@ class DeferredExtractor:
 class ServerExtractor:
     """A `PassageExtractor` that waits during outages of the server, and while the daily budget is used up.
 
-    A passage that the model cannot handle is returned as failed; the others are not affected. Use on the event loop only.
+    Returns a passage that the model cannot handle as failed, without affecting other passages. Use on the event loop only.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ServerExtractor:
             self._task.cancel()
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Extracts all passages concurrently; the limiter bounds the number of calls."""
+        """Extracts from all passages concurrently; the limiter bounds the number of calls."""
         self._reading += len(passages)
         try:
             return await asyncio.gather(*(self._read(passage) for passage in passages))
@@ -117,7 +117,7 @@ class ServerExtractor:
             await self.model.up.wait()
             await self._budget.available()
             try:
-                # The entities of the first call are kept while the second call is retried.
+                # Keep the entities that the first call found while the second call is retried.
                 return await self._reader.read(passage, self._entities.get, self._entities.__setitem__)
             except ModelDown as error:
                 if await self.model.confirm():

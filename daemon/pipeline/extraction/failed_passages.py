@@ -1,4 +1,4 @@
-"""The passages on which the extractor failed: number of attempts, reason, and time of the next attempt."""
+"""Passages on which the extractor failed, with the number of attempts, the reason, and the time of the next attempt."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Number of failures at which unneeded ones are first dropped; later, this happens at twice the number that remained."""
+"""Number of failures at which unneeded failures are first dropped; then at twice the number that remained."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageFailure:
-    """A failed extraction. `next_try` is in Unix seconds, or None if only `retry` starts another attempt."""
+    """A failed extraction. `next_try` is in Unix seconds; None if only `retry` starts another attempt."""
 
     attempts: int
     reason: str
@@ -22,7 +22,7 @@ class PassageFailure:
 
 
 def failed_now(attempts: int, reason: str) -> PassageFailure:
-    """Returns a failure after `attempts` attempts, with the time of the next one."""
+    """Returns a failure after `attempts` attempts, with the time of the next attempt."""
     return PassageFailure(
         attempts, reason, time.time() + RETRY_DELAYS_S[attempts - 1] if attempts <= len(RETRY_DELAYS_S) else None
     )
@@ -38,9 +38,9 @@ def awaits_extractor(state: ExtractionState | None) -> bool:
 
 
 def failed_extraction(store: Store, passage: str, extractor: str, attempts: int, reason: str) -> Extraction | None:
-    """Returns the failure to commit for a passage, or None if an older extraction by a model exists and should stay.
+    """Returns the failure to commit for a passage; None if the passage has an older extraction by a model, which should stay.
 
-    The failure keeps the triples of a stand-in.
+    The failure keeps the triples of a stand-in's extraction.
     """
     state = store.extraction_state(passage)
     if not (awaits_extractor(state) or is_failed(state)):
@@ -56,7 +56,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
 
 
 class FailedPassages:
-    """The failures of passages that documents need extracted, and temporarily of others. Use on the event loop only."""
+    """The failures of passages that documents need extracted, and temporarily of other passages. Use on the event loop only."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -86,17 +86,18 @@ class FailedPassages:
         self._failures.pop(passage, None)
 
     def matching(self, wanted: Callable[[str, float | None], bool]) -> list[tuple[str, int]]:
-        """Returns id and attempts of the failures for which `wanted` (id, time of the next attempt) is true."""
+        """Returns (id, attempts) of the failures for which `wanted(id, time of the next attempt)` is true."""
         return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """Returns the failures of passages that some document needs extracted."""
+        """Returns the failures of passages that a document needs extracted."""
         return {id: failure for id, failure in self._failures.items() if self._store.documents_to_extract(id)}
 
     def sweep(self) -> list[str]:
-        """Drops the failures of passages that no document needs extracted, and returns their ids. Most calls do nothing.
+        """Drops the failures of passages that no document needs extracted, and returns their ids. Most calls do nothing, so
+        that a commit's cost does not grow with the number of failures.
 
-        So a commit's cost does not grow with the number of failures. A dropped failure is added again if its passage returns.
+        A dropped failure is added again if its passage returns.
         """
         if len(self._failures) < self._sweep_at:
             return []

@@ -1,7 +1,7 @@
-"""Extracts passages with outdated extractions again while hippod is idle (`[openie] reextract`).
+"""Replaces outdated extractions while hippod is idle (`[openie] reextract`).
 
-An older version of the rules made them, or this version with or without an extra that is now installed or removed. No progress
-is recorded, because the store records each passage's extractor. The old triples stay until a commit replaces them.
+An extraction is outdated if an older version of the rules made it, or the present version before an extra was installed or
+removed. Progress is not recorded, because the store names each passage's extractor. Old triples stay until they are replaced.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from store.store import Store
 from store.types import ExtractionOutcome, ExtractionState, PassageText
 
 BATCH_PASSAGES = 32
-"""Passages of one commit. A fresh document waits at most until a slice of them is encoded."""
+"""Passages per commit. A fresh document waits for the encoding of at most one slice of these passages."""
 IDLE_CHECK_S = 0.5
 MAX_WAIT_S = 60.0
-"""A batch waits at most this long for an idle moment, so that the work ends on a machine that is never idle."""
+"""Maximum wait of a batch for an idle moment, so that the work also ends on a machine that is never idle."""
 RECHECK_S = 600.0
-"""Interval of checks for a passage that has returned with an old extraction."""
+"""Interval of checks for passages that have returned with an outdated extraction."""
 
 log = structlog.get_logger()
 
 
 class IdleReextraction:
-    """Runs in the background (`run`). Its length is the number of passages that remain."""
+    """Runs in the background (`run`). `len` is the number of remaining passages."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class IdleReextraction:
         outdated_name: Callable[[str], bool],
         busy: Callable[[], bool],
     ) -> None:
-        """`outdated_name` takes an extractor's name. `busy` returns whether other work is going on."""
+        """`outdated_name` returns whether an extractor's name is outdated. `busy` returns whether other work is in progress."""
         self._store = store
         self._pipeline = pipeline
         self._extractor = extractor
@@ -88,7 +88,7 @@ class IdleReextraction:
         log.info("reextraction_ended", passages=self.burst.done, failed=len(self._failed))
 
     def _passage(self, id: str) -> PassageText | None:
-        """Returns a passage, None if meanwhile no document needs it or it has been extracted again."""
+        """Returns a passage; None if meanwhile no document needs it or it has been extracted again."""
         needed = self.is_outdated(self._store.extraction_state(id)) and self._store.documents_to_extract(id)
         return self._store.passage(id) if needed else None
 

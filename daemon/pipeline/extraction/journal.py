@@ -17,7 +17,7 @@ EXTRACTION = TypeAdapter(Extraction)
 
 
 class ExtractionJournal:
-    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written when it arrives."""
+    """The journal of one extractor's answers. Use on the event loop only. Each answer is one line, written on arrival."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class ExtractionJournal:
         self._extractor = extractor
         self._entities: dict[str, NamedEntities] = {}
         self.extractions: dict[str, Extraction] = {}
-        """Extractions that were uncommitted when the process ended, and those that have arrived since."""
+        """Uncommitted extractions, including those of an earlier run."""
         self._file = AppendFile(file, self._take, self._entries, check, clock)
 
     def passages(self) -> set[str]:
-        """Returns the passages with an answer."""
+        """Returns the ids of passages with an answer."""
         return {*self.extractions, *self._entities}
 
     def entities(self, passage: str) -> NamedEntities | None:
@@ -56,7 +56,7 @@ class ExtractionJournal:
         self._file.trim()
 
     def drop(self, unwanted: Callable[[str], bool]) -> None:
-        """Removes the answers about passages that are `unwanted`."""
+        """Removes the answers about passages for which `unwanted` is true."""
         self.committed([passage for passage in self.passages() if unwanted(passage)])
 
     def close(self) -> None:

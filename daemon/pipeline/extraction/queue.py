@@ -1,8 +1,7 @@
-"""Queues committed passages for the extractor, runs many extractions at once, commits the results, and retries failures.
+"""Queues committed passages for the extractor, runs extractions concurrently, commits the results, and retries failures.
 
-An outage of the model is normal. It stops extraction, not the daemon: passages keep waiting, and `status` shows why and
-since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed without affecting others
-(`failures`).
+An outage of the model is normal: it stops extraction, but not the daemon. Passages keep waiting, and `status` shows why and
+since when (`daemon.pipeline.outage`). A passage that the model cannot handle is marked as failed (`failures`).
 """
 
 import asyncio
@@ -33,26 +32,25 @@ from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageT
 
 COMMIT_BATCH_PASSAGES = 96
 COMMIT_GATHER_S = 0.2
-"""How long extractions are gathered for one commit."""
+"""Time for which extractions are gathered for one commit."""
 MAX_UNCOMMITTED_PASSAGES = 8 * COMMIT_BATCH_PASSAGES
-"""Maximum extracted but uncommitted passages. Beyond it, extraction waits."""
+"""Maximum passages that are extracted but not committed; at this number, extraction waits."""
 
 ESTIMATES_AT = (SAMPLE_PASSAGES, 10 * SAMPLE_PASSAGES)
-"""Numbers of passages, extracted since the start, after which the cost of the waiting ones is logged."""
+"""Sample sizes (passages extracted since the start) at which the cost of the waiting passages is logged."""
 
 log = structlog.get_logger()
 
 ReadPassage = Callable[[PassageText], Awaitable[Extraction]]
 CommitExtractions = Callable[[Mapping[str, Extraction]], Awaitable[None]]
 EstimateCost = Callable[[int, ExtractedSample], ExtractionEstimate | None]
-"""Called with a number of passages, and passages that were extracted."""
+"""Estimates the cost of a number of passages from a sample of extracted passages."""
 
 
 class ExtractionQueue:
-    """The queue of passages to extract. Use on the event loop only. `read` is the extractor; `probe` returns if its model
-    answers.
+    """The passages to extract. Use on the event loop only. `read` extracts a passage. `probe` returns if its model answers.
 
-    If `bulk_only`, the queue extracts nothing itself: `backfill` takes passages (`next_passages`) and returns the results
+    If `bulk_only`, the queue extracts nothing: `backfill` takes passages (`next_passages`) and returns the results
     (`add_found`, `add_failure`).
     """
 
@@ -70,9 +68,9 @@ class ExtractionQueue:
         estimate: EstimateCost = lambda _passages, _sample: None,
         present_names: Collection[str] = (),
     ) -> None:
-        """`name` is the extractor's; extractions named by `present_names` are also up to date. `at_once` is the number of
-        concurrent extractions. `free` means that no model is called, so the start also queues passages on which another
-        extractor failed. Extraction waits while `budget` is used up."""
+        """`name` is the extractor's name. Extractions by an extractor in `present_names` are also up to date. `at_once` is the
+        number of concurrent extractions. `free` means that extraction calls no model; the start then also queues passages on
+        which another extractor failed. While `budget` is used up, extraction waits."""
         self.name = name
         self._present_names = {name, *present_names}
         self.bulk_only = bulk_only
@@ -84,32 +82,32 @@ class ExtractionQueue:
         self._budget = budget
         self._estimate = estimate
         self._sample = ExtractedSample()
-        """The passages that were extracted since the start."""
+        """Passages extracted since the start."""
         self.model = ModelOutage(probe, self.__len__)
         self._waiting: OrderedDict[str, int] = OrderedDict()
-        """Number of failed attempts per passage, in the order of extraction."""
+        """Number of failed attempts per waiting passage, in the order of extraction."""
         self._active: set[str] = set()
         self._read_again: set[str] = set()
-        """Passages that are retried because the model refused a call and then answered the probe."""
+        """Passages to retry because the model refused a call but answered the probe that followed."""
         self._found: dict[str, Extraction] = {}
-        """Extractions and failures that are not committed."""
+        """Extractions and failures that are not committed yet."""
         self._failed = FailedPassages(store)
         self.burst = Burst()
-        """Counts the passages that were committed or failed since the queue was last empty."""
+        """Counts the passages committed or failed since the queue was last empty."""
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, commit_extractions: CommitExtractions) -> None:
-        """Resumes the work of an earlier run (waiting passages, journalled answers, failures) and starts the tasks.
+        """Resumes the work of an earlier run (waiting passages, journalled answers, failures), and starts the tasks.
 
-        `commit_extractions` must return when the extractions are committed.
+        `commit_extractions` must return after the commit of the extractions.
         """
         for id in self._store.passages_by_extraction(awaits_extractor):
             self._waiting[id] = 0
         self._failed.load()
         if self._free:
             self.enqueue(self._store.passages_by_extraction(self._is_failure_of_another))
-        # Answers about passages that the store does not know yet are those of `hippod --estimate`.
+        # Journalled answers about passages that the store does not contain yet come from `hippod --estimate`.
         known = {id for id in self._journal.passages() if self._store.passage(id) is not None}
         self._journal.drop(lambda id: id in known and not self._is_needed(id))
         for id in known & self._journal.extractions.keys():
@@ -124,7 +122,7 @@ class ExtractionQueue:
         self._tasks.append(asyncio.create_task(self.model.run(), name="model"))
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
-        """Returns the tasks that have ended unexpectedly. If one ends, extraction or its commits stop."""
+        """Returns the tasks that have ended unexpectedly. Extraction or its commits have then stopped."""
         return [task for task in self._tasks if task.done()]
 
     async def stop(self) -> None:
@@ -146,10 +144,11 @@ class ExtractionQueue:
     # Input.
 
     def committed(self, passages: Iterable[str]) -> None:
-        """Queues the passages of a commit that have no extraction, or only a stand-in's, and adds earlier failures again.
+        """Queues a commit's passages without an extraction, or with only a stand-in's; restores earlier failures.
 
-        `passages` are those of the written documents, except passages whose triples the documents supply. So a passage that no
-        document needs now is queued once a document needs it, and the cost depends on the commit's size only.
+        `passages` are the passages of the written documents, except passages whose triples the documents supply. The cost
+        depends only on the size of the commit, because a passage that no document needs is queued only when a document needs
+        it.
         """
         waiting = []
         for id in passages:
@@ -165,7 +164,7 @@ class ExtractionQueue:
         return id in self._waiting or id in self._active or id in self._found
 
     def enqueue(self, ids: Iterable[str], attempts: int = 0) -> int:
-        """Appends passages to the queue; returns how many were not in it."""
+        """Appends passages to the queue; returns the number of passages that were not in it."""
         count = 0
         if not len(self):
             self.burst = Burst()
@@ -183,7 +182,7 @@ class ExtractionQueue:
         return [id for id in ids if not self._is_queued(id)]
 
     def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
-        """Retries the failed passages for which `wanted` (id, time of the next attempt) is true; returns their ids."""
+        """Retries the failed passages for which `wanted(id, time of the next attempt)` is true; returns their ids."""
         failed = self._failed.matching(wanted)
         for id, attempts in failed:
             self.enqueue([id], attempts)
@@ -193,7 +192,7 @@ class ExtractionQueue:
 
     @property
     def waits_for(self) -> Outage | None:
-        """What all waiting passages wait for: the end of an outage, or the next day's budget. None if extraction runs."""
+        """Why all waiting passages wait: an outage, or the used-up daily budget. None if extraction runs."""
         outage = self.model.current
         if outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
             return outage
@@ -201,27 +200,27 @@ class ExtractionQueue:
         return Outage("budget", reason, since or 0.0, reason)
 
     def waits_for_budget(self) -> str | None:
-        """Returns what extraction waits for if the daily budget is used up, else None."""
+        """Returns the reason to wait if the daily budget is used up, else None."""
         return None if self._budget is None else self._budget.exhausted()
 
     async def affordable(self) -> None:
-        """Returns when the daily budget allows another extraction."""
+        """Returns once the daily budget allows another extraction."""
         if self._budget is not None:
             await self._budget.available()
 
     def estimate(self) -> ExtractionEstimate | None:
-        """Returns what the waiting passages will cost; None if too few were extracted since the start, or none waits."""
+        """Returns the estimated cost of the waiting passages; None if none waits, or too few were extracted so far."""
         waiting = len(self._waiting) + len(self._active)
         if not waiting or self._sample.passages < SAMPLE_PASSAGES:
             return None
         return self._estimate(waiting, self._sample)
 
     def unfinished(self) -> list[str]:
-        """Returns the passages that are not extracted, or whose extraction is not committed."""
+        """Returns the passages that are not extracted, and those whose extraction is not committed."""
         return [*self._active, *self._waiting, *self._found]
 
     def journalled(self) -> list[Extraction]:
-        """Returns the extractions that are not committed."""
+        """Returns the journalled extractions, which are not committed yet."""
         return list(self._journal.extractions.values())
 
     def failures(self) -> dict[str, PassageFailure]:
@@ -232,7 +231,7 @@ class ExtractionQueue:
         return len(self._waiting) + len(self._active) + len(self._found)
 
     async def drained(self) -> None:
-        """Returns when all passages in the queue now are committed or failed; at once if only `backfill` extracts."""
+        """Returns once all passages that are now in the queue are committed or failed; at once if only `backfill` extracts."""
         left = set(self.unfinished()) if not self.bulk_only else set()
         while left:
             await self._change()
@@ -271,8 +270,8 @@ class ExtractionQueue:
             return
         except ModelDown as error:
             away = await self.model.confirm()
-            # If the model refused the call but answers now, it has recovered, so the passage is not the cause. This is assumed
-            # only once per passage, because a proxy may refuse a single passage in this way every time.
+            # If the model refused the call but answers the probe, it has recovered: the passage is not the cause. Assume this
+            # only once per passage, because a proxy may refuse the same passage every time.
             back = not away and error.unavailable and passage.id not in self._read_again
             if back:
                 self._read_again.add(passage.id)
@@ -289,14 +288,14 @@ class ExtractionQueue:
         self._fail(passage.id, attempts + 1, reason)
 
     def _add_to_sample(self, extraction: Extraction) -> None:
-        """Counts an extraction for estimates, and logs an estimate when there are enough, and at ten times as many."""
+        """Adds an extraction to the sample; logs an estimate when the sample reaches a size in `ESTIMATES_AT`."""
         self._sample.add(extraction)
         if self._sample.passages in ESTIMATES_AT and (estimate := self.estimate()) is not None:
             log_estimate(estimate, self._sample.passages)
 
     async def extract_sample(self, ids: Sequence[str]) -> ExtractedSample:
-        """Extracts passages for an estimate, without committing the extractions. They are kept in the journal, and used when
-        the passages are extracted or at the next start. Raises ModelError if no passage can be extracted."""
+        """Extracts passages for an estimate, without committing the extractions. The journal keeps the extractions, so these
+        passages need no further call of the model, even after a restart. Raises ModelError if no passage can be extracted."""
         sample, failures = ExtractedSample(), list[ModelError]()
 
         async def extract(id: str) -> None:
@@ -317,7 +316,7 @@ class ExtractionQueue:
         return sample
 
     def add_found(self, extraction: Extraction) -> None:
-        """Adds a passage's extraction, to be committed."""
+        """Adds a passage's extraction to the next commit."""
         self._journal.found(extraction)
         self._found[extraction.passage] = extraction
         self._waiting.pop(extraction.passage, None)
@@ -329,7 +328,7 @@ class ExtractionQueue:
         self._notify()
 
     def _fail(self, id: str, attempts: int, reason: str) -> None:
-        # Only `ls` shows the reason: the server's error may quote the passage, so it must not be logged.
+        # Do not log the reason, which may quote the passage: only `ls` shows it.
         log.warning("passage_failed", passage=id, attempts=attempts)
         self._failed.add(id, failed_now(attempts, reason))
         failure = failed_extraction(self._store, id, self.name, attempts, reason)
@@ -362,16 +361,16 @@ class ExtractionQueue:
         await self._changed.wait()
 
     def _notify(self) -> None:
-        """Wakes the tasks that wait for a change now; later waiters wait for the next change."""
+        """Wakes all tasks that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def all_committed(self) -> None:
-        """Returns when all extractions found so far are committed."""
+        """Returns once all extractions found so far are committed."""
         while self._found:
             await self._change()
 
     def next_passages(self, count: int) -> Sequence[PassageText]:
-        """Returns the next passages of the queue. They stay in it until `add_found` or `add_failure`."""
+        """Returns the next passages of the queue. They stay in the queue until `add_found` or `add_failure`."""
         texts = (self._store.passage(id) for id in list(self._waiting)[:count])
         return [text for text in texts if text is not None]

@@ -1,1 +1,1 @@
-"""Incoming work: added documents, kept on disk until they are committed, and the order in which work is taken."""
+"""Incoming work: added documents, stored on disk until they are committed, and the order of work."""

@@ -1,4 +1,4 @@
-"""Added documents that are not indexed: stored on disk, limited in number and bytes, and queued in the intake."""
+"""Added documents that are not indexed yet: stored on disk, limited in number and bytes, and queued in the intake."""
 
 import asyncio
 import contextlib
@@ -23,16 +23,16 @@ from store.errors import StoreFolderLost
 from store.untrusted_names import inside
 
 IMPORT_SHARE = 0.5
-"""Share of the inbox that imports may fill. Imports wait for space, but other clients would be refused without it."""
+"""Share of the inbox that imports may fill. Imports wait for space, whereas an `add` is refused if there is no space."""
 MEMORY_RETRY_AFTER_S = 60
 """Retry-After sent while the memory limit is reached: only an operator or the scheduled maintenance can free memory."""
 MEMORY_SHORT = (
     "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was "
     "accepted. `hippoctl status` of a client that sees everything shows the use."
 )
-"""Contains no sizes, because a client that sees only some documents must not learn the size of the whole memory."""
+"""Contains no sizes: a client that sees only some documents must not learn the size of the whole memory."""
 QUEUE_SLICE_DOCUMENTS = 500
-"""Documents queued, in some milliseconds, before the event loop serves other tasks."""
+"""Documents queued before the event loop serves other tasks; takes some milliseconds."""
 
 log = structlog.get_logger()
 
@@ -40,12 +40,12 @@ log = structlog.get_logger()
 class InboxFiles:
     """One file per `add`, named by its ticket, with one line per document.
 
-    `put` may be called from any thread, one call at a time; all other methods on the event loop only.
+    `put` may be called from any thread, but not concurrently; all other methods on the event loop only.
     """
 
     def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
-        """`next_ticket` is higher than all tickets that had no file at the last stop. `check` raises OSError if nothing may be
-        written at present."""
+        """`next_ticket` is higher than all tickets whose files were deleted before the last stop. `check` raises OSError if
+        writing is forbidden at present."""
         self._folder = folder
         self._check = check
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -58,7 +58,7 @@ class InboxFiles:
         return sorted(int(path.stem) for path in self._folder.glob("*.jsonl"))
 
     def put(self, documents: Sequence[AddedDocument]) -> int:
-        """Writes the documents; returns their ticket when a power failure cannot lose them. OSError leaves no file."""
+        """Writes the documents; returns their ticket once a power failure cannot lose them. On OSError, no file remains."""
         self._check()
         ticket = self._next
         self._next += 1
@@ -85,7 +85,7 @@ class InboxFiles:
 
 
 class Inbox:
-    """The inbox. Use on the event loop only; it writes files in its own thread."""
+    """Stores and queues added documents. Use on the event loop only; files are written in a separate thread."""
 
     def __init__(
         self,
@@ -95,14 +95,14 @@ class Inbox:
         stored: Mapping[str, Any] | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`stored` is the position of the last commit. `check` raises OSError if nothing may be written at present."""
+        """`stored` is the inbox position of the last commit. `check` raises OSError if writing is forbidden at present."""
         self._progress = InboxProgress(stored)
         self._files = InboxFiles(folder, self._progress.unused, check)
         self._intake = intake
         self.capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
-        """Documents and bytes that were added and are not indexed."""
+        """Number and bytes of added documents that are not indexed yet."""
         self._weights: dict[int, tuple[int, int]] = {}
-        """Documents and bytes of each unfinished ticket."""
+        """Number and bytes of the documents of each unfinished ticket."""
         self._queueing = asyncio.Lock()
         self._adding: set[asyncio.Task[int]] = set()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
@@ -128,7 +128,7 @@ class Inbox:
         self._writer.shutdown(wait=False)
 
     def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
-        """Raises TooLarge if this much exceeds the inbox's limits even when the inbox is empty."""
+        """Raises TooLarge if `documents` or `bytes` exceeds the limit of an empty inbox."""
         max_documents, max_bytes = self.capacity.limits
         none_taken = "none was accepted: send them in several requests"
         if documents > max_documents:
@@ -143,11 +143,11 @@ class Inbox:
             )
 
     async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> int:
-        """Stores documents with distinct URIs; returns their ticket when a crash cannot lose them.
+        """Stores documents with distinct URIs; returns their ticket once a crash cannot lose them.
 
-        If too many documents wait, or the memory limit is reached, raises Busy; with `wait`, waits. If they exceed the
-        inbox's limits, raises TooLarge; with `wait`, waits until the inbox is empty. Raises NotReady if hippod stops or the
-        disk refuses the write.
+        Raises Busy if too many documents wait or the memory limit is reached; with `wait`, waits instead. Raises TooLarge if
+        the documents exceed the inbox's limits; with `wait`, waits until the inbox is empty, and then accepts them. Raises
+        NotReady if hippod is stopping or the write fails.
         """
         weight = _weight(documents)
         if not wait:
@@ -190,7 +190,7 @@ class Inbox:
             self.capacity.release(*weight)
             raise
         self._expect(ticket, weight)
-        # In the order of tickets, which is the order after a crash.
+        # Queue in the order of tickets, as after a crash.
         async with self._queueing:
             for start in range(0, len(documents), QUEUE_SLICE_DOCUMENTS):
                 self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS], start)
@@ -198,15 +198,15 @@ class Inbox:
         return ticket
 
     async def indexed(self, tickets: Iterable[int]) -> None:
-        """Returns when the documents of these tickets, or those that replaced them, are committed."""
+        """Returns once the documents of these tickets, or later versions of them, are committed."""
         for ticket in tickets:
             while ticket in self._weights:
                 await self._intake.changed()
 
     def indexed_up_to(self, wanted: int) -> int:
-        """Returns the highest ticket, up to `wanted`, such that it and all earlier tickets are indexed.
+        """Returns the highest ticket, at most `wanted`, such that all tickets up to it are indexed.
 
-        Tickets that this store never issued, for example because it was restored from a backup, are not reached.
+        Excludes tickets that this store never issued, which a client may have if the store was restored from a backup.
         """
         following = min(self._weights, default=self._progress.unused)
         return min(following - 1, wanted)
@@ -216,11 +216,11 @@ class Inbox:
         return sum(self._progress.left(ticket) for ticket in tickets)
 
     def positions(self, places: Sequence[InboxPlace]) -> dict[str, Any]:
-        """Returns the position to commit with the documents at `places`, so that a later start does not queue them again."""
+        """Returns the position to commit with the documents at `places`, so that the next start does not queue them again."""
         return {POSITION: self._progress.position(places)} if places else {}
 
     def done(self, work: Work) -> None:
-        """Records that `work` is committed, failed, or superseded."""
+        """Records that `work` is committed, failed or superseded."""
         for ticket in self._progress.done(work.inbox_places):
             self._end(ticket)
 
@@ -233,20 +233,21 @@ class Inbox:
         self._progress.expect(ticket, weight[0])
 
     def _queue(self, ticket: int, documents: Sequence[AddedDocument], first: int = 0) -> None:
-        """Queues the documents that are not done. `first` is the index of the first one within its ticket."""
+        """Queues the unfinished documents among `documents`. `first` is the index of the first of `documents` within the
+        ticket."""
         for at, document in enumerate(documents, first):
             if self._progress.is_done(place := InboxPlace(ticket, at)):
                 continue
-            # Imported documents (`whole`) are bulk. The intake itself detects bursts in requests of many documents.
+            # Imported documents (`whole`) are bulk. For requests of many documents, the intake itself detects the burst.
             urgency = Urgency.BULK if document.whole else Urgency.FRESH
             self._intake.put(document.uri, document, ADDED, inbox_places=[place], urgency=urgency)
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:
-    """Returns the number of documents and of bytes in UTF-8."""
+    """Returns the number of documents and their bytes in UTF-8."""
     return len(documents), sum(_utf8_bytes(document.text) for document in documents)
 
 
 def _utf8_bytes(text: str) -> int:
-    """Returns the length in UTF-8. Pure ASCII, such as escaped JSON, needs no encoding."""
+    """Returns the number of bytes in UTF-8. ASCII text, such as escaped JSON, has as many bytes as characters."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,25 +1,25 @@
-"""The documents of the inbox that are done, as a position that is stored in the same commit.
+"""Which documents of the inbox are done: a position that each commit stores with its documents.
 
-A file of the inbox stays until all its documents are done. If the next start queued the whole file, it would undo later
-corrections or removals of the finished documents; so the commit itself records which are done.
+A file of the inbox is deleted only when all its documents are done. If the next start queued the whole file, it would undo
+later corrections or removals of documents that are done, so the commit records them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 POSITION = "inbox"
-"""The key of the position in the store."""
+"""Key of the position in the store."""
 
 
 class InboxPlace(NamedTuple):
-    """A document in the inbox: its ticket, and its index among the ticket's documents, from 0."""
+    """A document in the inbox: its ticket, and its index among the ticket's documents (from 0)."""
 
     ticket: int
     at: int
 
 
 class DoneNumbers:
-    """A set of finished numbers: all below `first` (most finish in order), and `others`."""
+    """A set of finished numbers: all numbers below `first`, and `others`. Most numbers finish in order."""
 
     def __init__(self, first: int = 0, others: Iterable[int] = ()) -> None:
         self.first = first
@@ -53,7 +53,7 @@ class DoneNumbers:
         return self.first + len(self._others)
 
     def __iter__(self) -> Iterator[int]:
-        """Iterates over the finished numbers that are not below `first`."""
+        """Iterates over the finished numbers from `first` on."""
         return iter(self._others)
 
     def add(self, number: int) -> None:
@@ -68,19 +68,19 @@ class DoneNumbers:
 
 
 class InboxProgress:
-    """The finished tickets and documents. Tickets are numbered from 1, over all starts. Use on the event loop only."""
+    """Finished tickets and documents. Tickets are numbered from 1, continuing over restarts. Use on the event loop only."""
 
     def __init__(self, stored: Mapping[str, Any] | None = None) -> None:
-        """`stored` is the result of `position` that the last commit stored, if any."""
+        """`stored` is the result of `position` in the last commit, if any."""
         stored = stored or {}
         self._tickets = DoneNumbers.parse(stored.get("tickets", "0"))
         self._documents = {int(ticket): DoneNumbers.parse(text) for ticket, text in stored.get("documents", {}).items()}
-        """The finished documents of each unfinished ticket."""
+        """Finished documents of each unfinished ticket."""
         self._sizes: dict[int, int] = {}
 
     @property
     def unused(self) -> int:
-        """The lowest number above all tickets so far."""
+        """Lowest number above all tickets so far."""
         highest: int = max([self._tickets.first - 1, *self._tickets, *self._documents, *self._sizes])
         return highest + 1
 
@@ -89,7 +89,7 @@ class InboxProgress:
         self._sizes[ticket] = size
 
     def start_at(self, tickets: Iterable[int]) -> None:
-        """Marks all earlier tickets except `tickets` as done."""
+        """Marks all tickets up to now, except `tickets`, as done."""
         left = set(tickets)
         first = min(left, default=self.unused)
         self._tickets = DoneNumbers(first, set(range(first, self.unused)) - left)
@@ -108,7 +108,7 @@ class InboxProgress:
         return place.ticket in self._tickets or place.at in self._documents.get(place.ticket, ())
 
     def done(self, places: Iterable[InboxPlace]) -> list[int]:
-        """Marks these documents as done; returns the tickets that this completes."""
+        """Marks the documents at `places` as done; returns the tickets that are complete now."""
         ended = []
         for ticket, at in places:
             if ticket in self._tickets:
@@ -121,7 +121,7 @@ class InboxProgress:
         return ended
 
     def position(self, places: Iterable[InboxPlace] = ()) -> dict[str, Any]:
-        """Returns the position after `places` are done too, to store in the commit that completes them."""
+        """Returns the position to store in the commit that completes the documents at `places`."""
         then = InboxProgress()
         then._tickets, then._sizes = self._tickets.copy(), dict(self._sizes)
         then._documents = {ticket: done.copy() for ticket, done in self._documents.items()}

@@ -1,4 +1,4 @@
-"""The queue of work: keeps the latest work per key (a file, or a document outside any file), and tells when all is done."""
+"""The queue of work: keeps the latest work per key (a file, or a document outside any file), and reports when all is done."""
 
 import asyncio
 import contextlib
@@ -16,23 +16,23 @@ STOPPING = "hippod is stopping; ask again when it is back"
 class Intake:
     """The queue of work. Use on the event loop only.
 
-    Work for a key starts only after earlier work for that key has ended. `daemon.pipeline.incoming.lanes` determines the order
-    of different keys.
+    Work for a key starts only after earlier work for the key has ended. `daemon.pipeline.incoming.lanes` determines the order
+    of work for different keys.
 
-    A line of a file has its own key, so work for it replaces no other work. Lines are processed concurrently, and before
-    work that waits for their file. They are never processed concurrently with their file, whose parsing yields all lines.
+    A line of a file has its own key, so work for a line replaces no other work. Lines are processed concurrently, and before
+    waiting work for their file. They are never processed concurrently with their file, whose parsing yields all lines.
 
-    Work is numbered in the order of arrival, so that `drained` knows when all work of a moment is done. Work that replaces
-    earlier work takes over its number.
+    Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number. Work that
+    replaces earlier work takes over the earlier number.
     """
 
     def __init__(self, on_put: Callable[[str, str], None] = lambda _key, _source: None) -> None:
-        """`on_put` is called with key and source of each arriving piece of work."""
+        """`on_put` is called with the key and source of all arriving work."""
         self._on_put = on_put
         self.stopping = False
-        """Whether hippod stops, so that work arriving now will not be done."""
+        """Whether hippod is stopping; work that arrives now will not be done."""
         self.paused: str | None = None
-        """Why `take` gives out only work that cannot enlarge the memory; None if it gives out all work."""
+        """Why `take` returns only work that cannot enlarge the memory; None if it returns all work."""
         self._pause, self._room = asyncio.Event(), asyncio.Event()
         self._room.set()
         self._waiting: dict[str, Work] = {}
@@ -41,7 +41,7 @@ class Intake:
         self._lanes = Lanes()
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
-        """Amount of unfinished work for lines of each file."""
+        """Number of unfinished work items for lines of each file."""
         self.burst = Burst()
         """Counts the work done since the queue was last empty."""
         self._seq = 0
@@ -59,7 +59,7 @@ class Intake:
         urgency: Urgency = Urgency.FRESH,
         recognise: bool = False,
     ) -> Work:
-        """Adds work for `key`, and replaces waiting work for it."""
+        """Adds work for `key`; it replaces waiting work for the key."""
         if not self._waiting and not self._active:
             self.burst = Burst()
         self._seq += 1
@@ -70,7 +70,7 @@ class Intake:
         if earlier is not None:
             self._lanes.remove(earlier)
             work.urgency = min(urgency, earlier.urgency)
-            # Append to the earlier work's lists: copying them for each change of a key would take quadratic time.
+            # Extend the earlier work's lists: copying them at each change of a key would take quadratic time.
             earlier.inbox_places.extend(work.inbox_places)
             earlier.acknowledgements.extend(work.acknowledgements)
             work.inbox_places, work.acknowledgements, work.waiters = (
@@ -93,7 +93,7 @@ class Intake:
         return work
 
     def stop(self) -> None:
-        """Ends the waiting for unfinished work with NotReady."""
+        """Makes all tasks that wait for unfinished work raise NotReady."""
         self.stopping = True
         for work in self.pending():
             for waiter in work.waiters:
@@ -101,7 +101,7 @@ class Intake:
                     waiter.set_exception(NotReady(STOPPING))
 
     def pause(self, reason: str) -> None:
-        """Gives out only work that cannot enlarge the memory, until `resume`."""
+        """Makes `take` return only work that cannot enlarge the memory, until `resume`."""
         self.paused = reason
         self._pause.set()
         self._room.clear()
@@ -114,14 +114,14 @@ class Intake:
         self._notify()
 
     def put_ocr(self, work: Work) -> None:
-        """Adds OCR work for the document of `work`, which is active. Its inbox places stay open until that is done."""
+        """Adds OCR work for the document of `work`, which is active now. Its inbox places stay open until the OCR is done."""
         if self.is_superseded(work):
             return
         places, work.inbox_places = work.inbox_places, []
         self.put(work.key, work.task, work.source, work.attempts, places, urgency=Urgency.BULK, recognise=True)
 
     def take_ocr(self) -> Work | None:
-        """Takes and returns the next OCR work. None while other work waits, or while the intake is paused."""
+        """Takes and returns the next OCR work. None if other work waits or the intake is paused."""
         work = None if self.paused is not None else self._lanes.next_ocr(self._free)
         return None if work is None else self.take(work)
 
@@ -129,14 +129,14 @@ class Intake:
         await self._pause.wait()
 
     async def room(self) -> None:
-        """Returns when the intake is not paused."""
+        """Returns once the intake is not paused."""
         await self._room.wait()
 
     def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns the next work (or `wanted`) whose key is free, or None.
+        """Takes and returns `wanted`, if given, or the next work; its key must be free. None if there is no such work.
 
-        `fresh_only` skips bulk work, and `not_from` these sources. While the intake is paused, takes only work that cannot
-        enlarge the memory.
+        `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
+        cannot enlarge the memory.
         """
         if wanted is not None:
             work = wanted if self.paused is None or wanted.key in self._freeing else None
@@ -153,11 +153,11 @@ class Intake:
         return work
 
     def is_superseded(self, work: Work) -> bool:
-        """Returns whether later work for the same key waits."""
+        """Returns whether later work with the same key is waiting."""
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
-        """Transfers the acknowledgements, inbox places and waiters of superseded `work` to the later work for its key."""
+        """Transfers the acknowledgements, inbox places and waiters of the superseded `work` to the later work for its key."""
         later = self._waiting[work.key]
         later.inbox_places = [*work.inbox_places, *later.inbox_places]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
@@ -165,7 +165,7 @@ class Intake:
         work.inbox_places, work.acknowledgements, work.waiters = [], [], []
 
     def done(self, work: Work) -> None:
-        """Records that `work` is committed, failed, or superseded, and notifies its waiters."""
+        """Records that `work` is committed, failed or superseded, and notifies its waiters."""
         if self._active.get(work.key) is work:
             del self._active[work.key]
             self._count_line(work.key, -1)
@@ -177,20 +177,20 @@ class Intake:
                 waiter.set_result(None)
 
     def busy(self, key: str) -> bool:
-        """Returns whether unfinished work for `key`, or for a line of it, exists."""
+        """Returns whether unfinished work exists for `key` or a line of it."""
         return key in self._waiting or key in self._active or key in self._lines
 
     def of(self, key: str) -> list[Work]:
-        """Returns the unfinished work for `key`: waiting and running."""
+        """Returns the unfinished work items for `key`, waiting or running."""
         return [work for work in (self._waiting.get(key), self._active.get(key)) if work is not None]
 
     @property
     def last_seq(self) -> int:
-        """The number of the latest work."""
+        """Number of the latest work item."""
         return self._seq
 
     def waits(self, key: str, seq: int) -> bool:
-        """Returns whether work for `key` waits that arrived up to number `seq`, or has replaced such work."""
+        """Returns whether waiting work for `key` has a number up to `seq`, its own or one taken over from replaced work."""
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 
@@ -212,20 +212,20 @@ class Intake:
         return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
 
     def sources(self) -> dict[str, str]:
-        """Returns the source of all unfinished work, by key."""
+        """Returns the source of each key with unfinished work."""
         return {work.key: work.source for work in (*self._active.values(), *self._waiting.values())}
 
     def source_of(self, key: str) -> str | None:
-        """Returns the source of the unfinished work for `key`, None if there is none."""
+        """Returns the source of the unfinished work for `key`; None if there is none."""
         work = self._waiting.get(key) or self._active.get(key)
         return work.source if work is not None else None
 
     def documents(self) -> int:
-        """Returns the number of keys with unfinished work, without building a set of them."""
+        """Returns the number of keys with unfinished work; does not build a set of the keys."""
         return len(self._waiting) + sum(key not in self._waiting for key in self._active)
 
     def counts(self) -> dict[str, int]:
-        """Returns the amount of unfinished work by source."""
+        """Returns the number of unfinished work items by source."""
         out: dict[str, int] = {}
         for work in (*self._active.values(), *self._waiting.values()):
             out[work.source] = out.get(work.source, 0) + 1
@@ -235,7 +235,7 @@ class Intake:
         return len(self._waiting) + len(self._active)
 
     async def drained(self) -> None:
-        """Returns when all work that exists now is done; does not wait for later work."""
+        """Returns once all work that exists now is done; does not wait for later work."""
         last = self._seq
         changed = asyncio.Event()
         self._listeners.add(changed)

@@ -1,8 +1,8 @@
 """The order of waiting work: fresh before bulk before OCR, alternating between sources.
 
-At most `FRESH_PER_SOURCE` pieces of a source wait in the fresh lane. One more indicates a burst (a checkout, a request of many
-documents), and one piece is moved to the bulk lane: the oldest of the directory or request with the most waiting pieces in
-both lanes. So a single file that is saved during or after a burst stays fresh.
+At most `FRESH_PER_SOURCE` work items of a source wait in the fresh lane. A further item indicates a burst (a checkout, a
+request of many documents). One item then moves to the bulk lane: the oldest of the directory or request that has the most
+waiting items, counting both lanes. So a single file that is saved during or after a burst stays fresh.
 """
 
 from collections import Counter, OrderedDict
@@ -11,17 +11,17 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from daemon.pipeline.work_items import Group, Urgency, Work
 
 FRESH_PER_SOURCE = 8
-"""Pieces of a source's work that may wait in the fresh lane: few enough to be parsed and committed within a second."""
+"""Maximum work items of one source in the fresh lane: few enough to be parsed and committed within a second."""
 
 FRESH_IN_A_ROW = 7
-"""After this many fresh pieces one bulk piece is taken, if any waits, so that bulk work is slowed but never stopped."""
+"""After this many fresh work items, one bulk item is taken if any waits, so bulk work is slowed but never stopped."""
 
 Turn = tuple[str, bool]
-"""The unit that takes turns in a lane: a source, and whether the work belongs to its bursts."""
+"""Key by which the items of a lane alternate: (source, whether the work was moved to bulk as part of a burst)."""
 
 
 class Lane:
-    """Work of one urgency, in the order of arrival within each turn; turns alternate."""
+    """Work of one urgency: alternates between turns, and is in the order of arrival within a turn."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[Turn, OrderedDict[str, Work]] = OrderedDict()
@@ -43,7 +43,7 @@ class Lane:
             del self._turns[turn]
 
     def next(self, free: Callable[[str], bool], not_from: Container[str] = ()) -> Work | None:
-        """Returns the next work whose key is free and whose source is not in `not_from`, and ends its source's turn.
+        """Returns the next work whose key is free and whose source is not in `not_from`; moves its turn to the end.
 
         The work stays in the lane.
         """
@@ -58,15 +58,15 @@ class Lane:
 
 
 class Lanes:
-    """All waiting work, one piece per key."""
+    """All waiting work, one item per key."""
 
     def __init__(self) -> None:
         self._lanes = {urgency: Lane() for urgency in Urgency}
         self._ocr = Lane()
         self._places: dict[str, tuple[Lane, Turn, Group | None]] = {}
-        """The lane and the turn of each key's work, and its group if it arrived as fresh."""
+        """Lane, turn, and group (None unless the work arrived as fresh) of each key's work."""
         self._groups: Counter[Group] = Counter()
-        """Waiting pieces of each group that arrived as fresh."""
+        """Number of waiting items by group, counting only items that arrived as fresh."""
         self._fresh_in_a_row = 0
 
     def put(self, work: Work) -> None:
@@ -83,8 +83,8 @@ class Lanes:
                 del self._groups[group]
 
     def next(self, free: Callable[[str], bool], fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Returns the next work whose key is free; it stays until `remove`. `fresh_only` skips bulk work, `not_from` these
-        sources."""
+        """Returns the next work whose key is free; the work stays in its lane until `remove`. `fresh_only` skips bulk work;
+        `not_from` skips work of these sources."""
         order = [Urgency.FRESH] if fresh_only else list(Urgency)
         if not fresh_only and self._fresh_in_a_row >= FRESH_IN_A_ROW:
             order.reverse()
@@ -96,7 +96,7 @@ class Lanes:
         return None
 
     def next_ocr(self, free: Callable[[str], bool]) -> Work | None:
-        """Returns the next OCR work whose key is free; it stays until `remove`. None while other work waits."""
+        """Returns the next OCR work whose key is free; the work stays in its lane until `remove`. None if other work waits."""
         return None if any(self._lanes.values()) else self._ocr.next(free)
 
     def _demote(self, work: Work) -> None:
@@ -118,5 +118,5 @@ def group_of(work: Work) -> Group:
 
 
 def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:
-    """Returns the piece to move to bulk when too much of one source waits: the oldest of the largest group in `groups`."""
+    """Returns the item to move to bulk if too many items of a source wait: the oldest of the largest group in `groups`."""
     return max(waiting, key=lambda work: groups[group_of(work)])  # the first of equals

@@ -1,1 +1,1 @@
-"""Answers by the model: from retrieved passages, in several steps, or with a working memory."""
+"""The model's answers: from retrieved passages, in several steps, or with a working memory."""

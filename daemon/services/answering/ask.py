@@ -1,4 +1,4 @@
-"""`ask`: an answer by the model, from one retrieval or in several steps, with verified citations."""
+"""`ask`: answers by the model, from one or several retrievals, with verified citations."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -26,7 +26,7 @@ from store.store import Store
 
 class Answerer(Protocol):
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Answers the question. Reports each step as it happens, and the text as it grows. Raises a RequestError."""
+        """Answers the question. Reports each step when it happens, and the text as it grows. Raises a RequestError."""
         ...
 
 
@@ -42,7 +42,7 @@ class AskService:
         unread: Unread = nothing_unread,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop."""
+        """`unread`, called on the event loop, returns a note about documents of a scope that answers do not contain yet."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
@@ -59,7 +59,7 @@ class AskService:
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
-        """Yields the events of each step, the answer's text so far (each time all of it), and last the answer.
+        """Yields the events of each step, then the answer's text (each time all text so far), and finally the answer.
 
         Closing the stream cancels the work.
         """
@@ -82,9 +82,9 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Raises Invalid for an option that would have no effect: options must not be ignored silently.
+    """Raises Invalid for an option that would have no effect: no option may be ignored silently.
 
-    Raises Invalid, too, for a session with `as_of`, because the session's points may come from later documents.
+    Also raises Invalid for a session with `as_of`, because the session's points may come from later documents.
     """
     if request.session is not None and request.as_of is not None:
         raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
@@ -100,7 +100,8 @@ def refuse_ineffective_options(request: AskRequest) -> None:
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """A restricted client's requests always have a scope, which counts only if the client has requested it."""
+    """Returns the fields that need the memory. A restricted client's request always has a scope, returned only if the client
+    requested it."""
     found = given_fields(request, OF_MEMORY)
     return [name for name in found if name != "scope" or asked_scope(request.scope)]
 

@@ -1,4 +1,4 @@
-"""Deep answers: the steps of HGMem on one commit, starting from a session's points if the request names a session."""
+"""Deep answers: the steps of HGMem on one commit, beginning with a session's points if the request names a session."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ from store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question in progress on one commit. `session` is the session that it continues, None if it begins a new one."""
+    """A question in progress on one commit. `session` is the session that it continues; None for a new one."""
 
     request: AskRequest
     pinned: DocumentSnapshot
@@ -58,15 +58,15 @@ class DeepAnswers:
         sessions: SessionService,
         settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`settings` returns the values of `[deep]`; called for each question."""
+        """`settings` returns the values of `[deep]`; it is called for each question."""
         self._store = store
         self._queries = queries
         self._client = client
         self._sessions = sessions
         self._settings = settings
         self._busy: set[str] = set()
-        """Keys of sessions with a question in progress. A second concurrent question would not see the points that the first
-        one finds, and whichever ends later would overwrite the other's points."""
+        """Keys of sessions with a question in progress. Two concurrent questions of a session would not see each other's
+        points, and the one that ends last would overwrite the points of the other."""
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         name = self._sessions.name(request.session) if request.session is not None else None
@@ -106,7 +106,7 @@ class DeepAnswers:
     async def _save_session(
         self, name: str, scope: Scope | None, answer: DeepAnswer, before: Session | None
     ) -> str | None:
-        """Saves the session; returns a note if that fails, None otherwise. The answer is returned in either case."""
+        """Saves the session; returns a note if saving fails, otherwise None. The answer is returned in either case."""
         memory = memory_to_json(answer.trace.memory)
         short_answer = answer.short or answer.text
         trace = answer.trace
@@ -141,9 +141,9 @@ class DeepAnswers:
 
 
 def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSettings:
-    """Returns the settings that the request names, completed by `configured`, the values of `[deep]`.
+    """Returns the settings of the request, with `configured` (the values of `[deep]`) for those that it omits.
 
-    The request's `k`, if given, sets n_d.
+    `k` of the request, if given, sets n_d.
     """
     declared = {name: setting.default for name, setting in DEEP_SETTINGS.items()}
     values = {**declared, **configured, **({"n_d": request.k} if "k" in request.model_fields_set else {})}
@@ -235,7 +235,7 @@ def _ask_session(question: _Question, answer: DeepAnswer, name: str | None) -> A
 
 
 def _lost_points_note(session: AskSession | None, dropped: int) -> str | None:
-    """Returns a note about lost points of the session that the answer's own note does not contain."""
+    """Returns a note about lost points of the session, unless the answer's own note mentions them."""
     if session is None or not (dropped or session.weakened):
         return None
     losses = []

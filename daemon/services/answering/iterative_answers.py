@@ -1,4 +1,4 @@
-"""Answers from the passages of one retrieval, or of several, with each thought of the model as the next query.
+"""Answers from the passages of one retrieval, or of several: each thought of the model is the next query.
 
 `ClosedBookAnswers` retrieves nothing: a baseline from the model's own knowledge ("None" in HippoRAG 2, Table 2).
 """
@@ -39,13 +39,13 @@ from store.snapshot import DocumentSnapshot
 from store.store import Store
 
 NEW_TITLES_MAX = 5
-"""Maximum titles of new passages in a step's event."""
+"""Maximum titles of new passages in the event of a step."""
 BAD_ANSWER_HINT = "ask again, or use a model that answers in JSON"
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderAnswer:
-    """An answer from `passages`, numbered from 1. `written` is False if it consists of the model's thoughts."""
+    """An answer from `passages`, numbered from 1. `written` is False if the answer consists of the model's thoughts."""
 
     answer: qa_reader.Answer
     passages: tuple[Hit, ...]
@@ -54,7 +54,7 @@ class ReaderAnswer:
 
 
 class IterativeAnswers:
-    """Answers each question on one commit: its passages, and the documents that contain them."""
+    """Answers each question on one commit, which supplies the passages and the documents that contain them."""
 
     def __init__(self, store: Store, queries: QueryService, client: ModelClient) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class IterativeAnswers:
         self._client = client
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Answers the question. Reports the steps (only with `steps`), and the answer's text as it grows."""
+        """Answers the question. Reports the steps (only if the request has `steps`), and the answer's text as it grows."""
         began = time.perf_counter()
         pinned = await self._queries.pinned(request.scope, request.as_of)
         budget, form = budget_of(request), answer_form_of(request)
@@ -112,8 +112,8 @@ class IterativeAnswers:
         spending: Spending,
         tell: Callable[[str], None],
     ) -> ReaderAnswer:
-        """Returns the answer from `passages`, or from fewer if the model refuses the prompt as too long. Falls back to the
-        thoughts if the model fails. `tell` receives the answer's text as it grows."""
+        """Returns the answer from `passages`, or from fewer passages if the model refuses the prompt as too long. If the model
+        fails, returns the thoughts. `tell` receives the answer's text as it grows."""
         reason = f"no more than {spending.budget.tokens:,} tokens were allowed"
         if len(passages) < len(iterated.passages) and not passages:
             return _unwritten(iterated, f"the answer could not be written: {reason}")
@@ -143,7 +143,7 @@ def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:
 
 
 def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> UpstreamFailed | TimedOut:
-    """Returns the error for an answer that could not be written."""
+    """Returns the error for an answer that the model did not complete."""
     if isinstance(error, TimeoutError):
         return TimedOut(f"the answer was not written within the {limit_s:g} s allowed")
     if isinstance(error, BadAnswer):
@@ -152,7 +152,7 @@ def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> Upstr
 
 
 def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
-    """Returns an answer that needs no model: the thoughts, or else the titles of the passages."""
+    """Returns an answer that needs no model: the thoughts, or the titles of the passages if there are none."""
     text, cited = answer_from_thoughts(iterated)
     if not text:
         cited = iterated.passages
@@ -175,7 +175,7 @@ def _passage(hit: Hit, *, text: bool) -> dict[str, Any]:
 
 
 def _step(step: IterativeStep) -> dict[str, Any]:
-    """Returns the step as JSON. Its passages have texts in `found`, but not in `passages`, the best so far."""
+    """Returns the step as JSON. Passages in `found` include their texts; passages in `passages` (the best so far) do not."""
     return {
         "number": step.number,
         "query": step.query,
@@ -194,7 +194,7 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 
 def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[RetrievedPassage]:
-    """Returns all passages that the steps found, merged as for the answer but complete; of one step, in its own order."""
+    """Returns all passages that the steps found: of several steps merged as for the answer, of one step in its order."""
     found = [hit for step in iterated.steps for hit in (*step.found, *step.deeper)]
     hits = found if len(iterated.steps) == 1 else merge_hits([], found, len(found))
     return [retrieved_passage(pinned, rank, hit, hit.versions) for rank, hit in enumerate(hits, 1)]

@@ -1,4 +1,4 @@
-"""Derives the maximum steps, the budget and the form of the answer from a request."""
+"""Derives the maximum steps, the budget, and the form of the answer from a request."""
 
 from dataclasses import replace
 
@@ -10,7 +10,8 @@ from memory.answering.working_memory.trace import DEEP_CALLS_PER_STEP, DEEP_TOKE
 
 DEEP_STEPS = DeepSettings().steps
 QUICK_CALLS_PER_STEP = 4
-"""Like `DEEP_CALLS_PER_STEP`, if one call per step yields judgement, concerns and subqueries; also for iterative questions."""
+"""Calls per step of iterative questions, and of `quick` deep questions, in which one call yields judgement, concerns and
+subqueries. Other deep questions: `DEEP_CALLS_PER_STEP`."""
 ITERATIVE_STEPS = Budget().calls // QUICK_CALLS_PER_STEP
 UNLIMITED_S = 7 * 86400.0
 """Practically unlimited."""
@@ -22,10 +23,10 @@ def steps_of(request: AskRequest) -> int:
 
 
 def budget_of(request: AskRequest) -> Budget:
-    """Returns the request's budget. Limits that the client does not set have defaults.
+    """Returns the request's budget. Uses defaults for limits that the client does not set.
 
-    The default number of calls is proportional to the steps, and at least that for the default number of steps. A question of
-    one step has no time limit: the client's timeout limits how long a model may be silent.
+    The default number of calls is proportional to the number of steps, but at least that for the default number of steps. A
+    question of one step has no time limit, because the client's timeout limits how long the model may be silent.
     """
     default = Budget() if request.deep or request.steps is not None else Budget(seconds=UNLIMITED_S)
     if request.deep:
@@ -40,7 +41,7 @@ def budget_of(request: AskRequest) -> Budget:
 def _calls(request: AskRequest) -> int:
     if not request.deep:
         return QUICK_CALLS_PER_STEP * max(steps_of(request), ITERATIVE_STEPS)
-    # Step 0, the question itself, adds one. With `each_step`, each step adds a call for its answer.
+    # Step 0, which retrieves for the question itself, is additional. `each_step` adds a call per step, for its answer.
     retrievals = max(steps_of(request), DEEP_STEPS) + 1
     per_step = QUICK_CALLS_PER_STEP if request.quick else DEEP_CALLS_PER_STEP
     return (per_step + request.each_step) * retrievals

@@ -1,4 +1,4 @@
-"""The API's sessions: lists and removes them, and drops expired sessions and points whose passages are gone."""
+"""The API's sessions: lists and removes sessions, and drops expired ones and points without passages."""
 
 import asyncio
 import json
@@ -34,27 +34,27 @@ log = structlog.get_logger()
 
 
 def session_key(name: str, scope: Scope | None) -> str:
-    """Returns the store's key of a session. Each scope, and each client that sees a part of the memory, has separate sessions,
-    even with the same name."""
+    """Returns the store's key of a session. Sessions with the same name are separate for each scope, and for each client that
+    sees only a part of the memory."""
     if scope is None:
         return name
     return f"~{_owner(scope)}~{sha256(f'{asked_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
 
 
 def _owner(scope: Scope | None) -> str:
-    """Returns a digest of a restricted client's name and labels, so that new labels mean new sessions; "" for all others."""
+    """Returns a digest of a restricted client's name and labels, so that new labels mean new sessions; "" for other clients."""
     if not isinstance(scope, ClientScope):
         return ""
     return sha256(json.dumps([scope.client, scope.visible]).encode()).hexdigest()[:16]
 
 
 def _owner_of(key: str) -> str:
-    """Returns the `_owner` that a session's key contains."""
+    """Returns the digest (`_owner`) in a session's key."""
     return key[1:].partition("~")[0] if key.startswith("~") else ""
 
 
 def asked_scope(scope: Scope | None) -> str:
-    """Returns the requested scope, without the client's restriction, as JSON; "" if there is none."""
+    """Returns the requested scope as JSON, without the client's restriction; "" without a scope."""
     fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
     asked = Scope(**fields)
     return asked.model_dump_json() if asked != Scope() else ""
@@ -63,7 +63,7 @@ def asked_scope(scope: Scope | None) -> str:
 class SessionService:
     """Stores the points of deep questions, and serves `/v1/sessions`.
 
-    `keep_s` returns the seconds that a session lives after its last question. It is called at each use, because it may change
+    `keep_s` returns the seconds that a session is kept after its last question. It is called at each use, because it may change
     while the daemon runs.
     """
 
@@ -73,15 +73,15 @@ class SessionService:
         self._sessions = Sessions(store.folder, check=store.check_folder)
         self._keep_s = keep_s
         self._writing = threading.Lock()
-        """Held from reading a session until writing it, so that a sweep does not undo the changes of a question."""
+        """Held from reading a session until writing it, so that a sweep does not undo the changes that a question makes."""
 
     @staticmethod
     def name(text: str) -> str:
-        """Returns the name in Unicode's normal form NFC, so that equal names have one spelling."""
+        """Returns the name in Unicode form NFC, so that equal names have one spelling."""
         return unicodedata.normalize("NFC", text)
 
     def load(self, key: str, name: str) -> Session | None:
-        """Returns the session, or None if it does not exist or has expired. Raises Invalid if its file is damaged."""
+        """Returns the session; None if it does not exist or has expired. Raises Invalid if its file is damaged."""
         try:
             session = self._sessions.load(key)
             if session is not None:
@@ -109,10 +109,10 @@ class SessionService:
         answer: str,
         before: Session | None,
     ) -> bool:
-        """Saves the session durably; returns whether it did.
+        """Saves the session durably; returns whether it was saved.
 
-        Returns False, without saving, if the session `before` has been removed since: saving would bring its points back.
-        Raises OSError.
+        Returns False without saving if the session `before` has been removed meanwhile: saving would restore points. Raises
+        OSError.
         """
         with self._writing:
             key, within = session_key(name, scope), asked_scope(scope) or None
@@ -134,10 +134,10 @@ class SessionService:
         return await asyncio.to_thread(self._remove, request.names, scope)
 
     def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
-        """Returns a restricted client's points whose passages are all in `snapshot`, which must be that of `scope`.
+        """Returns the points that the client may see; `snapshot` must be the snapshot of `scope`.
 
-        A point's wording may come from any of its passages, so one invisible passage is enough to drop it. Returns all points
-        if the client sees everything.
+        A restricted client sees a point only if `snapshot` contains all its passages, because its wording may come from any of
+        them. A client that sees everything gets all points.
         """
         if not isinstance(scope, ClientScope):
             return memory
@@ -152,7 +152,7 @@ class SessionService:
         return SessionList(sessions=sorted(entries, key=lambda entry: (entry.name, str(entry.scope or ""))))
 
     def _keys(self, scope: Scope | None) -> list[str]:
-        """Returns the keys of the sessions of the client behind `scope`."""
+        """Returns the keys of the sessions of the client that `scope` belongs to."""
         whose = _owner(scope)
         return [key for key in self._sessions.keys() if _owner_of(key) == whose]  # noqa: SIM118 - no mapping
 
@@ -184,7 +184,8 @@ class SessionService:
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadWorkingMemory) as error:
             return SessionEntry(name=key, error=str(error))
-        # Old answers do not record their passages, so it is unknown whether a restricted client may still see them.
+        # Omit answers for restricted clients: old answers do not record their passages, so the client's right to see them is
+        # unknown.
         with_answers = not isinstance(scope, ClientScope)
         return SessionEntry(
             name=session.name,
@@ -206,9 +207,9 @@ class SessionService:
         )
 
     def sweep(self) -> None:
-        """Removes expired sessions, and points that no passage supports any more.
+        """Removes expired sessions, and points without living passages.
 
-        So the content of a removed document does not survive in a session. Errors of one session are logged, not raised.
+        So no content of a removed document survives in a session. Errors in a session are logged, not raised.
         """
         for key in self._sessions.keys():  # noqa: SIM118 - no mapping
             with self._writing:
@@ -225,7 +226,7 @@ class SessionService:
                 return
             memory = memory_from_json(session.memory)
             now = self._store.snapshot()  # taken after the session was read, so never older
-            # Whether a restricted client may see a point is determined by its passages, so keep all of them or drop the point.
+            # A point's passages determine whether a restricted client may see the point, so keep all of them or drop the point.
             supported = drop_unsupported_points(memory, now, wholly=_owner_of(key) != "")
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
@@ -235,10 +236,10 @@ class SessionService:
 
 
 def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot, wholly: bool = False) -> WorkingMemory:
-    """Returns the points with their passages limited to `snapshot`. Drops a point without passages.
+    """Returns the points, limiting their passages to `snapshot`. Drops points without passages.
 
-    With `wholly`, drops a point that has lost any passage. Unlike a question, this does not check the points' entities: the
-    graph may lack them while a model has not extracted a passage yet.
+    With `wholly`, drops every point that has lost a passage. Unlike a question, ignores the points' entities: the graph may
+    lack them while a passage awaits the model.
     """
     points = []
     for point in memory.points:

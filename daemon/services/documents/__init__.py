@@ -1,1 +1,1 @@
-"""Services for documents: adding, listing and showing them, their states, and a note about those not indexed yet."""
+"""Services for documents: adding, listing and showing them, their states, and a note about documents not indexed yet."""

@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 ID_CHARS_MAX = 1024
 Problem = tuple[str, str]
-"""The wrong field, and what is allowed in it."""
+"""(name of the wrong field, values that it may have)."""
 
 
 def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
-    """Returns what is wrong with the document, if anything, and its URI: `added:` with its id or a digest of its content.
+    """Returns the document's problem, if any, and its URI: `added:` with its id or a digest of its content.
 
     The ids 1 and "1" denote one document.
     """
@@ -38,7 +38,8 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
 
 
 def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
-    """Returns the document's labels, which a client may choose from `allowed`; a client with one label may omit them."""
+    """Returns the document's problem, if any, and its labels, each of which must be in `allowed`. A single allowed label may be
+    omitted."""
     given = document.get("labels")
     if given is None and len(allowed) == 1:
         return None, list(allowed)
@@ -56,5 +57,5 @@ def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[
 
 
 def added_uri(identity: str) -> str:
-    """Returns `added:` and the id, with characters that have a meaning in URIs percent-encoded."""
+    """Returns `added:` and the id; characters with a meaning in URIs are percent-encoded."""
     return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._")

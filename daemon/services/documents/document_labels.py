@@ -1,4 +1,4 @@
-"""The labels of documents, which scopes and clients select by, and URIs of documents added by restricted clients."""
+"""The labels of documents, by which scopes and clients select, and the URIs of documents that restricted clients add."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -9,20 +9,21 @@ from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
 UNCONFIGURED = SourceLabels(from_documents=False)
-"""Labels of a source without a section: none. A removed or renamed section may have had `labels_from_documents = false`."""
+"""A source without a section in the configuration has no labels. Labels of its documents are ignored too, because a section
+that was removed or renamed may have had `labels_from_documents = false`."""
 _ADDED = SourceLabels()
-"""Labels of added documents: only those of each document."""
+"""Labels of added documents: only those that each document states."""
 
 _LABELLED = "added:["
-"""Prefix of the URI of a document that a restricted client added. An id cannot produce it, because `[` is percent-encoded in
-ids."""
+"""Prefix of the URI of a document that a restricted client added. An id cannot contain this prefix, because `[` is
+percent-encoded in ids."""
 
 
 def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[str]:
-    """Returns the labels of a document: its source's and those in its metadata's `labels`, or only those in its URI.
+    """Returns the labels of a document: those of its source and those in its metadata's `labels`, or only those in its URI.
 
-    Labels in the metadata count unless the source's setting `labels_from_documents` is false. If the URI contains labels, only
-    these count: a restricted client must not assign other labels, and a file that it adds may contain any.
+    Labels in the metadata are ignored if the source has `labels_from_documents = false`. Labels in the URI exclude all others:
+    a restricted client must not assign other labels, and a file that it adds may contain any.
     """
     if document.uri.startswith(_LABELLED):
         return _labels_in(document.uri)
@@ -40,7 +41,7 @@ def _own_labels(document: Document, source: SourceLabels) -> list[str]:
 
 
 def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Callable[[Document], bool]:
-    """Returns a predicate: whether a document has one of `labels` (see `labels_of`). Scopes apply it to every document."""
+    """Returns a predicate: whether a document has one of `labels` (see `labels_of`). Scopes call it for every document."""
     wanted = frozenset(labels)
     whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine.labels)}
 
@@ -55,15 +56,15 @@ def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Cal
 
 
 def sees(sources: Callable[[], LabelsBySource], labels: AbstractSet[str], document: Document) -> bool:
-    """Returns whether a client with `labels` sees the document, using the labels that sources have now."""
+    """Returns whether a client with `labels` sees the document, with the present labels of the sources."""
     return not labels.isdisjoint(labels_of(document, dict(sources())))
 
 
 def labelled_uri(uri: str, labels: Iterable[str]) -> str:
     """Returns the URI with labels, for example `added:[hr]/7` for `added:7`.
 
-    Clients that share the labels share the document, and no other client can name it. So a client neither replaces documents
-    that it does not see, nor learns that they exist.
+    Clients with these labels share the document; no other client can name it. So a client neither replaces nor discovers
+    documents that it does not see.
     """
     named = ",".join(sorted(quote(label, safe="") for label in set(labels)))
     return f"{_LABELLED}{named}]/{uri.removeprefix('added:')}"

@@ -14,7 +14,7 @@ from store.types import Document
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """The documents that contain a passage. `document` is the first by URI; None if a commit has just removed the last."""
+    """The documents that contain a passage. `document` is the first of them by URI; None if a commit just removed the last."""
 
     title: str
     uris: Sequence[str]
@@ -22,19 +22,19 @@ class PassageSource:
 
     @property
     def uri(self) -> str:
-        """The URI of the first document, "" if there is none."""
+        """URI of the first document; "" if there is none."""
         return self.uris[0] if self.uris else ""
 
 
 def passage_source(documents: DocumentLookup, id: str, title: str) -> PassageSource:
-    """Returns the documents that contain passage `id`, with the passage's own title or else the first document's."""
+    """Returns the documents that contain passage `id`; the title is the passage's own, or else the first document's."""
     uris = documents.documents_with_passage(id)
     document = documents.document(uris[0]) if uris else None
     return PassageSource(title or (document.title if document else ""), uris, document)
 
 
 def other_documents(documents: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
-    """Returns URIs of the other documents with the passage, followed by documents with its older `versions` (passage ids)."""
+    """Returns the URIs of other documents with the passage, then of documents with its older `versions` (ids of passages)."""
     uris = [*source.uris, *(uri for id in versions for uri in documents.documents_with_passage(id))]
     return [uri for uri in dict.fromkeys(uris) if uri != source.uri]
 

@@ -1,4 +1,4 @@
-"""`add`, `rm`, `ls`, `show`, `retry`, `confirm`, and the page's overview: requests of clients about documents."""
+"""Clients' requests about documents: `add`, `rm`, `ls`, `show`, `retry`, `confirm`, and the page's overview."""
 
 import asyncio
 import json
@@ -47,10 +47,10 @@ from store.store import Store
 from store.types import Document, State
 
 GROWTH_POINTS_MAX = 400
-"""Maximum commits in the growth: more than a chart or slider can show."""
+"""Maximum commits in the growth, more than a chart or slider can show."""
 RECENT_DOCUMENTS = 40
 FIELD_ERRORS_MAX = 20
-"""Maximum invalid documents whose errors a response contains. Further ones are only counted."""
+"""Maximum invalid documents with errors in a response. Further invalid documents are only counted."""
 
 
 Holds = Callable[[Document], bool]
@@ -58,18 +58,18 @@ Holds = Callable[[Document], bool]
 
 @dataclass(slots=True)
 class _SortedDocuments:
-    """A request's documents, as additions and removals. Of several documents with one URI the last one counts."""
+    """A request's documents, separated into additions and removals. Of several documents with the same URI, the last counts."""
 
     added: list[AddedDocument] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     uris: list[str] = field(default_factory=list)
-    """URIs of all documents of the request, with repetitions: additions first, then deletions."""
+    """URIs of all documents of the request: first of additions, then of removals; may repeat."""
     wrong: int = 0
     errors: list[FieldError] = field(default_factory=list)
 
 
 class DocumentService:
-    """Serves the requests of clients about documents. Documents outside of `scope` do not exist for a request."""
+    """Serves the requests of clients about documents. For a request, only documents in `scope` exist."""
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class DocumentService:
         self._positions = positions
         self._sources = sources
         self._sorted_uris: tuple[int, list[str]] = (-1, [])
-        """The number of a commit, and the URIs of its documents in order."""
+        """The number of a commit, and the sorted URIs of its documents."""
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
-        """Adds all documents or none, then removes those marked as deleted; returns when a crash cannot lose the added ones.
+        """Adds all documents or none, then removes documents marked as deleted; returns once a crash cannot lose the additions.
 
-        Raises Invalid, naming the first wrong fields. If hippod stops before the removals, raises NotReady; the client repeats
-        the request, and adding a document again changes nothing.
+        Raises Invalid with the first wrong fields. Raises NotReady if hippod stops before the removals. The client then repeats
+        the request; adding a document again changes nothing.
         """
         self._pipeline.inbox.refuse_too_many(len(documents))
         labels = frozenset(scope.visible) if isinstance(scope, ClientScope) else None
@@ -157,7 +157,7 @@ class DocumentService:
         return sorted((each for each in documents if holds is None or holds(each)), key=lambda each: each.uri)
 
     def _in_sight(self, uri: str, holds: Holds | None) -> list[str]:
-        """Returns the URIs that `uri` names, as far as `holds` accepts them: the document, or the visible lines of a file."""
+        """Returns the URIs for `uri` that `holds` accepts: the document, or the visible lines of a file."""
         if holds is None:
             return [uri] if self._exists(uri) else []
         named = {uri, *self._pipeline.documents_by_file.of(uri)}
@@ -253,7 +253,7 @@ class DocumentService:
         return ConfirmResponse(source=source, documents=documents)
 
     async def retry_due(self) -> None:
-        """Retries failed documents and passages whose next attempt is due."""
+        """Retries failed documents and passages that are due."""
         now = time.time()
         await self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
@@ -271,7 +271,7 @@ class DocumentService:
         return DocumentList(documents=entries, next=entries[-1].uri if len(page) > request.limit else None)
 
     def _stored_uris(self) -> list[str]:
-        """Returns the URIs of the store's documents in order. They are sorted once per commit, not for each page of a list."""
+        """Returns the URIs of the store's documents in order. Sorts the URIs once per commit, not once per page of a list."""
         commit = self._store.snapshot().commit
         known, uris = self._sorted_uris
         if known != commit:
@@ -280,7 +280,7 @@ class DocumentService:
         return uris
 
     def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
-        """Retries failed passages; returns the number of affected documents."""
+        """Retries failed passages; returns the number of documents affected."""
 
         def documents_of(id: str) -> list[str]:
             uris = self._store.documents_to_extract(id)
@@ -292,14 +292,14 @@ class DocumentService:
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
     async def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents that are `wanted`; returns how many."""
+        """Retries the failed documents for which `wanted` is true; returns their number."""
         return await self.read_again(lambda document: document.state is State.FAILED and wanted(document))
 
     async def read_again(self, wanted: Callable[[Document], bool]) -> int:
-        """Has the documents that are `wanted` read again, if their content is available; returns how many. Call it on the
-        event loop; `wanted` is called in a thread, too.
+        """Parses documents again for which `wanted` is true and whose content is available; returns their number. Call on the
+        event loop; `wanted` is also called in a thread.
 
-        Skips a document for which new work exists, since that is a retry already or replaces the document.
+        Skips a document with newer work, which is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
@@ -323,9 +323,9 @@ class DocumentService:
 
 
 def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] | None = None) -> _SortedDocuments:
-    """Validates documents, and separates additions from removals. `labels` are those of a restricted client, None for others.
+    """Validates documents, and separates additions from removals. `labels`: labels of a restricted client, else None.
 
-    Runs in a thread: for 100,000 documents it takes almost a second.
+    Run it in a thread: 100,000 documents take almost a second.
     """
     sorted_documents = _SortedDocuments()
     last: dict[str, dict[str, Any]] = {}
@@ -357,7 +357,7 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
 def committed_since(document: Document, since: datetime | None) -> bool:
     """Returns whether the document was committed at or after `since`.
 
-    Compares times as they are displayed, in microseconds, because the stored time has a finer resolution.
+    Compares in microseconds, the displayed resolution; the stored time is more precise.
     """
     if since is None:
         return True

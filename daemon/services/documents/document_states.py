@@ -1,8 +1,8 @@
-"""The present state of each document: the state in the store, overridden by work in progress.
+"""The present state of each document: its state in the store, overridden by work in progress.
 
-A document that is being parsed again is pending, whatever its state was. A document with a passage that the model could not
-extract is failed, although the store has it as indexed. `ls`, `status`, `show` and the page all use this module, so that their
-numbers agree.
+A document that is being parsed again is pending, whatever its stored state. A document with a passage that the model could not
+extract is failed, although its stored state is indexed. `ls`, `status`, `show` and the page use this module, so that they
+agree.
 """
 
 import time
@@ -31,7 +31,7 @@ from store.types import Document, State
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """Numbers of documents by state. `indexed` counts documents that queries find, including those being parsed again."""
+    """Numbers of documents. `indexed` counts documents that queries find, including those being parsed again."""
 
     indexed: int
     pending: int
@@ -43,8 +43,7 @@ class DocumentCounts:
 
 
 class CurrentStates:
-    """The work in progress at one moment, combined with the store's documents. Create it on the event loop; use it in any
-    thread."""
+    """The store's documents, combined with the work in progress at one moment. Create on the event loop; use in any thread."""
 
     def __init__(
         self,
@@ -53,17 +52,17 @@ class CurrentStates:
         extraction_queue: ExtractionQueue,
         next_retry: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`next_retry` returns when failed documents are next retried, in Unix seconds; None if automatic retries are off."""
+        """`next_retry` returns when failed documents are next retried (Unix seconds); None if automatic retries are off."""
         self._store = store
         self._under_way = pipeline.intake.sources()
-        """The source of each URI that is being parsed."""
+        """Source of each URI that is being parsed."""
         self._waiting = extraction_queue.unfinished()
         self._failures = extraction_queue.failures()
-        """Passages on which the extractor failed. Like `_waiting`, they concern documents that do not supply the extraction."""
+        """Passages on which the extractor failed. Like `_waiting`, only of documents that do not supply the extraction."""
         self._next_retry = next_retry()
         self._can_retry = pipeline.can_retry
 
-    # Computed in the caller's thread, because these are many during a first index.
+    # Computed in the caller's thread, because the first indexing has many documents.
 
     @cached_property
     def _pending(self) -> frozenset[str]:
@@ -71,7 +70,7 @@ class CurrentStates:
 
     @cached_property
     def _failed_passages(self) -> dict[str, list[PassageFailure]]:
-        """The failures of each document, by URI."""
+        """The failures in each document, by URI."""
         found: dict[str, list[PassageFailure]] = {}
         for id, failure in self._failures.items():
             for uri in self._store.documents_to_extract(id):
@@ -80,7 +79,7 @@ class CurrentStates:
 
     @cached_property
     def _unread(self) -> dict[str, str]:
-        """The reasons for failure, by URI."""
+        """The reasons for failed passages, by the document's URI."""
         return {
             uri: f"{len(failures)} of its passages could not be read by the model and are found without triples: "
             f"{failures[0].reason}"
@@ -105,11 +104,11 @@ class CurrentStates:
         )
 
     def coming(self, uri: str) -> Document:
-        """Returns what is known of a document that is being parsed for the first time."""
+        """Returns a pending document with the data known while it is parsed for the first time."""
         return Document(uri, self._under_way.get(uri, ""), state=State.PENDING)
 
     def counts_of(self, holds: Callable[[Document], bool]) -> DocumentCounts:
-        """Like `counts`, but only for the documents that `holds` accepts."""
+        """Like `counts`, for only the documents that `holds` accepts."""
         seen = [document for document in self._store.documents() if holds(document)]
         known = {document.uri for document in seen}
         pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
@@ -123,7 +122,7 @@ class CurrentStates:
         )
 
     def _count_skipped(self, documents: Iterable[Document]) -> dict[str, int]:
-        """Returns the counts by reason, without documents that are being parsed again."""
+        """Returns the counts by reason; omits documents that are being parsed again."""
         counts = Counter(each.code or FailureCode.OTHER.value for each in documents if each.uri not in self._pending)
         return dict(sorted(counts.items()))
 
@@ -135,15 +134,13 @@ class CurrentStates:
         return document is not None and document.state is State.FAILED
 
     def uris(self, first: str, stored: Sequence[str]) -> Iterator[str]:
-        """Returns the URIs from `first` on, in order, with those of documents that are not committed yet. `stored` are those
-        in the store, in order."""
+        """Returns the URIs from `first` on, sorted, including uncommitted documents. `stored`: the store's URIs, sorted."""
         pending = sorted(uri for uri in self._pending if uri >= first)
         from_first = (stored[at] for at in range(bisect_left(stored, first), len(stored)))
         return (uri for uri, _ in groupby(merge(from_first, pending)))
 
     def document(self, uri: str) -> Document | None:
-        """Returns a document of the store, or what is known of one that is being parsed for the first time; None if a commit
-        has just removed it."""
+        """Returns a stored or pending document; None if a commit has just removed it."""
         return self._store.document(uri) or (self.coming(uri) if uri in self._pending else None)
 
     def state(self, document: Document) -> DocumentState:
@@ -162,14 +159,14 @@ class CurrentStates:
         return document_entry(document).model_copy(update=found)
 
     def retriable(self) -> set[str]:
-        """Returns the URIs of documents that have failed or are being parsed again, and of files that contain one."""
+        """Returns the URIs of documents that have failed or are being parsed again, and of files with such a document."""
         failed = {document.uri for document in self._store.documents() if document.state is State.FAILED}
         return failed | {container_uri(uri) for uri in failed} | self._pending | self._unread.keys()
 
     def next_try_at(self, document: Document) -> datetime | None:
-        """Returns when a failed document is retried automatically; None if it is not, or if the retry is in progress.
+        """Returns the time of a failed document's automatic retry; None if there will be none, or the retry is in progress.
 
-        The time is never earlier than the next automatic retry of failed documents, or than the present.
+        The time is not before the next automatic retry of failed documents, and never in the past.
         """
         if document.uri in self._pending or container_uri(document.uri) in self._under_way:
             return None

@@ -33,9 +33,10 @@ def show(
     limit: int,
     states: CurrentStates,
 ) -> ShowResponse | None:
-    """Returns what `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase. None if unknown.
+    """Returns what `key` denotes: a document (its URI), a passage (its id), a triple (a JSON array) or a phrase. None if
+    unknown.
 
-    `extraction_of` returns the state of the local extraction of a passage, by the passage's id.
+    `extraction_of` returns the state of the local extraction of a passage with this id.
     """
     document = memory.document(key)
     snapshot = memory.snapshot
@@ -171,7 +172,7 @@ def _columns(view: MatrixView, rows: list[int]) -> list[int]:
 
 
 def _statements(snapshot: Snapshot, passages: list[int]) -> list[int]:
-    """Returns the rows of the passages' statements. Mention edges state no fact and are not shown."""
+    """Returns the rows of the passages' statements. Omits mention edges, which state no fact."""
     return [row for row in _columns(snapshot.incidence, passages) if snapshot.is_statement[row]]
 
 

@@ -1,4 +1,4 @@
-"""Notes in answers about missing documents: those that are being indexed, and sources that are not completely scanned."""
+"""Notes in answers about missing documents: documents being indexed, and sources that are not completely scanned."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from store.store import Store
 from store.types import Document
 
 NOTE_KEPT_S = 2.0
-"""How long the note for a scope is reused: computing it takes a tenth of a second if many documents are pending."""
+"""Seconds for which the note of a scope is reused: with many pending documents, computing it takes a tenth of a second."""
 NOTES_KEPT = 64
 
 Unread = Callable[[Scope | None], Awaitable[str | None]]
@@ -25,7 +25,7 @@ async def nothing_unread(_scope: Scope | None) -> str | None:
 
 
 class UnreadDocuments:
-    """Computes the notes. Use on the event loop only. The whole memory's note uses counters, as every query needs it."""
+    """Computes the notes. Use on the event loop only. The whole memory's note uses counters, as all queries need it."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class UnreadDocuments:
         self._notes: dict[str, tuple[float, str | None]] = {}
 
     async def note(self, scope: Scope | None = None) -> str | None:
-        """Returns a note about what an answer within `scope` misses at this moment; None if nothing is missing."""
+        """Returns a note about content of `scope` that an answer misses now; None if nothing is missing."""
         if scope is None:
             return self._written(
                 self._pipeline.intake.documents(),
@@ -68,7 +68,7 @@ class UnreadDocuments:
         return self._written(documents, passages, [source.name for source in self._sources if whole(source.name)])
 
     def _counts(self, scope: Scope, under_way: dict[str, str], waiting: list[str]) -> tuple[int, int]:
-        """Returns the number of the scope's documents that are being indexed, and of its passages that await the model."""
+        """Returns (number of the scope's documents that are being indexed, number of its passages that await the model)."""
         holds, document = self._scopes.holds(scope), self._store.document
         documents = sum(holds(document(uri) or Document(uri, source)) for uri, source in under_way.items())
         holders = ((document(uri) for uri in self._store.documents_to_extract(id)) for id in waiting)
@@ -88,5 +88,5 @@ class UnreadDocuments:
 
 
 def joined(*notes: str | None) -> str | None:
-    """Returns the notes as one text, None if there are none."""
+    """Joins the notes; None if there are none."""
     return "; ".join(note for note in notes if note) or None

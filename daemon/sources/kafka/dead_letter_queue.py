@@ -1,4 +1,4 @@
-"""Sends unreadable messages to the dead-letter topic; their offsets are committed only after that."""
+"""Sends unreadable messages to the dead-letter topic, and only then lets their offsets be committed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,9 +25,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """`document` contains the error. `acknowledgements` are the message's own and those of other messages that end with it.
+    """A message that could not be decoded; `document` contains the error. `acknowledgements` belong to the message, and to
+    other messages that end with it.
 
-    `read` contains the URIs of documents that the message yielded nevertheless.
+    `read` contains the URIs of documents that the message nevertheless yielded.
     """
 
     message: KafkaMessage
@@ -41,7 +42,7 @@ Sent = Callable[[UnreadableMessage, ParsedDocument | None], Awaitable[None]]
 
 
 class DeadLetterQueue:
-    """Queues unreadable messages. Use on the event loop only; it sends in its own thread."""
+    """Queues unreadable messages. Use on the event loop only; a separate thread sends."""
 
     def __init__(self, settings: KafkaSettings, topic: str, sent: Sent) -> None:
         self._topic = topic

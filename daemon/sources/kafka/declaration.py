@@ -21,7 +21,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
 _ARTICLES = re.compile(r"(kafka://[^/#]+)/")
 ANY_TOPIC = ("kafka://",)
-"""Prefixes of the URIs of documents from any topic. The claims of followed topics take precedence."""
+"""URI prefix of the documents of any topic. Claims of followed topics take precedence over this prefix."""
 
 
 class KafkaSection(Section):
@@ -29,11 +29,11 @@ class KafkaSection(Section):
     topics: Names
     group: Annotated[str, Field(min_length=1)] = "hippod"
     format: Literal["json", "text", "records"] = "json"
-    """Messages are articles as JSON or text, or records, which another machine parsed."""
+    """Messages are articles (JSON or text), or records, which another machine has made."""
     uris: Names = ANY_TOPIC
-    """With `records`: prefixes of the URIs of documents that the topics may bring, except those of a folder or topic."""
+    """With `records`: URI prefixes of the documents that the topics may supply, except documents of a folder or topic."""
     start: Literal["earliest", "latest"] = "earliest"
-    """Where to begin in a topic without a position in the store."""
+    """Where to begin in a topic that has no position in the store."""
     labels: Labels = ()
     """Labels of all documents of the topics, used by scopes."""
     labels_from_documents: bool = True
@@ -41,9 +41,9 @@ class KafkaSection(Section):
     dead_letter: OptionalText = None
     """Topic to which unreadable messages are sent."""
     buffer_messages: Count = 4000
-    """Maximum messages that are fetched and not committed; beyond it, fetching pauses."""
+    """Maximum messages that are fetched but not committed; at this number, fetching pauses."""
     buffer_bytes: Bytes = 64 * MiB
-    """Maximum bytes of these messages."""
+    """Maximum bytes of messages that are fetched but not committed."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options for kafka-python."""
 
@@ -96,7 +96,7 @@ def _conflicts(sections: Sequence[KafkaSection], _own_paths: Mapping[str, Path])
 
 
 def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns a sentence for each topic that cannot be followed, such as one of two sections: it would have two owners."""
+    """Returns a sentence for each topic that cannot be followed: for example, a topic in two sections would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -122,7 +122,7 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns a sentence for each wrong entry of `uris`, such as one of two sections: its documents would have two owners."""
+    """Returns a sentence for each wrong entry of `uris`: for example, an entry in two sections would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -146,7 +146,7 @@ def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns a sentence for each option that kafka-python would refuse, without connecting to a broker."""
+    """Returns a sentence for each option that kafka-python would refuse; connects to no broker."""
     if not sections:
         return []
     from consumers.kafka.validate import option_problems
@@ -178,7 +178,7 @@ def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
 def _claims(section: KafkaSection) -> Iterator[Claim]:
     kind = OwnerKind.RECORDS if section.format == "records" else OwnerKind.TOPIC
     for topic in section.topics:
-        # Documents, unreadable messages, and partitions, as tasks that store a position have the partition's name as URI.
+        # Prefixes of the URIs of documents, of unreadable messages, and of tasks that store a partition's position.
         for prefix in (f"kafka://{topic}/", f"kafka://{topic}#", f"kafka:{topic}/"):
             yield Claim(prefix, section.source_name, kind)
     if section.format == "records":

@@ -1,6 +1,6 @@
-"""Followed topics of records, the source of a replica. Extracts and encodes nothing. Older records never replace newer ones.
+"""Followed topics of records: the source of a replica. Nothing is extracted or encoded. Older records never replace newer ones.
 
-A child process checks a message's bytes before they are decoded here.
+A child process checks the bytes of a message before this module decodes them.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from store.store import Store
 from store.types import Document
 
 EXPIRY_INTERVAL_S = 2.0
-"""Interval of the search for parts that have waited too long for the others."""
+"""Interval of checks for parts whose other parts have not arrived in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPart:
-    """A part of a record. Only all parts together can be decoded."""
+    """A part of a record; only all parts together can be decoded."""
 
     uri: str
     part: Part
@@ -41,21 +41,21 @@ class RecordPart:
 
 @dataclass(frozen=True, slots=True)
 class PartRemoved:
-    """A null for one part of a record; it does not remove the document."""
+    """A null for one part of a record, which does not remove the document."""
 
 
 ReadMessage = Record | RecordPart | PartRemoved | ParsedDocument
-"""A decoded message; a `ParsedDocument` contains the error of an unreadable one."""
+"""A decoded message; a `ParsedDocument` contains the error of an unreadable message."""
 
 
 class RecordReader:
     def __init__(self, pool: ParserPool, source: str = "") -> None:
-        """`source` is the source whose share of the workers is used."""
+        """`source` is the source whose share of the workers the reader uses."""
         self._pool = pool
         self._source = source
 
     async def read(self, messages: Sequence[KafkaMessage]) -> list[ReadMessage]:
-        """Decodes each message, in order. If a message crashes its worker, the other messages are not affected."""
+        """Decodes each message, in order. A message that crashes its worker does not affect other messages."""
         found = [_outside(message) for message in messages]
         whole = [number for number, each in enumerate(found) if each is None]
         values = [messages[number].value or b"" for number in whole]
@@ -64,7 +64,7 @@ class RecordReader:
         return [each for each in found if each is not None]
 
     async def read_whole(self, message: KafkaMessage, value: bytes) -> Record | ParsedDocument:
-        """Decodes a record that arrived in parts. `message` is the last part, `value` all parts joined."""
+        """Decodes a record that arrived in parts. `message` is the last part; `value` is all parts, joined."""
         [found] = await self._values([value])
         return self._checked(message, found)
 
@@ -86,7 +86,7 @@ class RecordReader:
 
 
 def _outside(message: KafkaMessage) -> ReadMessage | None:
-    """Decodes a message without its value, if key and headers suffice; None if the value must be decoded."""
+    """Decodes a message from its key and headers; None if they do not suffice."""
     try:
         uri = uri_of(message.key)
         position, part = position_of(message.headers), part_of(message.headers)
@@ -157,7 +157,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
             await self._unreadable(message, _refused(message, refused), ended)
 
     async def _release(self, acknowledgements: Iterable[MessageAcknowledgement]) -> None:
-        """Ends messages that deliver no document; their positions are stored with the next commit."""
+        """Completes messages that yield no document; the next commit stores their positions."""
         for acknowledgement in acknowledgements:
             task = DeliveredDocument(acknowledgement.tracker.key, None)
             await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)

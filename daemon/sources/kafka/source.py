@@ -38,17 +38,17 @@ def position_key(partition: Partition) -> str:
 
 
 def _payload(message: KafkaMessage, read: Iterable[str]) -> str:
-    """Returns what is stored of an unreadable message: the message, and the URIs of documents that it yielded."""
+    """Returns the stored form of an unreadable message: the message, and the URIs of documents that it yielded."""
     return json.dumps({**message.to_json(), "read": sorted(set(read))})
 
 
 def _read_uris(documents: Sequence[ParsedDocument]) -> list[str]:
-    """Returns the URIs of documents that a message yielded, including skipped and removed ones."""
+    """Returns the URIs of the documents that a message yielded, including skipped and removed documents."""
     return [document.uri for document in documents if document.error is None or document.skipped]
 
 
 class BaseKafkaSource(Source, Generic[T]):
-    """One `[[kafka]]`, independent of its format. Use on the event loop; the feed and the dead letters have threads."""
+    """One `[[kafka]]`, whatever its format. Use on the event loop; the feed and the dead letters use threads."""
 
     kind = "kafka"
 
@@ -78,7 +78,7 @@ class BaseKafkaSource(Source, Generic[T]):
         self._feed.start()
 
     async def close(self) -> None:
-        """Leaves the group; its offsets are then the store's positions."""
+        """Leaves the group; the group's offsets are then the store's positions."""
         await self._feed.close()
         if self._dead_letters is not None:
             self._dead_letters.close()
@@ -90,7 +90,7 @@ class BaseKafkaSource(Source, Generic[T]):
 
     def _store_beginning(self, event: PartitionStarted, tracker: OffsetTracker) -> None:
         if self._stored(event.partition) != event.offset:
-            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived meanwhile.
+            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived before the restart.
             tracker.offset = event.offset - 1
             beginning = tracker.add(event.offset - 1)
             beginning.parts_left = 1
@@ -117,9 +117,9 @@ class BaseKafkaSource(Source, Generic[T]):
         acknowledgements: Sequence[MessageAcknowledgement],
         read: Sequence[str] = (),
     ) -> None:
-        """Sends the message to the dead letters, or delivers a failed document if there are none.
+        """Sends the message to the dead letters; without a dead-letter topic, delivers a failed document.
 
-        `read` contains the URIs of documents that the message yielded nevertheless.
+        `read` contains the URIs of documents that the message nevertheless yielded.
         """
         if self._dead_letters is not None:
             self._dead_letters.put(UnreadableMessage(message, document, acknowledgements, read))
@@ -191,7 +191,7 @@ class BaseKafkaSource(Source, Generic[T]):
 
 
 class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
-    """One `[[kafka]]` of articles: JSON or text."""
+    """One `[[kafka]]` of articles, in JSON or as text."""
 
     def __init__(
         self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: ParserPool, split: SplitSettings
@@ -215,7 +215,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
                 await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)
 
     async def _read_again(self, document: Document) -> None:
-        """Delivers documents that the message has not yielded before. Removed documents are not delivered again."""
+        """Delivers the documents that the message has not yielded before. Removed documents are not delivered again."""
         kept = json.loads(document.payload or "")
         message = KafkaMessage.from_json(kept)
         [documents] = await self._read([message])
@@ -231,7 +231,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
             await self._pipeline.deliver(task, self.name, document.attempts)
             return
         known = _read_uris(documents)
-        # Earlier versions of hippod did not store `read`. Then assume that all documents were delivered, unless it is just one.
+        # Earlier versions of hippod did not store `read`: assume that the documents were delivered if the message has several,
+        # and that a single document was not.
         before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
             if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):
@@ -241,8 +242,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         await self._pipeline.deliver(task, self.name, document.attempts)
 
     def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
-        """Returns whether a later message of the partition has replaced the document, or is about to."""
+        """Returns whether a later message of the partition has replaced the document, or unfinished work for it exists."""
         stored = self._store.document(uri)
-        # In a document of another source, the metadata is whatever its author wrote.
+        # The metadata of another source's document cannot be trusted: its author may have written anything.
         newer = stored is not None and stored.source == self.name and is_newer(stored.metadata, message)
         return newer or self._pipeline.intake.busy(uri)

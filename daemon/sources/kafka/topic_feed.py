@@ -1,4 +1,4 @@
-"""Decodes messages of followed topics in batches, and delivers them in order; tracks which offsets are done."""
+"""Decodes messages of followed topics in batches, delivers them in order, and tracks which offsets are done."""
 
 import asyncio
 from collections import deque
@@ -17,9 +17,9 @@ from daemon.pipeline.outage import Dependency
 
 READ_BATCH_MESSAGES = 128
 READ_BATCH_BYTES = 1024 * 1024
-"""Maximum bytes of a batch: large enough to share the cost of a request to a worker, small enough to wait for."""
+"""Maximum bytes of a batch: enough to share the cost of a worker's request, few enough to be decoded quickly."""
 READ_BATCHES_AT_ONCE = 2
-"""Batches decoded concurrently, each by one worker."""
+"""Batches decoded concurrently, one per worker."""
 MAX_PAUSE_S = 2.0
 """Maximum pause between attempts to decode messages."""
 
@@ -34,11 +34,11 @@ Stored = Callable[[Partition], int | None]
 class TopicFeed(Generic[T]):
     """Feeds messages to `deliver`. Runs on the event loop, except for the consumer's thread.
 
-    `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order,
-    and delays the messages behind it while it waits. `started` is called when a partition begins to be consumed.
+    `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order.
+    While it waits, later messages wait too. `started` is called when consumption of a partition begins.
 
-    A feed continues from the store's position (`stored`). If `stored` is None, it continues from its group's offset: that
-    offset is what was acknowledged, and messages of revoked partitions are dropped.
+    A feed continues from the store's position (`stored`). If `stored` is None, it continues from its group's offset, the last
+    acknowledged one, and drops messages of revoked partitions.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class TopicFeed(Generic[T]):
         )
         self._trackers: dict[Partition, OffsetTracker] = {}
         self._owned: dict[Partition, OffsetTracker] = {}
-        """If the feed follows its group: the trackers of partitions that were not revoked."""
+        """Trackers of the partitions that were not revoked; used if the feed continues from its group's offset."""
         self.offsets = PartitionOffsets({}, {})
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self._parsers = Dependency(MAX_PAUSE_S)
         self.failure: str | None = None
-        """The internal error that ended a part of the feed, so that only a restart helps; None if there is none."""
+        """The internal error that ended a part of the feed and requires a restart; None if there is none."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -82,13 +82,13 @@ class TopicFeed(Generic[T]):
         self.consumer.start()
 
     async def close(self) -> None:
-        """Leaves the group. Its offsets are then the store's positions, or the last acknowledged offsets."""
+        """Leaves the group. The group's offsets are then the store's positions, or the last acknowledged offsets."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.to_thread(self.consumer.stop)
 
     def spawn(self, step: Coroutine[Any, Any, None]) -> None:
-        """Runs `step` until the feed is closed. An exception in it is a bug, which `failure` reports."""
+        """Runs `step` until the feed is closed. An exception in `step` is a bug, which `failure` reports."""
         task = asyncio.create_task(step)
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
@@ -112,7 +112,7 @@ class TopicFeed(Generic[T]):
         return tracker.offset if tracker is not None else None
 
     def _disown(self, partition: Partition) -> None:
-        """Handles a partition that was assigned to another member, or starts again at the group's offset."""
+        """Handles a partition that was assigned to another member, or that starts again at the group's offset."""
         tracker = self._owned.pop(partition, None)
         if tracker is not None:
             tracker.disowned = True
@@ -146,7 +146,7 @@ class TopicFeed(Generic[T]):
             self._batches.put_nowait(batch)
 
     async def _read_messages(self) -> None:
-        """Decodes some batches concurrently, and delivers them in order."""
+        """Decodes some batches concurrently and delivers them in order."""
         reading: deque[tuple[Batch, asyncio.Task[list[T]]]] = deque()
         while True:
             while len(reading) < READ_BATCHES_AT_ONCE and (not reading or not self._batches.empty()):
@@ -160,7 +160,7 @@ class TopicFeed(Generic[T]):
                     acknowledgement.drop()
 
     async def _read_batch(self, messages: list[KafkaMessage]) -> list[T]:
-        """Decodes messages; waits while no process can be started for that."""
+        """Decodes messages; waits while no process can be started."""
         if not messages:
             return []
         read, count = partial(self._read, messages), len(messages)
@@ -185,11 +185,11 @@ class TopicFeed(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """Why messages are not decoded, None if they are."""
+        """Why messages are not decoded; None if they are."""
         return self.failure or self._parsers.problem
 
     def has_read_all(self, acknowledgement: MessageAcknowledgement) -> bool:
-        """Returns whether the message's partition was fetched up to its known end and delivered completely."""
+        """Returns whether the message's partition was fetched to its known end and delivered completely."""
         tracker = acknowledgement.tracker
         partition = next((each for each, owner in self._trackers.items() if owner is tracker), None)
         if partition is None:
@@ -198,9 +198,9 @@ class TopicFeed(Generic[T]):
         return fetched is not None and end is not None and fetched >= end and tracker.all_counted
 
     def lag(self, partition: Partition, end: int, position: int | None) -> int:
-        """Returns the number of offsets before the end that are not done. Transaction markers count as done when fetched.
+        """Returns the number of offsets before `end` that are not done. Transaction markers count as done when fetched.
 
-        If the partition has not started in this feed, `position` counts as its progress.
+        `position` counts as progress if the partition has not started in this feed.
         """
         tracker = self._trackers.get(partition)
         if tracker is None:
