@@ -23,8 +23,7 @@ FOLDER_RETRY_DELAY_S = 1.0
 """Interval of checks for a missing folder, and pause after an unexpected error."""
 
 MAX_QUEUED_EVENTS = 200_000
-"""Maximum number of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned
-instead."""
+"""Maximum number of queued inotify events while `emit` blocks. If more arrive, the folder is scanned instead."""
 
 EVENTS_DELAY_S = 0.3
 """Time to wait for the inotify events of files that a scan did not find."""
@@ -121,8 +120,7 @@ class FolderWatcher:
 
     @property
     def awaits_first_scan(self) -> bool:
-        """Whether the first comparison of the folder with the memory is still due. False if the folder cannot be scanned
-        now."""
+        """Whether the first comparison with the memory is due. False if the folder cannot be scanned now."""
         return self._last_scan_at is None and self._state_name in ("starting", "scanning")
 
     def start(self) -> None:
@@ -233,9 +231,7 @@ class FolderWatcher:
                 self._next_scan = 0.0
             else:
                 reconciler.remove_one(now)
-                reconciler.settle_one(
-                    now
-                )  # in the same turn, because a removal may wait for a file that is still unread
+                reconciler.settle_one(now)  # in the same turn: the removal may wait for an unread file
         elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):

@@ -145,8 +145,7 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """While the context is active, collects texts in the yielded list instead of adding blocks. Used for table
-        cells and headers."""
+        """Collects texts in the yielded list instead of adding blocks: for table cells and headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:
@@ -264,8 +263,7 @@ class _WordReader:
                 trailing.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """Appends a character that is given by its number in a font. Reports the character as unknown if the font has its own
-        signs."""
+        """Appends a character, given by its number in a font. Reports it as unknown if the font has its own signs."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
