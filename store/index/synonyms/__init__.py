@@ -1,1 +1,2 @@
-"""Synonym edges: the rule for pairs of phrases, the search for near pairs, and the edges that a change of phrases changes."""
+"""Synonym edges: the rule for pairs of phrases, the search for near pairs, and the edges that change when phrases are added or
+removed."""
