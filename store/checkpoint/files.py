@@ -42,12 +42,11 @@ NAMES_PROBE = (
     Document("file:///a/mail.eml#1/Offer%201.pdf", "files", "T", metadata={"author": "Ann"}),
     Document("kafka://t/1", "t", "T"),
 )
-"""The manifest stores the names of these documents; the checkpoint is usable only if the names
-stay the same."""
+"""The manifest stores the names of these documents; the checkpoint is usable only if the names stay the same."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The manifest stores which of these phrases can have synonyms, and which differ only in numbers; the
-checkpoint is usable only if this stays the same."""
+"""The manifest stores which of these phrases can have synonyms, and which differ only in numbers; the checkpoint is usable only
+if this stays the same."""
 
 
 def settings(dim: int, rule: SynonymRule) -> list[Any]:
