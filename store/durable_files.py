@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
-"""Suffix of a file that is being written. Such files may be deleted after a crash."""
+"""Suffix of a file that is being written. Files with this suffix may be deleted after a crash."""
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

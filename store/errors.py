@@ -16,7 +16,8 @@ REFUSALS = {
     errno.ENOMEM: "the memory is used up: end other programs, or raise MemoryMax= of hippod's unit",
     errno.ESTALE: "the folder is no longer mounted: mount it again",
 }
-"""Advice by error number, for errors with which the system refuses an operation. Such errors do not damage the store."""
+"""Advice by error number, for errors with which the system refuses an operation. The system's refusals do not damage the
+store."""
 
 DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
 """Error numbers of the system that a missing or truncated file causes."""

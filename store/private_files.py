@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _OPEN = 0o077
-"""Permission bits of the group and of others."""
+"""Permission bits of the group and of other users."""
 
 _OWN = re.compile(
     r"lock|log|head|checksums|positions\.key|restoring|reencode|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|costs\..+|backup\..+|before-restore-.+|upgrade-backup[-.].+|"

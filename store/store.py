@@ -137,8 +137,8 @@ class Store(StoreReader):
         return index, f"checkpoint of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Recomputes all synonym edges in a separate commit. This is needed if they were made with the rules or triples of an
-        earlier release, or with other `[graph]` settings."""
+        """Recomputes all synonym edges in a separate commit. The edges are recomputed if they were made with the rules or
+        triples of an earlier release, or with other `[graph]` settings."""
         log.info(
             "synonyms_settling",
             phrases=self._index.living.phrases,
@@ -248,8 +248,8 @@ class Store(StoreReader):
     def rebuild_index(self, force: bool = False) -> bool:
         """Reloads the index if many of its rows were purged, or always with `force`; returns whether it was reloaded.
 
-        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. Both
-        indexes are in memory during that time.
+        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. The old and
+        the new index are in memory during that time.
         """
         rebuilt = self._erasure.rebuild(force)
         if rebuilt:
@@ -298,7 +298,7 @@ class Store(StoreReader):
     def commits_paused(self, *, flush: bool = False) -> Iterator[Commit]:
         """Makes commits wait during the `with` block; yields the last commit.
 
-        With `flush`, the tables contain all commits. The caller must have paused maintenance.
+        With `flush`, first writes all commits from the log into the tables. The caller must have paused maintenance.
         """
         with self._write_lock.hold("backup"):
             if flush:

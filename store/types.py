@@ -20,7 +20,8 @@ Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 MENTION = ""
-"""The predicate of a mention edge: a triple whose passage only names its subject and object together. It has no vector."""
+"""The predicate of a mention edge: a triple whose passage only names its subject and object together. A mention edge has no
+vector."""
 
 Pause = Callable[[], None]
 """A function that long work calls every few milliseconds to let other threads run."""
@@ -67,7 +68,7 @@ class PassageRef:
     triples: tuple[Triple, ...] | None = None
     """Triples that the document supplies; None if the local extractor processes the passage.
 
-    They belong to this document only (`store.index.effective_triples`).
+    The triples belong to this document only (`store.index.effective_triples`).
     """
     extractor: str | None = None
     """Name of the extractor that found `triples`, if they came in a record (docs/reference/records.md); None if the document

@@ -1,8 +1,8 @@
 """The backup that an upgrade makes before it migrates a store to a new format.
 
 An older hippod refuses the migrated store. After `hippod --restore FOLDER`, run with the older hippod, the store is as before
-the upgrade. The backup is in the store's folder, the only place that hippod can certainly write to. It consists of hard links,
-so it uses disk space only for files that the migration and later maintenance replace. The store keeps one backup of each
+the upgrade. The backup is in the store's folder, the only place that hippod can certainly write to. The backup consists of hard
+links, so it uses disk space only for files that the migration and later maintenance replace. The store keeps one backup of each
 earlier format for `KEEP_S` seconds.
 """
 

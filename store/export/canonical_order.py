@@ -1,7 +1,7 @@
 """Sorts the living memory in an order that depends only on its content. Every export uses this order.
 
-Arrow and numpy sort arrays. Both release the GIL, so queries and commits run concurrently, and each of a million edges takes 20
-bytes instead of a tuple.
+Arrow and numpy sort arrays. Arrow and numpy release the GIL while they sort, so queries and commits run concurrently, and each
+of a million edges takes 20 bytes instead of a tuple.
 """
 
 from collections import Counter
@@ -107,8 +107,8 @@ def places(rows: Rows, n: int) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class LinkEdge:
-    """An edge from a passage that contains a link to a passage of the linked document. These edges are not stored. They are
-    derived from the present documents, so an edge appears and disappears together with the linked document.
+    """An edge from a passage that contains a link to a passage of the linked document. Link edges are not stored. They are
+    derived from the present documents, so a link edge appears and disappears together with the linked document.
 
     `type` is `attachment` for a link from a document to a file inside it, `thread` for a link from a message to the message
     that it answers, and otherwise `link`. `row` is the row of the passage that contains the link; `target` is the id of the

@@ -17,7 +17,7 @@ from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, link_edges
 from store.snapshot import DocumentSnapshot, Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot represent, even if they are escaped. They are replaced by U+FFFD."""
+"""Characters that XML 1.0 cannot represent, even if they are escaped. The characters are replaced by U+FFFD."""
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>',

@@ -82,7 +82,7 @@ class MatrixView:
         self.shape = shape
         self._changes = (rows, cols, values)
         self.identity = identity
-        """Equal in two views if the changes of one view are the first changes of the other."""
+        """The same object in two views if the changes of one view are the first changes of the other."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()

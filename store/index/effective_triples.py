@@ -32,8 +32,8 @@ def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
     """Whether the local extractor must process a passage, because at least one of its documents (`holders`, by URI) supplied no
     extraction.
 
-    This holds even if other documents supplied triples: in a scope without these documents, the passage has the local
-    extractor's triples.
+    The passage needs the extraction even if other documents supplied triples: in a scope without these other documents, it has
+    the local extractor's triples.
     """
     return any(triples is None for triples in holders.values())
 

@@ -45,7 +45,7 @@ class NamelessFile(mmap):
 
 
 class MappedArray(np.memmap[Any, Any]):
-    """An array mapped from a file. It stores the file's inode, because the file's name may change or be removed."""
+    """An array mapped from a file. The array stores the file's inode, because the file's name may change or be removed."""
 
     inode = 0
     mapping: mmap | None = None
@@ -76,8 +76,8 @@ def map_scattered(file: Path) -> NDArray[Any]:
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
     """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Otherwise each page would be waited for separately. `array` must be a leading part of a mapped file; for other arrays this
-    does nothing.
+    Without this call, each page would be waited for separately. `array` must be a leading part of a mapped file; for other
+    arrays this does nothing.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -110,8 +110,8 @@ def page_in(array: NDArray[Any]) -> None:
 def drop_first(array: NDArray[Any]) -> None:
     """Asks the system to reclaim the mapped pages of `array` before others if memory becomes short.
 
-    Otherwise a single sequential read would evict pages that random accesses need. Does nothing if `array` is not mapped or the
-    system does not support the request.
+    Without this call, a single sequential read would evict pages that random accesses need. Does nothing if `array` is not
+    mapped or the system does not support the request.
     """
     mapped = _mapped(array)
     if mapped is not None and mapped.mapping is not None:

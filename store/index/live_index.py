@@ -95,7 +95,7 @@ class LiveIndex:
         """In a scope, these three attributes are maps that look up the whole memory."""
         self.vectors = {name: Vectors(dim, storage) for name in KINDS}
         self.sketches = SketchIndex(rule.threshold, self.phrase_vectors, storage)
-        """Finds the phrases that may be near a phrase. It has a sketch for each phrase vector."""
+        """Finds the phrases that may be near a phrase. The sketch index has a sketch for each phrase vector."""
         self.postings = Postings(storage=storage)
         """The words of passages."""
         self.purged_rows = 0
@@ -186,8 +186,8 @@ class LiveIndex:
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:
-        """Returns `synonym_candidates`, updated incrementally at each commit. Only for the writer; it must not change the
-        returned array."""
+        """Returns `synonym_candidates`, updated incrementally at each commit. Only the writer may call this; the returned array
+        must not be changed."""
         if self._present is None:
             self._present = GrowableArray(np.bool_)
             self._present.set(self.synonym_candidates())

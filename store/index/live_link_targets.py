@@ -1,7 +1,7 @@
 """The documents that links can lead to, kept up to date with the documents of an index.
 
-They are computed when the first link is resolved, so a memory without links needs no work. After that, each commit updates the
-targets of its documents.
+The targets are computed when the first link is resolved, so a memory without links needs no work. After that, each commit
+updates the targets of its documents.
 """
 
 from collections.abc import Iterable, Mapping

@@ -35,7 +35,7 @@ class Pager:
                 self._begin([array for part in cold for array in part.arrays().values() if is_mapped(array)])
 
     def forget(self, part: Mapped) -> None:
-        """Forgets a part that was replaced. Otherwise its file would still use disk space."""
+        """Forgets a part that was replaced. If the pager kept the part, the part's file would still use disk space."""
         with self._lock:
             self._brought.discard(part)
 

@@ -23,7 +23,7 @@ class LookupDict(dict[Any, int]):
 
 
 class SharedRows(LookupDict):
-    """Looks up the first `n` rows of another index. The dictionary itself contains the later rows."""
+    """Maps keys to the first `n` rows of another index. The dictionary itself contains the later rows."""
 
     def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
         super().__init__()

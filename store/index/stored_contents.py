@@ -18,8 +18,8 @@ Rows = NDArray[np.int64]
 class StoredContents:
     """The passages, phrases, triples and extractions of an index as of the construction of this object.
 
-    It must be constructed between two commits. It can be read while later commits run, whose rows it omits, but not during a
-    purge.
+    The object must be constructed between two commits. The contents can be read while later commits run, but not during a
+    purge; they do not include the rows of later commits.
     """
 
     def __init__(self, index: LiveIndex) -> None:

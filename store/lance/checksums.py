@@ -52,7 +52,7 @@ class Checksums:
         damaged, or an interrupted change wrote the file.
 
         A store without a mark is new or was written by an earlier hippod. If it has no checksums, its table files are recorded
-        without a value. Otherwise, table files without a line get one at the next `sync`.
+        without a value. If it has checksums, table files without a line get one at the next `sync`.
         """
         self._store = store
         self.path = store / NAME
@@ -173,7 +173,7 @@ class Checksums:
             self._known |= found
 
     def drop_missing(self) -> None:
-        """Rewrites the file without the lines of deleted files and without damaged lines, if there are enough of them. Takes
+        """Rewrites the file without damaged lines and without the lines of deleted files, if enough lines can be removed. Takes
         O(files) time."""
         with self._lock, suppress(OSError):  # a full disk: the file keeps its lines
             present = self._present(TABLES)

@@ -4,8 +4,8 @@ The first part is the REST clients of a catalogue service. Creating their nine c
 creating their 140 message classes takes another 0.1 s. Placeholder classes replace them and raise an error when they are
 instantiated.
 
-The second part is a check by the package `overrides` that overriding methods have the right signatures, which takes 0.12 s. It
-is needed on Python 3.11 only; later versions use `typing.override`, which checks nothing.
+The second part is a check by the package `overrides` that overriding methods have the right signatures, which takes 0.12 s. The
+check happens on Python 3.11 only; later versions use `typing.override`, which checks nothing.
 """
 
 import sys

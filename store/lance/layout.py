@@ -23,7 +23,7 @@ END_MARK = b"LANC"
 """Last bytes of every completely written Lance file."""
 
 VERSION_HINT = "latest_version_hint.json"
-"""Name of a file next to the manifests that may name the newest one. Lance does not need it."""
+"""Name of a file next to the manifests that may contain the number of the newest version. Lance works without this file."""
 
 FRAGMENT_BITS = 32
 """A row id consists of the number of the row's fragment and the row's 32-bit position in the fragment."""

@@ -40,7 +40,7 @@ small, because these tables have no Lance index."""
 AT_ONCE = timedelta(milliseconds=1)
 
 TAG = "mark"
-"""Name of Lance's tag for the version that the mark names. It is set while other versions are deleted, because Lance never
+"""Name of Lance's tag for the version that the mark names. The tag is set while other versions are deleted, because Lance never
 deletes a tagged version."""
 
 UNLIMITED_ROWS = 2**31 - 1
@@ -133,8 +133,8 @@ class TableView:
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
     def batches(self, name: str, columns: Sequence[str], condition: Condition | None = None) -> Iterator[Any]:
-        """Yields the rows that meet `condition` as record batches, in no particular order. For data of which memory cannot hold
-        two copies."""
+        """Yields the rows that meet `condition` as record batches, in no particular order. For data that would need too much
+        memory if it were in memory twice."""
         state = self._state
         if state.handles[name].count_rows():
             search = _search(state.handles[name], condition).select(list(columns)).limit(UNLIMITED_ROWS)
@@ -199,7 +199,8 @@ def _matching(rows: pa.Table, condition: Condition | None) -> pa.Table:
 
 
 class Tables(TableView):
-    """The tables of one open store as of the last commit. Only one thread at a time may change them; reading is thread-safe."""
+    """The tables of one open store as of the last commit. Only one thread at a time may change the tables; reading is
+    thread-safe."""
 
     def __init__(self, folder: Path, dim: int, marked: bool) -> None:
         """Opens the tables and creates missing ones. `marked`: whether the store has a mark (`store.log.mark`)."""

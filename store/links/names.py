@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from store.types import Document
 
 INDEX_STEMS = frozenset(("index", "_index", "readme", "default"))
-"""A file with one of these stems is the page of its folder; its name is the folder's name."""
+"""A file with one of these stems is the page of its folder; the name of the document is the folder's name."""
 
 ALIAS_KEYS = ("aliases", "alias")
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category")

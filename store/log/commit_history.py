@@ -18,7 +18,7 @@ STALE = "synonyms_stale"
 """Fact in a migration's row, set if the migration changed triples."""
 
 PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
-"""Kinds of commits whose rows describe the store itself. These rows are never deleted."""
+"""Kinds of commits whose rows describe the store itself. Rows of these kinds are never deleted."""
 
 FAILED_PREFIX = "failed:"
 """Prefix of the column `extractor` that marks a failed extraction in format 1: `failed:<attempts>:<error>` takes the place of a

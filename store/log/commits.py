@@ -33,7 +33,8 @@ log = structlog.get_logger(__name__)
 
 
 class CommitLog(CommitHistory):
-    """Opens the tables and the log of a store and adds commits. Only one thread at a time may use it, except for `changing`."""
+    """Opens the tables and the log of a store and adds commits. Only one thread at a time may use the log, except for
+    `changing`."""
 
     def __init__(
         self,
@@ -321,7 +322,7 @@ class CommitLog(CommitHistory):
         return CommitRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
 
     def _note(self, row: CommitRow) -> None:
-        """Makes a durable commit the last one."""
+        """Records a durable commit as the last commit."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             self._head.write(row.seq)
         self.add(row)

@@ -62,7 +62,7 @@ class Record:
 class Head:
     """The file `head` with the number of the last commit. If the log ends before that commit, it has lost commits.
 
-    The file is not synced: after a power loss it may name an earlier commit, or be empty or missing. It is overwritten in
+    The file is not synced: after a power loss it may name an earlier commit, or be empty or missing. The file is overwritten in
     place. Truncating it at each commit made the file system write it to the disk on closing, which took longer than the commit.
     """
 
@@ -305,8 +305,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 
 
 def _has_record_after(path: Path, at: int) -> bool:
-    """Whether a complete record follows offset `at`. If so, the bytes before it are damage of a record that was once
-    acknowledged."""
+    """Whether a complete record follows offset `at`. If one follows, the bytes before it belong to a damaged record that was
+    once acknowledged."""
     whole, mark = path.read_bytes(), _mark(path)
     while (at := whole.find(mark, at + 1)) >= 0:
         if _content(memoryview(whole), mark, at) is not None:

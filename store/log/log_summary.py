@@ -58,8 +58,8 @@ def summarize_log(folder: Path) -> LogSummary:
 
 
 def _rows(folder: Path) -> list[CommitRow]:
-    """Returns the rows of `commits`, in commit order. Reads again if the mark changed meanwhile: while it is unchanged, no log
-    file with commits after it is deleted."""
+    """Returns the rows of `commits`, in commit order. Repeats the reading if the mark changed meanwhile. While the mark is
+    unchanged, log files with later commits are not deleted."""
     while True:
         mark = read_mark(folder)
         try:
@@ -80,8 +80,8 @@ def _rows(folder: Path) -> list[CommitRow]:
 def _read_commits(folder: Path, version: int | None) -> pa.Table:
     """Reads `commits` at a version; at the newest version if `version` is None.
 
-    After a power loss, the newest version may be incomplete until an opening drops it. In that case a copy without this version
-    is read, because another process may have the store open.
+    After a power loss, the newest version may be incomplete until an opening drops it. If so, a copy without this version is
+    read, because another process may have the store open.
     """
 
     def read(store: Path) -> pa.Table:

@@ -65,8 +65,8 @@ def check_mark(store: Path, expected: Mark) -> None:
 
 def current_mark(store: Path) -> Mark | None:
     """Returns the mark of a store that no process has open. If an older hippod has written the tables since, they come from a
-    restored backup of an older format. In that case this moves the log to `before-restore-…` and returns None. Raises
-    StoreDamaged or OSError."""
+    restored backup of an older format. If an older hippod has written them, the log is moved to `before-restore-…`, and None is
+    returned. Raises StoreDamaged or OSError."""
     mark = read_mark(store)
     if mark is None or not is_stale(store, mark, repair=True):
         return mark
@@ -80,9 +80,9 @@ def current_mark(store: Path) -> Mark | None:
 
 
 def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
-    """Whether an older hippod has written the tables since the mark. It has if the newest complete version of `commits` has a
-    format without a mark. With `repair`, moves incomplete versions to `torn/`; without it, an incomplete newest version counts
-    as not stale."""
+    """Whether an older hippod has written the tables since the mark. An older hippod has written them if the newest complete
+    version of `commits` has a format without a mark. With `repair`, moves incomplete versions to `torn/`; without it, an
+    incomplete newest version counts as not stale."""
     while found := [path for path in manifests(table_folder(store, "commits")) if is_known_name(path)]:
         try:
             if not is_whole(found[0]):

@@ -45,7 +45,7 @@ class Migrated:
 
 
 Step = Callable[[TableWriter], Migrated | None]
-"""A function that converts the tables of one format to the next format. It may raise any error of Lance; the step is then
+"""A function that converts the tables of one format to the next format. The step may raise any error of Lance, and is then
 undone."""
 
 STAND_IN_PREFIX = "fallback:"
@@ -125,10 +125,10 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
 def separate_record_extractions(tables: TableWriter) -> Migrated:
     """Format 3 to 4: the table `extractions` contains only results of the local extractor, and no extractions from records.
 
-    Format 3 also stored a record's extraction in this table. There it applied to every document that contains the passage. The
-    triples are also stored in the record's document (`PassageRef.triples`), so the row is deleted. A row that may come from
-    either a record or the local extractor is deleted too: its triples may belong to a document that some readers of the passage
-    must not see. A row is kept if no row of `documents` shows that a record contained its passage.
+    Format 3 also stored a record's extraction in this table. In this table, the extraction applied to every document that
+    contains the passage. The triples are also stored in the record's document (`PassageRef.triples`), so the row is deleted. A
+    row that may come from either a record or the local extractor is deleted too: its triples may belong to a document that some
+    readers of the passage must not see. A row is kept if no row of `documents` shows that a record contained its passage.
 
     A passage that now needs the local extractor is marked as failed without a next try, because an upgrade must not cause paid
     calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.

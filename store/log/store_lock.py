@@ -43,8 +43,8 @@ def _not_written(folder: Path, error: OSError) -> StoreRefused:
 class StoreLock:
     """Locks the store's folder and `<store>/lock`. The kernel releases both locks when the process ends.
 
-    The lock on the folder remains effective if the file is deleted. The lock on the file excludes earlier releases. It is the
-    only lock on file systems that cannot lock folders (NFS).
+    The lock on the folder remains effective if the file is deleted. The lock on the file excludes earlier releases. On file
+    systems that cannot lock folders (NFS), the lock on the file is the only lock.
     """
 
     def __init__(self, folder: Path) -> None:

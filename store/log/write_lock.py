@@ -1,5 +1,5 @@
-"""The lock that serialises commits and maintenance and measures how long each job delays commits. It refuses all writes once
-the store is closed or memory and disk may differ."""
+"""The lock that serialises commits and maintenance and measures how long each job delays commits. The lock refuses all writes
+once the store is closed or memory and disk may differ."""
 
 import threading
 import time

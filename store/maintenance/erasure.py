@@ -1,8 +1,8 @@
 """Purges rows that no kept commit needs, and rebuilds the live index after purges have left many unused rows in it.
 
 A purged row keeps its row number in the index, so the index only grows; once a quarter of its rows were purged, no checkpoint
-is written. A rebuild loads a new index from the tables as of one commit, concurrently with later commits. These later commits
-are then applied to the new index, as when a store is opened, while the next commit waits.
+is written. A rebuild loads a new index from the tables as of one commit, concurrently with later commits. The later commits are
+then applied to the new index, as when a store is opened, while the next commit waits.
 """
 
 import time
@@ -108,8 +108,8 @@ class Erasure:
     def rebuild(self, force: bool) -> bool:
         """Reloads the index if many of its rows were purged, or always with `force`; returns whether it was reloaded.
 
-        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. Both
-        indexes are in memory during that time.
+        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. The old and
+        the new index are in memory during that time.
         """
         index = self._live.index
         if not force and index.purged_rows <= max(

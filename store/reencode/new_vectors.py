@@ -80,7 +80,7 @@ def discard(store: Path) -> None:
 
 
 class NewVectors:
-    """The vectors of `target`, in the store's folder. Only one thread at a time may use them."""
+    """The vectors of `target`, in the store's folder. Only one thread at a time may use the vectors."""
 
     def __init__(self, store: Path, target: Target) -> None:
         """Continues with the existing vectors of `target`. Vectors of another target are deleted first."""

@@ -25,8 +25,8 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 def detect_language(text: str) -> str:
     """Returns the ISO 639 code of the main language of `text` (for example "de" or "zh"); "" if it is unknown."""
-    # PDF files and macOS encode letters and accents as separate characters. These give other 4-grams, with which CLD2 mistakes
-    # French for Portuguese.
+    # PDF files and macOS encode letters and accents as separate characters. Separate accents give other 4-grams, with which
+    # CLD2 mistakes French for Portuguese.
     clean = _REFUSED.sub(" ", normalize("NFC", text[:DETECTED_CHARS]))
     try:
         _, _, found = pycld2.detect(clean, isPlainText=True, bestEffort=True)

@@ -63,9 +63,9 @@ IDLE_WORDS: dict[str, frozenset[str]] = {
         "zh": "是 有 能 可以 会 应该 应 要 需要 请 用 使用 让 使 得 所",
     }.items()
 }
-"""Function words by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries. They carry no
-information about the subject of a query. Words that are also nouns are not included ("état", "Weg", "parte"). The Chinese set
-contains only words whose part of speech the tagger does not recognise."""
+"""Function words by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries. Function words carry
+no information about the subject of a query. Words that are also nouns are not included ("état", "Weg", "parte"). The Chinese
+set contains only words whose part of speech the tagger does not recognise."""
 
 IDLE_TAGS: dict[str, frozenset[str]] = {
     "zh": frozenset(re.findall(r"\w+", "r u uj ul uz ug ud uv p c d y e o x w k h"))
@@ -100,8 +100,8 @@ def content_words(query: str) -> tuple[str, ...]:
 
 @lru_cache(CACHED_QUERIES)
 def query_language(query: str) -> str:
-    """Returns the code of the query's language; "" if unknown. It is the detector's result unless function words indicate
-    another language."""
+    """Returns the code of the query's language; "" if unknown. The language is the detector's result unless function words
+    indicate another one."""
     code = detect_language(query)
     words = list(split_words(query))
     votes = {each: sum(word in idle for word in words) for each, idle in IDLE_WORDS.items()}

@@ -50,7 +50,7 @@ STEMMERS = {
 """Languages with a Snowball stemmer, by the detector's codes."""
 
 _MARK = "\x1f"
-"""Separates a stem from the code of its language. It never occurs in a word."""
+"""Separates a stem from the code of its language. The separator never occurs in a word."""
 
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _ACCENTS = "".join(map(chr, range(0x300, 0x370)))

@@ -15,8 +15,8 @@ _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 LONGEST_TERM = 64
-"""Maximum length of a term; longer runs of letters are truncated. Such runs are base64 or noise, and must not become terms of a
-kilobyte each."""
+"""Maximum length of a term; longer runs of letters are truncated. Longer runs are base64 or noise, and must not become terms of
+a kilobyte each."""
 
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 

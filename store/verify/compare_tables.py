@@ -82,8 +82,8 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
     """Yields a sentence for each content that differs between `live` and `anew`, or that only one of them contains. `anew` must
     be built from the tables.
 
-    Texts that no document contains any more are compared too. They serve as a cache: if a document contains such a text again,
-    it is neither extracted nor written again.
+    Texts that no document contains any more are compared too. The texts serve as a cache: if a document contains such a text
+    again, it is neither extracted nor written again.
     """
     for kind in KINDS:
         (mine, rows), (theirs, rows_anew) = live.rows(kind), anew.rows(kind)

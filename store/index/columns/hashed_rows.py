@@ -155,7 +155,7 @@ class HashedRows(Foldable, Generic[Key]):
         numbers = np.fromiter(self._later.values(), np.int32, len(self._later))
         order = np.argsort(added, kind="stable")
         added, numbers = added[order], numbers[order]
-        # Both arrays are sorted, so their entries can be placed in one pass.
+        # The hashes of the base and the new hashes are sorted, so the entries can be placed in one pass.
         places = np.searchsorted(hashes, added, "right") + np.arange(len(added))
         total = len(hashes) + len(added)
         out = self._storage.empty((total,), np.uint64), self._storage.empty((total,), np.int32)

@@ -2,6 +2,6 @@
 
 PageRank uses the matrix only in products, of which a query needs many. The bases of a snapshot's matrices are joined into one
 CSR at the first walk; all snapshots with the same bases share this CSR. Later changes form layers; snapshots share all layers
-except the last. The sum of the products with the base and the layers is exact, because joining adds only the weights between
-equal pairs of nodes.
+except the last. The product with the graph is exactly the sum of the products with the base and with each layer, because
+joining only adds the weights between the same two nodes.
 """

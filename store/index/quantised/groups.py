@@ -101,8 +101,8 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 @cache
 def _is_installed() -> bool:
-    """Whether turbovec is installed; it is not available for all machines. Without it, all rows are compared by their one-byte
-    codes."""
+    """Whether turbovec is installed; it is not available for all machines. Without turbovec, all rows are compared by their
+    one-byte codes."""
     return find_spec("turbovec") is not None
 
 
@@ -131,8 +131,8 @@ class FoundRows:
 def search_group(group: Group, query: NDArray[np.float32], compared: NDArray[np.bool_], k: int) -> FoundRows:
     """Returns the rows in the mask `compared` that score best among the group's rows, according to the group's codes.
 
-    If few rows are compared, these are the `k` best of them; otherwise, those of the group's `k` best rows that are compared.
-    `query` has shape (dim,); `compared` is a mask over the matrix, and rows after its end are not compared.
+    If few rows are compared, returns the `k` best compared rows; otherwise, those of the group's `k` best rows that are
+    compared. `query` has shape (dim,); `compared` is a mask over the matrix, and rows after its end are not compared.
     """
     here = compared[group.first : group.end]
     living = int(np.count_nonzero(here))

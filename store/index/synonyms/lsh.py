@@ -5,9 +5,9 @@ share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding 
 is 288 *hashes*. Each hash names the nearest to the vector of 32 random directions and their opposites (Andoni et al.,
 "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair
 *collides* if its signs differ no more than is expected at the threshold's angle, and if it shares all hashes of at least one
-band. Only pairs that collide can be synonyms. This does not depend on the size of the memory or on how the search finds pairs,
-so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not collide; one in 160 with 0.82; one in 570
-with 0.84; and fewer of nearer pairs.
+band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the size of the memory or on how the
+search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not collide; one in 160
+with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
 
 A threshold of 0.8 needs 95 bands, which have no hash in common. A lower threshold needs more bands, which combine the same
 hashes in other ways.
@@ -103,7 +103,7 @@ def bands(threshold: float) -> int:
     311 for 0.7.
 
     Returns 0 if more than `MAX_BANDS` bands would be needed (threshold below 0.66). Comparing with all phrases then costs less,
-    and pairs collide by their signs alone.
+    and only the signs decide whether pairs collide.
     """
     third, equal = HASHES // BAND_HASHES, _equal_hashes(threshold)
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - equal**BAND_HASHES)))
@@ -131,7 +131,7 @@ def _binomial(n: int, share: float) -> NDArray[np.float64]:
 def _equal_hashes(cosine: float) -> float:
     """Returns the share of hashes that are equal for two vectors with this cosine.
 
-    The components of the two vectors along one direction, u and v, are correlated normal variables. Both vectors have the hash
+    The components of the two vectors along one direction, u and v, are correlated normal variables. Two vectors have the hash
     of this direction if their components along all other directions are shorter. The share is the integral over u, v > 0 of the
     density times the probability of a shorter component to the power of the number of other directions.
     """

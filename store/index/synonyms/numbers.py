@@ -1,7 +1,7 @@
 """Recognises phrases that are only a number, a date, a version or a section number.
 
-Such phrases get no synonyms, because an encoder hardly distinguishes numbers: for example, "debian 7" is near "debian 12", and
-dates are near each other. The rules depend only on the texts.
+Numbers get no synonyms, because an encoder hardly distinguishes them: for example, "debian 7" is near "debian 12", and dates
+are near each other. The rules depend only on the texts.
 """
 
 import re

@@ -3,7 +3,7 @@
 A high cosine shows that two phrases are related, not that they name the same thing: "current vault" is near "new vault", "cmd
 c" near "cmd x", and "johann michael bach" near "johann christoph bach". Therefore two phrases whose cosine reaches the
 threshold are synonyms only if their texts also allow it. The rule depends on the two texts and, for phrases without a common
-word, also on their cosine. It does not depend on other phrases or on the order of arrival.
+word, also on their cosine. The rule does not depend on other phrases or on the order of arrival.
 """
 
 import re
@@ -99,9 +99,9 @@ def pair_rule(rule: SynonymRule, text: Callable[[int], str]) -> PairRule | None:
 def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bool:
     """Returns whether two normalised phrases, whose cosine reaches the threshold, are synonyms.
 
-    They are synonyms if they are variants of one wording: in spelling, inflection, word order, joined or separate words, or
-    initials. Phrases without a common word are synonyms if their cosine is far above the threshold, for example translations,
-    or "kids" and "children". Phrases that have some words in common and other words that differ are not synonyms.
+    Two phrases are synonyms if they are variants of one wording: in spelling, inflection, word order, joined or separate words,
+    or initials. Phrases without a common word are synonyms if their cosine is far above the threshold, for example
+    translations, or "kids" and "children". Phrases that have some words in common and other words that differ are not synonyms.
     """
     if are_variants(one, other):
         return True

@@ -43,12 +43,12 @@ TILE = (256, 8192)
 
 EXACT_BELOW = 8_192
 """Up to this number of phrases, each new phrase is compared with all others, which is simpler than sketches (`lsh`) and about
-as fast (`bench growth`, "crossover"). Both methods find the same pairs."""
+as fast (`bench growth`, "crossover"). Comparing with all phrases and searching by sketches find the same pairs."""
 
 
 def can_have_synonyms(phrase: str) -> bool:
-    """Returns whether a phrase can have synonym edges. It cannot if it has at most two alphanumeric characters (HippoRAG's
-    rule), or if it is a number or a date.
+    """Returns whether a phrase can have synonym edges. A phrase cannot have synonyms if it has at most two alphanumeric
+    characters (HippoRAG's rule), or if it is a number or a date.
 
     One Chinese character, kana or Hangul syllable is enough, because these are not letters of an alphabet.
     """
@@ -239,7 +239,7 @@ class _Comparison:
     def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)
         scores = np.zeros(len(a), np.float32)
-        # Most candidates are far below the threshold, so only the others are computed exactly.
+        # Most candidates are far below the threshold, so only candidates near or above it are computed exactly.
         maybe = np.flatnonzero((np.einsum("ij,ij->i", x, y) >= self.threshold - SLACK) & (a != b))
         if len(maybe) < len(a):
             x, y = x[maybe], y[maybe]

@@ -89,8 +89,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The complete sketches of all rows from `first` on. Both fields are in one object, so that readers see consistent values
-    while the writer appends."""
+    """The complete sketches of all rows from `first` on. The first row and the sketches are in one object, so that readers see
+    consistent values while the writer appends."""
 
     first: int
     rows: GrowableArray[np.uint64]
@@ -113,7 +113,7 @@ class Tail:
 class SketchIndex(Part, Foldable):
     """The signs of all phrase rows, and the complete sketches of the unsorted rows; for sorted rows, bands are stored instead.
 
-    Only one thread at a time may change it. Scopes search the bands in other threads
+    Only one thread at a time may change the index. Scopes search the bands in other threads
     (`store.index.shared_rows.SharedSketches`).
     """
 
@@ -123,7 +123,7 @@ class SketchIndex(Part, Foldable):
         self.threshold, self._vectors, self._storage = threshold, vectors, storage
         self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
-        """A copy of the first words of each sketch; they decide about most pairs."""
+        """A copy of the first words of each sketch; comparing these words decides about most pairs."""
         self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
         """The sketches of the unsorted rows."""
         self._runs: tuple[SortedBands, ...] = ()

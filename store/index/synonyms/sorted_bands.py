@@ -29,7 +29,7 @@ runs to search, but long runs are then rewritten more often, and a rewritten run
 
 SCANNED_ENTRIES = 1 << 19
 """Approximate number of bucket entries that are read at a time. With half this number, two threads wait longer for the
-interpreter; with four times this number, more reads miss the processor's cache. Either makes a search 10% slower."""
+interpreter; with four times this number, more reads miss the processor's cache. Either change makes a search 10% slower."""
 
 MIN_ENTRIES = 1 << 17
 """Minimum limit of the number of entries that a lookup may read."""

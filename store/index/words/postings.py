@@ -63,8 +63,9 @@ class ComparedWords:
 
     - `rows`: the passages' rows, ascending, shape (k,).
     - `scores`: their BM25 scores, shape (k,).
-    - `coverage`: share of the query that each passage covers, from 0 to 1, shape (k,). It is the cosine between the vector of
-      the query's words, weighted by inverse document frequency, and the vector of those words that the passage contains.
+    - `coverage`: share of the query that each passage covers, from 0 to 1, shape (k,). The coverage is the cosine between the
+      vector of the query's words, weighted by inverse document frequency, and the vector of those words that the passage
+      contains.
     - `rarities`: the inverse document frequency of each word; a word is represented by the tuple of the terms that match it.
     """
 

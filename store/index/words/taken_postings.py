@@ -14,8 +14,8 @@ KEPT_TERMS = 4_096
 
 
 class TakenPostings(Postings):
-    """The postings of selected passages. They are selected from `whole`, because splitting the passages into terms again would
-    be slow."""
+    """The postings of selected passages. The postings are selected from `whole`, because splitting the passages into terms
+    again would be slow."""
 
     def __init__(self, whole: Postings, rows: NDArray[np.int64], n: int) -> None:
         """`rows`: the selected passages among the first `n` of `whole`, in this order, shape (m,)."""
