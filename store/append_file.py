@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class AppendFile:
-    """A file that stores the entries which its owner also keeps in memory. Only one thread may use an object of this class. If
+    """A file that stores the entries that its owner also keeps in memory. Only one thread may use an object of this class. If
     the path is None, nothing is written."""
 
     def __init__(

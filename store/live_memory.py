@@ -34,8 +34,7 @@ class LiveMemory:
 
     @contextmanager
     def unchanging(self) -> Iterator[tuple[LiveIndex, Snapshot]]:
-        """Yields the index and its snapshot. Changes of the index wait for the block, so the block must do no more than
-        copy."""
+        """Yields the index and its snapshot. Changes of the index wait until the block ends, so the block should only copy."""
         with self._index_lock:
             yield self.index, self.snapshot
 

@@ -104,8 +104,8 @@ class StoreReader:
     def removed_documents(self) -> dict[str, Document]:
         """Returns the documents removed since the horizon, by URI, with their last source and labels.
 
-        The documents of every commit that `snapshot_at` can return are either here or among the present documents. The source
-        is empty if the version of hippod that removed the document did not record source and labels.
+        The documents of every commit that `snapshot_at` can return are either in the result or among the present documents. The
+        source is empty if the version of hippod that removed the document did not record source and labels.
         """
         with self._tables.pruning_paused():
             rows = self._tables.read_where("documents", None, Condition("state", "=", State.REMOVED.value))

@@ -220,7 +220,7 @@ def extraction_state(extractor: str, status: str, attempts: int, error: str | No
 class Batch:
     """The change of one commit: either all of it becomes visible, or none of it.
 
-    - `documents` replace those with the same URIs; documents with `removed` URIs are removed.
+    - `documents` replace the documents with the same URIs; documents with `removed` URIs are removed.
     - `passages` and `extractions` are new to the store.
     - The three `*_vectors` map each text that `Store.missing` returned to its embedding; the key of a triple is its three
       parts.

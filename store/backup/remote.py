@@ -1,4 +1,4 @@
-"""Incremental backups to an object store: only contents that it lacks are sent.
+"""Incremental backups to an object store: only contents that the object store lacks are sent.
 
 Lance never changes a file once it is written, so earlier backups have already sent most files of a commit. The checkpoint is
 omitted: it only makes a start faster, is replaced every few minutes, and would be most of the transferred data. The files are

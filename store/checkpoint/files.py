@@ -94,8 +94,8 @@ def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
 
 
 class SavedCheckpoint(PartFiles):
-    """The files of a checkpoint. The sizes of all files are checked at once, and their checksums too, except for files that are
-    marked to be checked later."""
+    """The files of a checkpoint. The constructor checks the sizes of all files, and the checksums of all files except those
+    that are marked to be checked later."""
 
     def __init__(self, place: Path, dim: int, rule: SynonymRule) -> None:
         """Raises CheckpointUnusable if the store cannot be opened from this checkpoint."""

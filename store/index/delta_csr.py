@@ -36,7 +36,7 @@ per new change."""
 
 @dataclass(frozen=True, slots=True)
 class SortedChanges:
-    """The oldest changes, sorted by row, so that the changes of given rows are found without a search through all.
+    """The oldest changes, sorted by row, so that the changes of given rows are found without a search through all changes.
 
     `keys`: (row of a change) * 2³² + (number of the change), ascending.
     """

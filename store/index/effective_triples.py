@@ -1,8 +1,8 @@
 """The rule that decides which triples a passage has within a set of documents: the whole memory or a scope.
 
-A passage has the union of the triples that the documents supplied for it. If no document supplied triples for it, it has the
-local extractor's triples, unless each document supplied an extraction without triples. The triples therefore depend only on the
-documents of the set, not on other documents or on the order of arrival.
+A passage has the union of the triples that the documents supplied for it. If no document supplied triples for a passage, the
+passage has the local extractor's triples, unless each document supplied an extraction without triples. The triples therefore
+depend only on the documents of the set, not on other documents or on the order of arrival.
 """
 
 from collections.abc import Mapping

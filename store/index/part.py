@@ -1,7 +1,8 @@
 """The life cycle of every structure of the index: it is changed, copied, saved in a folder, and mapped from that folder.
 
 `store.index.live_index.LiveIndex.parts` lists all structures. Opening a store maps the structures from a checkpoint's folder. A
-running store copies them between two commits, saves the copies concurrently with later commits, and then maps the saved files.
+running store copies the structures between two commits, saves the copies concurrently with later commits, and then maps the
+saved files.
 """
 
 import os

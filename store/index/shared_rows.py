@@ -1,4 +1,4 @@
-"""Maps to rows that look up another index, whose row numbers are also valid here."""
+"""Maps from keys to rows that look keys up in another index, whose row numbers are also valid here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -47,12 +47,12 @@ class Checksums:
     def __init__(self, store: Path, marked: bool) -> None:
         """Reads the file `checksums`. A new store must not have tables yet. Raises StoreDamaged or OSError.
 
-        `marked`: whether the store has a mark (`store.log.mark`). If it has, the file has a line for every table file that the
-        mark needs. A table file without an intact line has no value, because its correct content is unknown: either the line is
-        damaged, or an interrupted change wrote the file.
+        `marked`: whether the store has a mark (`store.log.mark`). If the store has a mark, the file has a line for every table
+        file that the mark needs. A table file without an intact line has no value, because its correct content is unknown:
+        either the line is damaged, or an interrupted change wrote the file.
 
-        A store without a mark is new or was written by an earlier hippod. If it has no checksums, its table files are recorded
-        without a value. If it has checksums, table files without a line get one at the next `sync`.
+        A store without a mark is new or was written by an earlier hippod. If such a store has no checksums, its table files are
+        recorded without a value. If it has checksums, table files without a line get a line at the next `sync`.
         """
         self._store = store
         self.path = store / NAME

@@ -1,8 +1,8 @@
 """Imports LanceDB without two costly parts that an embedded database does not need.
 
 The first part is the REST clients of a catalogue service. Creating their nine classes takes 0.7 of the 2.2 s of hippod's start;
-creating their 140 message classes takes another 0.1 s. Placeholder classes replace them and raise an error when they are
-instantiated.
+creating their 140 message classes takes another 0.1 s. Placeholder classes replace these classes and raise an error when they
+are instantiated.
 
 The second part is a check by the package `overrides` that overriding methods have the right signatures, which takes 0.12 s. The
 check happens on Python 3.11 only; later versions use `typing.override`, which checks nothing.

@@ -110,7 +110,7 @@ version, a hyphen, a UUID)."""
 
 
 def named_in(manifest: bytes, folder: str, names: Collection[str]) -> set[str]:
-    """Returns those of `names`, which are files in `folder`, that a manifest needs."""
+    """Returns the `names` of files in `folder` that a manifest needs."""
     if folder == DELETIONS:
         return {name for name in names if _deletion_mark(name) in manifest}
     # Searching for each name separately would scan the manifest once per name; for a thousand names, that takes as long as a

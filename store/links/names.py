@@ -1,7 +1,6 @@
 """Names of a document, which are derived only from its URI, title and metadata.
 
-Names are not stored. When a file is moved, its names change together with its URI, and documents of older stores have names
-too.
+Names are not stored. When a file is moved, its names change together with its URI. Documents of older stores have names too.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Resolves links to documents.
 
 A link is looked up under several keys, one after another. A document is registered under the keys that follow from its URI,
-title and metadata. The first key under which a document is registered decides. If several documents are registered under it, a
-fixed order, which ends with the URI, selects one of them. The result therefore depends only on the present documents, not on
-the order of their arrival.
+title and metadata. The first key under which a document is registered decides. If several documents are registered under this
+key, a fixed order, which ends with the URI, selects one of them. The result therefore depends only on the present documents,
+not on the order of their arrival.
 
 A link is looked up in this order:
 

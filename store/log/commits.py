@@ -191,8 +191,8 @@ class CommitLog(CommitHistory):
         facts: Mapping[str, Any] | None = None,
         rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
-        """Commits `rows`, given as columns by table. On return, the commit survives a power loss. Raises OSError if nothing has
-        changed, or StoreStopped. The caller must hold the write lock.
+        """Commits `rows`, given as columns by table. On return, the commit survives a power loss. Raises OSError, after which
+        nothing has changed, or StoreStopped. The caller must hold the write lock.
 
         `rowless_costs` must be given if the commit changes these costs or deletes the row that contained them.
         """
@@ -218,7 +218,7 @@ class CommitLog(CommitHistory):
         rowless_costs: ExtractionCosts | None = None,
         positions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Makes a change (`changing`) a commit of the given `kind`. `rowless_costs` as for `append`."""
+        """Makes a change (`changing`) a commit of the given `kind`. `rowless_costs`: see `append`."""
         if self._mark is None:
             # Without a mark, this row takes effect as the mark would, so all files that it names must be on the disk first.
             writer.sync()

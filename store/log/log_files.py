@@ -2,8 +2,8 @@
 
 A commit is one record: a header with a checksum, then the commit's rows as Arrow IPC record batches, by table. A commit is
 durable once its record is appended and the file is flushed, which takes one flush. Each file begins with a record of the
-tables' schemas, so that it can be read without knowing its format. Once the tables contain all commits of a file
-(`store.log.mark`), it is deleted.
+tables' schemas, so that the file can be read without knowing its format. Once the tables contain all commits of a file
+(`store.log.mark`), the file is deleted.
 
 If a process or a computer stops, the last record may be incomplete; such a record was never acknowledged. Opening moves an
 incomplete record to the folder `torn` and changes nothing else. Other damage is an error. The file `head` contains the number
@@ -155,8 +155,8 @@ class LogFiles:
                     path.unlink()
 
     def append(self, commit: int, rows: RowsByTable) -> Record:
-        """Appends a commit. On return, the commit is on the disk. Raises OSError if the log is unchanged, even after a power
-        loss; or StoreStopped if the failed commit could not be removed from the file."""
+        """Appends a commit. On return, the commit is on the disk. Raises OSError after removing a failed commit, so that the
+        log is unchanged even after a power loss; raises StoreStopped if the commit could not be removed."""
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
@@ -305,8 +305,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 
 
 def _has_record_after(path: Path, at: int) -> bool:
-    """Whether a complete record follows offset `at`. If one follows, the bytes before it belong to a damaged record that was
-    once acknowledged."""
+    """Whether a complete record follows offset `at`. If a complete record follows, the bytes before it belong to a damaged
+    record that was once acknowledged."""
     whole, mark = path.read_bytes(), _mark(path)
     while (at := whole.find(mark, at + 1)) >= 0:
         if _content(memoryview(whole), mark, at) is not None:

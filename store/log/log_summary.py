@@ -80,8 +80,8 @@ def _rows(folder: Path) -> list[CommitRow]:
 def _read_commits(folder: Path, version: int | None) -> pa.Table:
     """Reads `commits` at a version; at the newest version if `version` is None.
 
-    After a power loss, the newest version may be incomplete until an opening drops it. If so, a copy without this version is
-    read, because another process may have the store open.
+    After a power loss, the newest version may be incomplete until an opening drops it. If it is incomplete, a copy without it
+    is read, because another process may have the store open.
     """
 
     def read(store: Path) -> pa.Table:

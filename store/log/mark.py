@@ -64,8 +64,8 @@ def check_mark(store: Path, expected: Mark) -> None:
 
 
 def current_mark(store: Path) -> Mark | None:
-    """Returns the mark of a store that no process has open. If an older hippod has written the tables since, they come from a
-    restored backup of an older format. If an older hippod has written them, the log is moved to `before-restore-…`, and None is
+    """Returns the mark of a store that no process has open. If an older hippod has written the tables after the mark, the
+    tables come from a restored backup of an older format. In that case, the log is moved to `before-restore-…`, and None is
     returned. Raises StoreDamaged or OSError."""
     mark = read_mark(store)
     if mark is None or not is_stale(store, mark, repair=True):
@@ -113,8 +113,8 @@ def write_mark(store: Path, mark: Mark) -> None:
 
 
 def mark_of_tables(folder: Path) -> Mark | None:
-    """Returns the mark that the last row of `commits` implies. For a store without a mark, because an earlier hippod wrote it
-    or its first opening did not end. Returns None for a store without commits."""
+    """Returns the mark that the last row of `commits` implies. Needed for a store without a mark: an earlier hippod wrote the
+    store, or its first opening did not end. Returns None for a store without commits."""
     if not table_folder(folder, "commits").exists():
         return None
     columns = commits.SCHEMA.names

@@ -240,8 +240,8 @@ class _Sorting:
             self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
 
     def drop_outdated(self, tables: TableView) -> None:
-        """Deletes failure rows of passages that keep an extraction. Also deletes kept rows whose triples were purged after a
-        later row, deleted now, had replaced them."""
+        """Deletes failure rows of passages that keep an extraction. Also deletes a kept row if its triples were purged: a later
+        row, which is deleted now, had replaced the row."""
         outdated = {each for each in self.emptied if each[0] in self.kept}
         self.emptied -= outdated
         self.dropped |= outdated

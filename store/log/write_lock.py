@@ -25,7 +25,7 @@ class WriteLock:
 
     @contextmanager
     def hold(self, job: str, *, writes: bool = True) -> Iterator[None]:
-        """Holds the lock during the block. Raises StoreStopped or the error of `check`; with `writes` False, checks neither."""
+        """Holds the lock during the block. Raises StoreStopped or the error of `check`; with `writes` False, raises neither."""
         with self._lock:
             if writes:
                 if self._stopped is not None:

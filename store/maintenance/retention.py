@@ -112,7 +112,8 @@ class Purge:
         self._protect(passages, triples, phrases)
 
     def protect_batch(self, batch: Batch) -> None:
-        """Protects the texts that `batch` omits because the store knows them, so that it can be committed during the purge."""
+        """Protects the texts that `batch` omits because the store knows them, so that the batch can be committed during the
+        purge."""
         index = self.index
         refs = [ref for document in batch.documents for ref in document.passages]
         ids = {*(ref.passage for ref in refs), *(extraction.passage for extraction in batch.extractions)}

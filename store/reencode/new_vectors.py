@@ -53,7 +53,7 @@ def key_of(kind: str, *parts: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The encoder, and the prefix that is put before passages for its server."""
+    """The encoder, and the prefix that its server receives before each passage."""
 
     encoder: str
     dim: int

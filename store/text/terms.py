@@ -22,8 +22,7 @@ from store.text.query_words import content_words
 from store.text.words import is_unspaced, split_words
 
 ENGLISH = "en"
-"""Terms of English texts, and of texts whose language is unknown or has no stemmer, have no language mark. English, and any
-text whose language is unknown or has no stemmer."""
+"""Terms of English texts, and of texts whose language is unknown or has no stemmer, have no language mark."""
 
 STEMMERS = {
     "ca": "catalan",

@@ -75,8 +75,8 @@ class Holders(ChangedRows[Held]):
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns two arrays of passage rows, both ascending: the passages that any of `documents` contains, and those of them
-        that other documents also contain."""
+        """Returns two arrays of passage rows, both ascending: the passages that any of `documents` contains, and among these
+        the passages that other documents also contain."""
         lists = self._saved.lists
         uris = map(attrgetter("uri"), self._saved.documents)
         chosen = np.fromiter(map(documents.__contains__, uris), np.bool_, len(self._saved.documents))

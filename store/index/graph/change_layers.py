@@ -1,7 +1,8 @@
 """The changes of a graph's matrices since the joined base, in layers.
 
-There may be millions of changes, and a query may run after each commit. Changes are therefore grouped into layers, each at
-least four times as large as the next, which later snapshots share. Each snapshot sorts only the changes after the last layer.
+There may be millions of changes, and a query may run after each commit. Changes are therefore grouped into layers. Each layer
+is at least four times as large as the next, and later snapshots share the layers. Each snapshot sorts only the changes after
+the last layer.
 """
 
 import threading

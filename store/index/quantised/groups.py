@@ -1,6 +1,6 @@
 """Codes of four bits per component, in memory, with which the rows near a query are found: TurboQuant, by the library turbovec.
 
-The one-byte codes of ten million rows have 3.8 GB; one processor needs more than a tenth of a second to read them. A group
+The one-byte codes of ten million rows take 3.8 GB; one processor needs more than a tenth of a second to read them. A group
 contains the codes of `MIN_GROUP_ROWS` to `MAX_GROUP_ROWS` consecutive rows. A group never changes once it is made, so queries
 and commits do not wait for each other. Two small adjacent groups are merged, because searching a group has a fixed cost of a
 third of a millisecond. Fewer than `MIN_GROUP_ROWS` rows remain after the last group. `docs/decisions/0004-four-bit-codes.md`

@@ -6,7 +6,7 @@ the same. For the minimum of 65,536 rows, the estimated standard deviation is wi
 measured on ten million rows).
 
 The sum of a query's products with all sampled rows equals its product with the sum of these rows; the sum of the squares
-follows from the second moments. A query is therefore compared directly only with those sampled rows that must be excluded.
+follows from the second moments. Only those sampled rows that a query must not count are therefore compared with it directly.
 """
 
 import threading

@@ -1,13 +1,13 @@
 """Decides which pairs of phrases can be synonyms, from two vectors alone and without training, by locality-sensitive hashing.
 
-The sketch of a vector has two parts. Its signs are the signs of 768 random projections: two vectors at an angle t differ in a
-share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). The second part
-is 288 *hashes*. Each hash names the nearest to the vector of 32 random directions and their opposites (Andoni et al.,
-"Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair
-*collides* if its signs differ no more than is expected at the threshold's angle, and if it shares all hashes of at least one
-band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the size of the memory or on how the
-search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not collide; one in 160
-with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
+The sketch of a vector has two parts. The first part is the signs of 768 random projections: two vectors at an angle t differ in
+a share t / pi of their signs (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). The
+second part is 288 *hashes*. Each hash names the one of 32 random directions and their 32 opposites that is nearest to the
+vector (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is
+three hashes. A pair *collides* if its signs differ no more than is expected at the threshold's angle, and if it shares all
+hashes of at least one band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the size of the
+memory or on how the search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not
+collide; one in 160 with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
 
 A threshold of 0.8 needs 95 bands, which have no hash in common. A lower threshold needs more bands, which combine the same
 hashes in other ways.
@@ -38,8 +38,8 @@ DIRECTIONS = 1 << (HASH_BITS - 1)
 
 PART = 64
 PARTS = SIGNS // PART
-"""Number of projections that span the subspace in which the directions of a hash lie; searching among all projections would
-take longer. With half as many projections, 50% more of the pairs that are far apart collide."""
+"""The directions of a hash lie in a subspace of this many projections, because searching among all projections would take
+longer. With half as many projections, 50% more of the pairs that are far apart collide."""
 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in 64-bit words."""

@@ -24,15 +24,16 @@ SORTED_ROWS = 1 << 18
 """Number of rows that are sorted at a time before they are joined: 100 MB of values."""
 
 JOINED_SHARE = 4
-"""A run is joined with the rows after it once they number at least 1 / JOINED_SHARE of its length. A larger value gives fewer
-runs to search, but long runs are then rewritten more often, and a rewritten run temporarily needs twice its memory."""
+"""A run is joined with the rows after it once these rows number at least 1 / JOINED_SHARE of the run's length. A larger value
+gives fewer runs to search, but long runs are then rewritten more often, and a rewritten run temporarily needs twice its
+memory."""
 
 SCANNED_ENTRIES = 1 << 19
 """Approximate number of bucket entries that are read at a time. With half this number, two threads wait longer for the
 interpreter; with four times this number, more reads miss the processor's cache. Either change makes a search 10% slower."""
 
 MIN_ENTRIES = 1 << 17
-"""Minimum limit of the number of entries that a lookup may read."""
+"""Up to this number of entries, a lookup always reads the buckets."""
 
 BAND_ARRAYS = ("starts", "entries")
 

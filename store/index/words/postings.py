@@ -301,7 +301,7 @@ class Postings:
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
     def _among(self, terms: Sequence[str]) -> Sequence[str]:
-        """Returns those of `terms` that are indexed. Most terms are not indexed, because a query word has a term in each
+        """Returns the `terms` that are indexed. Most terms are not indexed, because a query word has a term in each
         language."""
         later, place = self._later, self._place
         return [term for term in terms if term in later or place(term) is not None]
