@@ -300,8 +300,8 @@ class DocumentSnapshot:
     (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
-        """Returns the URIs of the documents that contain a passage at this commit, sorted; empty if the passage is not
-        alive."""
+        """Returns the URIs of the documents that contain a passage as of this commit, sorted; empty if the passage is not
+        living."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []
 

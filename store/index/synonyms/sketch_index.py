@@ -61,7 +61,7 @@ COMPARISONS_A_CANDIDATE = 64
 """Number of phrases that can be compared sequentially in the time that one candidate takes."""
 
 MIN_PAIRS = 4096
-"""Up to this number of candidates, a part of a search never falls back to comparing with all rows."""
+"""This number of candidates in one part of a search never counts as too many."""
 
 MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 4096
 """Minimum and maximum number of query phrases in one part of a search; each part may get its own thread."""
