@@ -313,7 +313,7 @@ class Store(StoreReader):
         return past.snapshot if past is not None else self._live.snapshot
 
     def document_snapshot_at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot:
-        """Returns `snapshot_at` with the documents of that commit. `pause` is called every few milliseconds of the work."""
+        """Like `snapshot_at`, but with the documents of that commit. `pause` is called every few milliseconds of the work."""
         return self._past.at(moment, pause) or self.document_snapshot()
 
     @property
@@ -366,7 +366,7 @@ class Store(StoreReader):
 
 @contextmanager
 def _explained_errors(folder: Path) -> Iterator[None]:
-    """Converts errors of the block, which opens the store, to StoreError with what to do."""
+    """Converts errors in the block, which opens the store, to a StoreError that says what to do."""
     try:
         yield
     except StoreError:

@@ -78,7 +78,7 @@ class TableWriter:
 
     def optimize(self, name: str) -> None:
         """Merges fragments of less than a million rows, and removes deleted rows from fragments in which they are at least a
-        tenth. Repeats this until nothing is left to merge. Takes O(table) time."""
+        tenth. Repeats the merge until nothing is left to merge. Takes O(table) time."""
         table, before = self.written(name), None
         while table.version != before:
             before = table.version

@@ -1,5 +1,5 @@
 """Switches a store to another encoder by writing the new vectors into the tables. `Store.switch_encoder` makes the commit with
-which they become valid."""
+which the new vectors become valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -182,7 +182,7 @@ class HashedRows(Foldable, Generic[Key]):
         return removed
 
     def load(self, hashes: SortedHashes) -> None:
-        """Sets a saved base, which replaces a base with equal keys."""
+        """Sets the saved base, which must have the same keys as the base that it replaces."""
         self._set(hashes, frozenset())
 
 
@@ -190,7 +190,7 @@ class TextRows(HashedRows[str]):
     """A map from texts to rows."""
 
     def __init__(self, texts: Sequence[str], storage: ArrayStorage) -> None:
-        """`texts`: the text of each row. The map reads it and never changes it."""
+        """`texts`: the text of each row. The map reads the texts and never changes them."""
         super().__init__(storage)
         self._texts = texts
 
