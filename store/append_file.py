@@ -40,8 +40,7 @@ class AppendFile:
         """Reads the file and calls `take` with each line's value. `take` raises KeyError, TypeError or ValueError for an
         unusable value; that line is skipped.
 
-        `entries` returns the entries that the file should contain. `check` raises OSError if the file must not be replaced at
-        present.
+        `entries` returns the entries that the file should contain. `check` raises OSError if the file must not be replaced now.
         """
         self._path = path
         self._entries = entries
@@ -71,8 +70,7 @@ class AppendFile:
             self._rewrite()
 
     def trim(self) -> None:
-        """Rewrites the file without dropped entries if the file is large, or empties it if no entry is left. Call it after
-        entries were dropped."""
+        """Rewrites a large file without dropped entries; empties it if no entry is left. Call it after entries were dropped."""
         if self._out is None:
             if not self._is_written:
                 self._rewrite()

@@ -18,8 +18,8 @@ MAX_CACHED_COMMITS = 4
 """Maximum number of earlier commits in memory; the least recently used commit is dropped first."""
 
 MAX_CACHED_BYTES = 512 << 20
-"""Approximate memory limit in bytes for all these commits and their scopes. A single commit above the limit stays until another
-commit is loaded."""
+"""Approximate memory limit in bytes for all these commits and their scopes. A single commit above it stays until another is
+loaded."""
 
 
 @dataclass(slots=True)
@@ -35,8 +35,7 @@ class _Past:
 
 
 class PastCommits:
-    """Loads earlier commits one at a time and caches the most recently used ones, because successive queries often name the
-    same moment."""
+    """Loads earlier commits one at a time and caches the last ones, because successive queries often name the same moment."""
 
     def __init__(self, live: LiveMemory) -> None:
         self._live = live
@@ -56,8 +55,8 @@ class PastCommits:
     def at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot | None:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float); None for the last commit.
 
-        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is no longer kept or does not
-        exist yet.
+        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept any more or not
+        made yet.
         """
         commit = self._earlier_commit(moment)
         if commit is None:

@@ -14,8 +14,7 @@ NOTE = "backup.json"
 RESTORING = "restoring"
 """Name of the file that marks a store as incomplete while a restore is in progress."""
 INBOX = "inbox"
-"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
-it."""
+"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store never reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ REFUSALS = {
     errno.ENOMEM: "the memory is used up: end other programs, or raise MemoryMax= of hippod's unit",
     errno.ESTALE: "the folder is no longer mounted: mount it again",
 }
-"""Advice by error number, for errors with which the system refuses an operation. The system's refusals do not damage the
-store."""
+"""Advice by error number, for errors with which the system refuses an operation without damage to the store."""
 
 DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
 """Error numbers of the system that a missing or truncated file causes."""
@@ -68,8 +67,7 @@ class StoreFolderLost(StoreError, OSError):
 
 
 class StoreStopped(StoreError, OSError):
-    """The store refuses all writes until it is opened again, because it is closed, or because memory and disk may differ after
-    an error.
+    """The store refuses all writes until it is opened again: it is closed, or memory and disk may differ after an error.
 
     Derives from OSError, like StoreFolderLost, so that a commit is kept and retried.
     """
@@ -104,8 +102,7 @@ class OlderFormat(StoreError):
 
 
 class IncompleteBatch(StoreError):
-    """A batch lacks a text or a vector that the store does not have. A purge may have deleted it after the store reported it as
-    known.
+    """A batch lacks a text or a vector that the store does not have. A purge may have deleted it after the store reported it.
 
     Complete the batch again.
     """

@@ -1,5 +1,4 @@
-"""The memory in use: the index that commits change, the snapshot that queries read, and the scopes. All three change
-together."""
+"""The memory in use: the index that commits change, the snapshot that queries read, and the scopes. They change together."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +27,8 @@ class LiveMemory:
         self.log = log
         self.snapshot = Snapshot(index, log.last.seq, log.last.time)
         self._index_lock = threading.Lock()
-        """Must be held, in addition to the write lock, while containers of the index change. Code that copies the containers
-        must hold either lock."""
+        """Must be held, in addition to the write lock, while containers of the index change. Code that copies them must hold
+        either lock."""
         self.scopes = Scopes(self.unchanging)
 
     @contextmanager
@@ -63,8 +62,8 @@ class LiveMemory:
             self.scopes.clear(commit)
 
     def swap(self, index: LiveIndex, swap: Callable[[], None]) -> None:
-        """Calls `swap`, which replaces arrays of `index` by equal arrays, and renews the snapshot. Does nothing if `index` is
-        no longer the live index."""
+        """Calls `swap`, which replaces arrays of `index` by equal arrays, and renews the snapshot. Does nothing if `index` was
+        replaced."""
         if self.index is index:
             with self._changing():
                 swap()
@@ -78,8 +77,7 @@ class LiveMemory:
 
     @contextmanager
     def _changing_to(self, commit: int) -> Iterator[None]:
-        """The block changes the index to a commit that the tables already contain. If the block fails, the store refuses all
-        later writes."""
+        """The block changes the index to a commit of the tables. If the block fails, the store refuses all later writes."""
         failure = f"the index in memory could not be brought to commit {commit}"
         with self.log.write_lock.must_succeed(failure), self._changing():
             yield

@@ -80,8 +80,7 @@ class StoreReader:
         return self._log.horizon
 
     def growth(self, limit: int) -> list[GrowthPoint]:
-        """Returns the size of the memory at up to `limit` of the commits that `snapshot_at` accepts; the last commit is always
-        included."""
+        """Returns the size of the memory at up to `limit` commits that `snapshot_at` accepts, always including the last."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
         now = self._live.snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
@@ -162,8 +161,8 @@ class StoreReader:
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Returns the ids of passages that need the local extractor and whose extraction state `wanted` accepts (None: no
-        extraction)."""
+        """Returns the ids of passages that need the local extractor and whose extraction state (None: none) `wanted`
+        accepts."""
         index = self._index
         rows = index.holders.copy().needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
@@ -236,7 +235,7 @@ class StoreReader:
         return missing_vectors(self._index, batch)
 
     def _protect(self, batch: Batch) -> None:
-        """Prevents a running purge from deleting texts that `batch` uses. Must be called before the batch is compared with the
+        """Prevents a running purge from deleting texts that `batch` uses. Must be called before `batch` is compared with the
         index."""
         if (purge := self._erasure.running) is not None:
             purge.protect_batch(batch)

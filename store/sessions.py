@@ -1,5 +1,4 @@
-"""Sessions: the state that one `ask --deep` question leaves for the next, stored as one small file per session in the store's
-folder.
+"""Sessions: the state that one `ask --deep` question leaves for the next, one small file each in the store's folder.
 
 Sessions are not a table for three reasons: Each question replaces its session completely. A session belongs to no commit.
 Statements of a removed document must leave the disk at once, whereas an append-only table keeps rows until the next purge. Each
@@ -111,8 +110,7 @@ class Sessions:
     ) -> Session:
         """Adds a question to the session and writes it durably. Raises OSError.
 
-        `before`: the session that this question continues; None for a new session. `name`: the session's name; by default the
-        key.
+        `before`: the session that this question continues, or None. `name`: the session's name; by default the key.
         """
         now = self._clock()
         asked = PastQuestion(question, answer, commit, now)
@@ -123,8 +121,7 @@ class Sessions:
         return session
 
     def keep(self, key: str, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
-        """Writes the session with a memory from which `dropped` entries were removed; the time of its last use stays. Raises
-        OSError."""
+        """Writes the session with a memory without `dropped` entries; its time of last use stays. Raises OSError."""
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:

@@ -24,8 +24,8 @@ from store.types import Document, PassageText, Triple
 
 
 class Snapshot:
-    """The memory at `commit`. Row numbers index the arrays below. Dead rows keep their row numbers and are masked by the
-    `*_alive` properties."""
+    """The memory at `commit`. Rows index the arrays below. Dead rows keep their row numbers and are masked by the `*_alive`
+    properties."""
 
     def __init__(self, index: LiveIndex, commit: int, time: float) -> None:
         self.commit = commit
@@ -157,8 +157,7 @@ class Snapshot:
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
     def linked_document(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document to which the link `target` in the document `source` leads; None if it leads to no
-        document.
+        """Returns the URI of the document to which the link `target` in the document `source` leads, or None.
 
         Links are resolved as of the last commit, so this snapshot may lack the resulting document.
         """
@@ -196,8 +195,7 @@ class Snapshot:
         compared: NDArray[np.bool_] | None = None,
         counted: NDArray[np.bool_] | None = None,
     ) -> ComparedWords:
-        """Compares `query` with the names of documents, as `compare_words` does with passages; the result's `rows` are rows of
-        `naming`.
+        """Compares `query` with the names of documents, as `compare_words` does with passages; `rows` are those of `naming`.
 
         Names are included if the mask contains a passage of their documents; None means all living passages.
         """
@@ -278,8 +276,7 @@ class Snapshot:
 
 
 class DocumentLookup(Protocol):
-    """Finds the documents that contain a passage, as of one commit (`DocumentSnapshot`) or as of the last commit
-    (`store.store.Store`)."""
+    """Finds the documents that contain a passage, as of one commit (`DocumentSnapshot`) or the last (`store.store.Store`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]: ...
 
@@ -300,8 +297,7 @@ class DocumentSnapshot:
     (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
-        """Returns the URIs of the documents that contain a passage as of this commit, sorted; empty if the passage is not
-        living."""
+        """Returns the URIs of the documents that contain a passage as of this commit, sorted; empty if it is not living."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []
 

@@ -1,5 +1,4 @@
-"""The store's interface: opens a store, commits, takes snapshots, reads earlier commits, and runs maintenance concurrently with
-commits."""
+"""The store's interface: opens a store, commits, takes snapshots, reads earlier commits, runs concurrent maintenance."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -74,8 +73,7 @@ class Store(StoreReader):
         """Opens `folder` and creates it if necessary. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
 
         If the synonym edges were made by another rule than `rule`, they are recomputed before this returns. `lock`: the
-        folder's lock, if the caller has already taken it (for example before loading a model). `calibration`: stored if the
-        store is new.
+        folder's lock, if already taken (for example before loading a model). `calibration`: stored if the store is new.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
@@ -217,8 +215,8 @@ class Store(StoreReader):
         return False
 
     def compact(self, min_fragments: int = 2) -> None:
-        """Writes the log into the tables, rewrites the tables that have at least `min_fragments` fragments, and deletes the old
-        versions of the tables.
+        """Writes the log into the tables, rewrites tables with at least `min_fragments` fragments, and deletes their old
+        versions.
 
         Runs concurrently with commits and queries. `snapshot_at` needs no old versions, because rows record their commits.
         """
@@ -282,8 +280,8 @@ class Store(StoreReader):
         return commit.seq
 
     def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
-        """Returns the share of true synonym pairs that are edges, measured on a sample of phrases; None if all pairs were
-        compared exactly."""
+        """Returns the share of true synonym pairs that are edges, on a sample of phrases; None if all pairs were compared
+        exactly."""
         if self._index.uses_bands:
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall
@@ -307,8 +305,7 @@ class Store(StoreReader):
             yield self._log.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:
-        """Returns the memory as of a commit (int) or a time in Unix seconds (float). Raises StoreError if that commit is not
-        kept."""
+        """Returns the memory as of a commit (int) or a time in Unix seconds (float). Raises StoreError if it is not kept."""
         past = self._past.at(moment)
         return past.snapshot if past is not None else self._live.snapshot
 

@@ -20,8 +20,7 @@ Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 MENTION = ""
-"""The predicate of a mention edge: a triple whose passage only names its subject and object together. A mention edge has no
-vector."""
+"""The predicate of a mention edge: a triple whose passage only names its ends together. A mention edge has no vector."""
 
 Pause = Callable[[], None]
 """A function that long work calls every few milliseconds to let other threads run."""
@@ -48,8 +47,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as its author wrote it: the target (a path, a name, an address), the heading in the target, and the displayed
-    text.
+    """A link as its author wrote it: the target (a path, a name, an address), the heading in it, and the displayed text.
 
     `store.links` resolves a link to a document.
     """
@@ -118,8 +116,7 @@ LABELS = "labels"
 
 
 def document_time(document: Document) -> float | None:
-    """Returns `published_at` of a document in Unix seconds (UTC if it has no time zone); without it, the time of the document's
-    last change."""
+    """Returns `published_at` of a document in Unix seconds (UTC by default), or else the time of its last change."""
     published = document.metadata.get("published_at")
     if isinstance(published, str):
         try:
@@ -186,7 +183,7 @@ ExtractionCosts = Mapping[str, tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The local extractor's result for one passage. `extractor` names model and prompt, so the same call is never paid twice.
+    """The local extractor's result for one passage. `extractor` names model and prompt, so a call is never paid twice.
 
     Results of other extractors are stored in the document that supplied them (`PassageRef.triples`), because other documents
     may contain the passage too.
@@ -222,8 +219,7 @@ class Batch:
 
     - `documents` replace the documents with the same URIs; documents with `removed` URIs are removed.
     - `passages` and `extractions` are new to the store.
-    - The three `*_vectors` map each text that `Store.missing` returned to its embedding; the key of a triple is its three
-      parts.
+    - The three `*_vectors` map each text that `Store.missing` returned (a triple: its three parts) to its embedding.
     - `positions` are the sources' positions after this commit; None removes a key.
     - `supplied_costs` are the costs of the extractions that the documents supply.
     """
@@ -262,8 +258,8 @@ class SynonymRule:
 
     threshold: float = 0.8
     variants: bool = True
-    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). If false, cosines alone
-    decide, as in HippoRAG."""
+    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). If not, cosines alone
+    decide."""
 
     VERSION: ClassVar[int] = 7
     """Incremented whenever the rule changes which pairs become edges. The edges of a store with a lower version are recomputed

@@ -1,5 +1,4 @@
-"""Joins a trusted folder with an untrusted name, for example from a backup's list of files, a checkpoint's manifest, or a
-session's key.
+"""Joins a trusted folder with an untrusted name, such as one in a backup's list of files or a checkpoint's manifest.
 
 Modules that store files must use this module for every such join; `tests/store/test_untrusted_names.py` finds other joins.
 """

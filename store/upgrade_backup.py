@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_at: float) -> Path:
-    """Backs up the store in `folder` before it is migrated. `commit` is the store's last commit. Returns the backup's folder.
+    """Backs up the store in `folder` before it is migrated. `commit` is its last commit. Returns the backup's folder.
 
     Raises StoreRefused if the disk has no room for the migrated tables, or OSError; the store is then unchanged.
     """
@@ -107,8 +107,7 @@ def _format(backup: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yields the files of the tables, the log, the inbox and the sessions. Checkpoints are omitted, because they can be derived
-    from the tables."""
+    """Yields the files of the tables, the log, the inbox and the sessions. Checkpoints can be derived from the tables."""
     for name in TABLES:
         yield from (path for path in table_folder(folder, name).rglob("*") if path.is_file())
     yield from (folder / LOG).glob("*")

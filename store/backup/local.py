@@ -73,7 +73,7 @@ def collect(
 ) -> tuple[Commit, dict[str, int]]:
     """Links or copies the files of the current commit to `place`. Returns the commit, and the size of each file by name.
 
-    Names are relative to the store's folder. `checkpoint`: whether to include the checkpoint, which only makes a start faster.
+    Names are relative to the store's folder. `checkpoint`: whether to include the checkpoint, which only speeds up a start.
     Raises OSError.
     """
     with store.maintenance_paused():
@@ -107,11 +107,10 @@ def collect(
 
 
 def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backup, Path]:
-    """Replaces the store in `folder` with the backup in `source`. Returns the backup, and the folder to which the old files
-    were moved.
+    """Replaces the store in `folder` with the backup in `source`. Returns the backup and the folder with the old files.
 
     Files are copied rather than linked, so that the author of the backup cannot change the store through links. `fetched`: this
-    process has written and checked the files in `source`, so they are linked. The store is not changed until all files of the
+    process has written and checked the files in `source`, so they are linked. The store is unchanged until all files of the
     backup are in its folder.
 
     Raises StoreLocked while a hippod has the store open; StoreError if `source` is not a complete backup or names files that a
@@ -199,7 +198,7 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 def _files(folder: Path, checkpoint: bool) -> list[str]:
-    """Returns the files of all tables, the mark, and with `checkpoint` the checkpoint's files, relative to the store's folder.
+    """Returns the files of all tables, the mark, and with `checkpoint` the checkpoint's files, relative to the store.
 
     The tables contain all commits, so the log's files are not needed.
     """

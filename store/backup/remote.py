@@ -24,16 +24,14 @@ from store.store import Store
 from store.untrusted_names import UnsafeName, inside, open_inside
 
 SENDING = "backup.sending"
-"""Name of the folder in the store's folder that contains links to a backup's files while they are sent. The store never reads
-it."""
+"""Name of the folder in the store with links to a backup's files while they are sent. The store never reads it."""
 FETCHED = "backup.fetched"
 """Name of the folder with the files that a restore has fetched so far; an interrupted restore continues with them."""
 TRANSFERS = 8
 """Maximum number of concurrent transfers."""
 PIECE_BYTES = 8 << 20
 ORPHAN_AGE_S = 86400.0
-"""Age in seconds from which a content is deleted if no backup names it. A younger content may belong to a backup in
-progress."""
+"""Age in seconds at which a content that no backup names is deleted. A younger content may belong to a backup in progress."""
 
 Report = Callable[[str, int, int | None], None]
 
@@ -236,7 +234,7 @@ def _download(repository: Repository, entry: FileEntry, place: Path, name: str) 
 
 
 def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:
-    """Deletes backups older than `keep_s` seconds, and contents that no remaining backup names. Returns the number of deleted
+    """Deletes backups older than `keep_s` seconds, and contents that no other backup names. Returns the number of deleted
     backups."""
     now = time.time()
     old = [name for name in lists[:-1] if now - listed_at(name) > keep_s]

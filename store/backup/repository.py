@@ -42,8 +42,8 @@ class _NoneFound(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise the file without
-    reading it."""
+    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise the file
+    unread."""
 
     digest: str
     size: int
@@ -70,8 +70,7 @@ class FileList:
 class Repository:
     """The backups of one memory below a URL: `s3://bucket/prefix`, or `file:///folder` for a mounted drive.
 
-    A URL may also name one backup (`…/backups/NAME.json.gz`); `chosen` is then that backup's name. All methods raise
-    BackupError.
+    A URL may also name one backup (`…/backups/NAME.json.gz`), which is then `chosen`. All methods raise BackupError.
     """
 
     def __init__(self, url: str) -> None:

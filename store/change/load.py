@@ -37,16 +37,14 @@ OnRows = Callable[[int], None]
 """A callback that receives the number of rows of passages, phrases and triples read so far."""
 
 FillVectors = Callable[[LiveIndex, TableView, Mapping[str, int], OnRows], None]
-"""A function that appends the vectors of all rows from a given number on (by table). The index must already have the texts of
-these rows."""
+"""Appends the vectors of all rows from a given number on (by table). The index must already have the texts of these rows."""
 
 
 def append_vectors(index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
     """The `FillVectors` that copies the vectors from the tables."""
     read = 0
     for name, array in index.vectors.items():
-        # Vectors are most of a store's bytes, so each batch is copied to its place as soon as it is read, and only one copy is
-        # in memory.
+        # Vectors are most of a store's bytes, so each batch is copied to its place immediately: only one copy is in memory.
         for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), from_row(first[name])):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
             array.put(places, vectors_of(batch))
@@ -118,7 +116,7 @@ def append_contents(
 
 
 def replay(index: LiveIndex, tables: TableView, after: int, crowds: bool = True) -> None:
-    """Updates `index` from commit `after` to the last commit. The index must already contain all passages, phrases and triples.
+    """Updates `index` from commit `after` to the last commit. The index must already contain all texts.
 
     `crowds`: whether the index knows the crowded phrases.
     """

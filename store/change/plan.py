@@ -1,5 +1,4 @@
-"""Plans the exact change that a batch makes, without side effects, so that a change that cannot be written is not applied at
-all.
+"""Plans the exact change that a batch makes, without side effects: a change that cannot be written is not applied at all.
 
 A passage's triples follow from the documents that contain it (`store.index.effective_triples`). Each count and edge changes by
 the difference between a passage's triples before and after the batch. The resulting state therefore depends only on the
@@ -35,8 +34,8 @@ def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
 
 
 def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
-    """Returns, for each passage that the batch affects, the documents that contain it after the batch, with the triples that
-    they supply."""
+    """Returns, for each passage that the batch affects, the documents that contain it afterwards, with the triples that they
+    supply."""
     found: dict[str, dict[str, UpstreamTriples]] = {}
 
     def holders(passage: str) -> dict[str, UpstreamTriples]:

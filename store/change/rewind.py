@@ -64,8 +64,7 @@ def _without_extractions(index: LiveIndex, passages: list[int]) -> IndexDelta:
 
 
 def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int, pause: Pause) -> None:
-    """Sets the synonym edges that changed since `commit` to their earlier weights. The phrases must already be as of that
-    commit."""
+    """Sets the synonym edges that changed since `commit` to their earlier weights. The phrases must be as of that commit."""
     phrases = index.ids["phrases"].view()
     a, b, _ = synonyms.from_table(rows_after(tables, "synonyms", commit), phrases)
     changed = np.unique(a * len(phrases) + b)

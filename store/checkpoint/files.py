@@ -30,8 +30,7 @@ TERMS_PROBE = (
     "Que faire quand on a oublié le mot de passe root ?",
     "Les bibliothèques de la ville sont fermées, et nous avons oublié les livres.",
 )
-"""The manifest stores the index terms of these texts. Saved postings are usable only if these texts still have the same
-terms."""
+"""The manifest stores the index terms of these texts. Saved postings are usable only if the terms stay the same."""
 
 
 NAMES_PROBE = (
@@ -45,13 +44,12 @@ NAMES_PROBE = (
 """The manifest stores the names of these documents; the checkpoint is usable only if the names stay the same."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The manifest stores which of these phrases can have synonyms, and which differ only in numbers; the checkpoint is usable only
-if this stays the same."""
+"""The manifest stores which of these phrases can have synonyms and differ only in numbers, for the same check."""
 
 
 def settings(dim: int, rule: SynonymRule) -> list[Any]:
-    """Returns all values, besides the tables, that a checkpoint's content depends on. A checkpoint is usable only if these
-    values are unchanged."""
+    """Returns all values, besides the tables, that a checkpoint's content depends on. It is usable only if these values are
+    unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]
     phrases = [list(map(can_have_synonyms, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]

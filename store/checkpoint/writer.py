@@ -1,5 +1,4 @@
-"""The checkpoint of a running store: written concurrently with queries and commits, verified once, and discarded if it is
-damaged."""
+"""The checkpoint of a running store: written concurrently with queries and commits, verified once, discarded if damaged."""
 
 import json
 import shutil
@@ -154,8 +153,8 @@ def _write_folder(
 ) -> PartFiles:
     """Writes the checkpoint of `commit` and removes older checkpoints.
 
-    Calls `check_time` before each file; exceptions of `check_time` end the writing. Raises OSError. After an error, no
-    unfinished files remain.
+    Calls `check_time` before each file; its exceptions end the writing. Raises OSError. After an error, no unfinished files
+    remain.
     """
     place = folder / UNFINISHED
     with unfinished_folder(place):

@@ -82,8 +82,8 @@ class CanonicalOrder:
         return ends
 
     def edges(self, kind: EdgeType) -> tuple[Rows, Rows, NDArray[np.float64]]:
-        """Returns three arrays, (source, target, weight), of all edges of one kind. Each edge occurs once; edges are ordered by
-        source and target.
+        """Returns three arrays, (source, target, weight), of all edges of one kind. Each edge occurs once, ordered by source
+        and target.
 
         Ends are positions: the source of a context edge in `passages`, every other end in `phrases`.
         """

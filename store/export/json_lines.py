@@ -1,5 +1,4 @@
-"""Exports the whole memory as JSON lines that depend only on its content: equal memories give equal lines, whatever their
-history."""
+"""Exports the whole memory as JSON lines that depend only on its content: equal memories give equal lines."""
 
 import json
 import re

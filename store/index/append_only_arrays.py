@@ -1,8 +1,7 @@
 """Arrays that one writer appends to while readers use views of the values present so far.
 
 A view never changes. Appended values lie beyond the view's end. Only `Counts` changes existing values; it copies a chunk before
-the first change after a view was taken. The cost of a snapshot therefore depends on the amount of changes, not on the length of
-the array.
+the first change after a view was taken. The cost of a snapshot therefore depends on the changes, not on the array's length.
 """
 
 from collections.abc import Sequence

@@ -30,8 +30,8 @@ UNSORTED_ENTRIES = 4096
 """Maximum number of changes that are searched linearly instead of being sorted."""
 
 UNSORTED_SHARE = 1 / 16
-"""The same maximum as a share of the sorted changes; the larger of both limits applies. Sorting then takes O(1) amortised time
-per new change."""
+"""The same as a share of the sorted changes; the larger limit applies. Sorting then takes O(1) amortised time per new
+change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ def _ordered(rows: Rows) -> SortedChanges:
 
 
 class MatrixView:
-    """The matrix as of one commit. The base may have fewer rows and columns than `shape`, if rows or columns were added
-    later."""
+    """The matrix as of one commit. The base may have fewer rows and columns than `shape`, if some were added later."""
 
     def __init__(
         self,
@@ -178,8 +177,8 @@ class MatrixView:
         return cols[starts][nonzero], rows[starts][nonzero]
 
     def merged(self) -> Any:
-        """Returns the whole matrix as one CSR of the full shape, without explicit zeros. Takes O(entries of the matrix) time;
-        for folding and export."""
+        """Returns the whole matrix as one CSR of the full shape, without explicit zeros. Takes O(entries) time; for folding and
+        export."""
         base = sparse.csr_array(self.base, copy=False)
         if base.shape != self.shape:
             indptr = np.concatenate([base.indptr, np.full(self.shape[0] - base.shape[0], base.indptr[-1])])

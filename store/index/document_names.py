@@ -21,7 +21,7 @@ class IndexedNames:
     uses any more is not reused.
 
     The count of a row is the sum of its entries in the matrix `naming`. Commits remove texts from `rows`, so each index has its
-    own `rows`.
+    own.
     """
 
     def __init__(self, storage: ArrayStorage) -> None:

@@ -29,7 +29,7 @@ def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
 
 
 def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
-    """Whether the local extractor must process a passage, because at least one of its documents (`holders`, by URI) supplied no
+    """Whether the local extractor must process a passage: at least one of its documents (`holders`, by URI) supplied no
     extraction.
 
     The passage needs the extraction even if other documents supplied triples: in a scope without these other documents, it has
@@ -39,7 +39,6 @@ def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
 
 
 def supplied_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple] | None:
-    """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the local extractor's triples
-    apply."""
+    """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the extracted ones apply."""
     supplied = {triple for triples in holders.values() for triple in triples or ()}
     return supplied if supplied or not needs_extraction(holders) else None

@@ -76,8 +76,8 @@ def map_scattered(file: Path) -> NDArray[Any]:
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
     """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Without this call, each page would be waited for separately. `array` must be a leading part of a mapped file; for other
-    arrays this does nothing.
+    Without this call, each page would be waited for separately. `array` must be a leading part of a mapped file; others are
+    ignored.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -175,8 +175,7 @@ IN_MEMORY = ArrayStorage()
 def link_file(array: NDArray[Any], file: Path) -> bool:
     """Links the nameless file of `array` to the name `file`, as a .npy file. Nothing may write to the array afterwards.
 
-    Returns False and does nothing if `array` is not the whole array of a nameless file, or if the file system cannot link such
-    a file.
+    Returns False and does nothing if `array` is not a whole nameless file, or if the file system cannot link such a file.
     """
     mapping = _mapping(array)
     if not isinstance(mapping, NamelessFile) or mapping.descriptor < 0:
@@ -216,8 +215,8 @@ def _open_nameless_file(folder: Path) -> int:
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
-        # Some file systems (NFS, older overlays) do not support O_TMPFILE. A file whose name was removed cannot be linked to a
-        # name again.
+        # Some file systems (NFS, older overlays) do not support O_TMPFILE. A file whose name was removed cannot get a name
+        # again.
         descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)
         Path(name).unlink()
         return descriptor

@@ -17,8 +17,7 @@ from store.types import Document, Extraction, PassageText
 
 @dataclass(slots=True)
 class IndexDelta:
-    """Added and removed contents, and the changes of counts and edges. Each of the `*_vectors` has one row for each added
-    text."""
+    """Added and removed contents, and changes of counts and edges. Each of the `*_vectors` has one row for each added text."""
 
     passages: list[PassageText] = field(default_factory=list)
     passage_vectors: Fixed = field(default_factory=lambda: no_vectors(0))

@@ -63,8 +63,7 @@ class Totals:
 
 
 class LiveIndex:
-    """The state as of the last commit. Only the committing thread changes the index; queries read a
-    `store.snapshot.Snapshot`."""
+    """The state as of the last commit. Only the committing thread changes it; queries read a `store.snapshot.Snapshot`."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY, rule: SynonymRule = DEFAULT_SYNONYM_RULE) -> None:
         """`storage`: allocates the large arrays. `rule`: decides which pairs of phrases are synonyms."""
@@ -74,8 +73,7 @@ class LiveIndex:
 
         # The contents of the rows, which are valid at every commit.
         self.ids = {name: GrowableArray(np.int32, storage=storage) for name in KINDS}
-        """By row of the index: the value of the tables' column `row`. Purging leaves gaps in that column; the rows of a rebuilt
-        index have no gaps."""
+        """By row of the index: the value of the tables' column `row`. Purging leaves gaps; a rebuilt index has none."""
         self.next_id = dict.fromkeys(KINDS, 0)
         self.passages = Passages()
         self.phrases = Texts()
@@ -180,14 +178,13 @@ class LiveIndex:
         return [*self.matrices.values(), *self.hashed_rows.values(), self.names.rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless they are crowded: living phrases that are no numbers and
-        have a vector."""
+        """Returns the mask of the phrases that have synonyms unless crowded: living phrases that are no numbers and have a
+        vector."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:
-        """Returns `synonym_candidates`, updated incrementally at each commit. Only the writer may call this; the returned array
-        must not be changed."""
+        """Returns `synonym_candidates`, updated incrementally at each commit. For the writer, which must not change it."""
         if self._present is None:
             self._present = GrowableArray(np.bool_)
             self._present.set(self.synonym_candidates())
@@ -239,8 +236,7 @@ class LiveIndex:
     def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
         """Appends passages, which are not living yet. The caller must append their vectors.
 
-        `ids`: the passages' row numbers in the table; by default the next numbers. The other `add_` methods have the same
-        contract.
+        `ids`: the passages' row numbers in the table, by default the next. The other `add_` methods have the same contract.
         """
         self._number("passages", len(passages), ids)
         first = len(self.passages)
@@ -294,8 +290,8 @@ class LiveIndex:
         self.change_documents(delta)
 
     def change_documents(self, delta: IndexDelta) -> None:
-        """Applies the changes of documents and extractions, and all changes that follow from them; the index must already have
-        their texts."""
+        """Applies the changes of documents and extractions, and all changes that follow; the index must already have the
+        texts."""
         for document in delta.documents:
             self.documents[document.uri] = document
         for uri in delta.removed:
@@ -339,8 +335,7 @@ class LiveIndex:
             self.sketches.fold()
 
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
-        """Determines the crowded phrases. `maybe`: mask of the phrases that may be crowded, shape (phrases,); None if
-        unknown."""
+        """Finds the crowded phrases. `maybe`: mask of the phrases that may be crowded, shape (phrases,); None if unknown."""
         self.crowding.count(self.sketches.signs(), self.synonym_candidates(), maybe)
 
     def change_synonyms(self, change: SynonymChange) -> None:
@@ -350,8 +345,8 @@ class LiveIndex:
             self.matrices["synonym"].add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Removes purged passages, phrases or triples (`contents` names the kind) from the maps. If a purged text is added
-        again, it gets a new row."""
+        """Removes purged passages, phrases or triples (`contents` names the kind) from the maps. A text added again gets a new
+        row."""
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
             self.extraction_states.pop(row, None)

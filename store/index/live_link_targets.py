@@ -31,7 +31,7 @@ class LiveLinkTargets:
 
     def resolve(self, target: str, source: str) -> str | None:
         """Returns the URI of the document to which the link `target` in the document `source` leads; None if the memory lacks
-        that document."""
+        it."""
         with self._lock:
             if self._targets is None:
                 self._targets = self._made(self._documents.copy())

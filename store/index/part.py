@@ -1,8 +1,7 @@
 """The life cycle of every structure of the index: it is changed, copied, saved in a folder, and mapped from that folder.
 
 `store.index.live_index.LiveIndex.parts` lists all structures. Opening a store maps the structures from a checkpoint's folder. A
-running store copies the structures between two commits, saves the copies concurrently with later commits, and then maps the
-saved files.
+running store copies them between two commits, saves the copies concurrently with later commits, and then maps the files.
 """
 
 import os
@@ -51,8 +50,8 @@ class PartFiles:
 class PartWriter:
     """Writes and syncs files in a new folder and collects their checksums.
 
-    A block that is equal in the previous folder is hard-linked from there. A block in a nameless file is linked to its name in
-    the new folder.
+    A block that is equal in the previous folder is hard-linked from there. A block in a nameless file is linked to its new
+    name.
     """
 
     def __init__(self, place: Path, before: Path | None, known: FileFacts, check_time: Callable[[], None]) -> None:
@@ -111,11 +110,9 @@ class PartWriter:
 
 
 class Foldable(ABC):
-    """A structure that consists of an unchanging base and later changes. Once there are many changes, they are merged into the
-    base (folded).
+    """A structure that consists of an unchanging base and later changes. Many changes are merged into the base (folded).
 
-    Folding copies the structure between two commits, folds the copy concurrently with later commits, and then uses the base of
-    the copy.
+    Folding copies the structure between two commits, folds the copy concurrently with later commits, and then uses its base.
     """
 
     @property
@@ -141,8 +138,7 @@ class Part(ABC):
 
     @abstractmethod
     def copy(self) -> Self:
-        """Returns an independent copy that shares all data that never change. Takes O(changes since the last checkpoint)
-        time."""
+        """Returns an independent copy that shares all unchanging data. Takes O(changes since the last checkpoint) time."""
 
     @abstractmethod
     def save(self, files: PartWriter, name: str) -> None:

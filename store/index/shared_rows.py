@@ -42,8 +42,7 @@ class SharedRows(LookupDict):
 
 
 class SharedSketches(SketchIndex):
-    """The present sketches of another index. A search uses the bands of that index as they are sorted at the time of the
-    search."""
+    """The present sketches of another index. A search uses that index's bands as they are then sorted."""
 
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold, whole._vectors)

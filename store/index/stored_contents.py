@@ -51,8 +51,7 @@ class StoredContents:
         return self._states.get(row)
 
     def extracted(self, row: int) -> list[int] | None:
-        """Returns the table numbers of the triples extracted from the passage in a row, sorted; None if it has no
-        extraction."""
+        """Returns the sorted table numbers of the triples extracted from the passage in a row; None without extraction."""
         found = self._extracted[row]
         triples: NDArray[np.int32] = self._index.ids["triples"].view()
         return None if found is None else sorted(triples[found].tolist())

@@ -43,7 +43,7 @@ def triple_change(
 ) -> TripleChange:
     """Returns the change when the triples of `passages` (rows, ascending) change from `before` to `after`.
 
-    `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` returns the mask of the triples that are statements.
+    `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` the mask of the triples that are statements.
     """
     owners, triples, signs = _difference(_pairs(before, before.rows), _pairs(after, after.rows))
     holders, phrases, added = _difference(_phrases(before, ends), _phrases(after, ends))
@@ -89,8 +89,7 @@ def _phrases(lists: ListArrays, ends: Callable[[Any], NDArray[Any]]) -> Rows:
 
 
 def _difference(before: Rows, after: Rows) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """Returns the pairs that are in only one of the arguments, with their signs: -1 for pairs in `before`, 1 for pairs in
-    `after`."""
+    """Returns the pairs in only one of the arguments, and their signs: -1 for pairs in `before`, 1 for pairs in `after`."""
     gone = np.setdiff1d(before, after, assume_unique=True)
     came = np.setdiff1d(after, before, assume_unique=True)
     pairs = np.concatenate([gone, came])

@@ -1,8 +1,8 @@
 """Checksums of the tables' files. Lance never changes a file once it is written, so each file needs one checksum.
 
 A change of the tables records the checksums of its new files and flushes the files (`sync`), because Lance writes without
-flushing. The file `checksums` in the store's folder has one line for each file of the tables. Each line ends with a checksum of
-the line itself.
+flushing. The file `checksums` in the store's folder has one line for each file of the tables. Each line ends with its own
+checksum.
 """
 
 import os
@@ -143,8 +143,7 @@ class Checksums:
         at_once(sync, [*files, *folders, self._store, self.path])
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drops the checksums of files that were deleted, or that could not be flushed. A later file of the same name gets a
-        new line."""
+        """Drops the checksums of files that were deleted or not flushed. A later file of the same name gets a new line."""
         with self._lock:
             for name in names:
                 self._known.pop(name, None)
@@ -173,8 +172,8 @@ class Checksums:
             self._known |= found
 
     def drop_missing(self) -> None:
-        """Rewrites the file without damaged lines and without the lines of deleted files, if enough lines can be removed. Takes
-        O(files) time."""
+        """Rewrites the file without damaged lines and lines of deleted files, if there are enough of them. Takes O(files)
+        time."""
         with self._lock, suppress(OSError):  # a full disk: the file keeps its lines
             present = self._present(TABLES)
             kept = {name: checksum for name, checksum in self._known.items() if name in present}

@@ -121,8 +121,7 @@ class TableWriter:
 
 
 def open_version(db: Any, view: "TableView", name: str) -> Any:
-    """Opens the newest version of a table, because Lance always opens that one. Raises StoreError if it is not the view's
-    version."""
+    """Opens the newest version of a table, as Lance always does. Raises StoreError if it is not the view's version."""
     handle = db.open_table(name)
     if handle.version != view.versions[name]:
         raise StoreError(

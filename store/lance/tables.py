@@ -199,8 +199,7 @@ def _matching(rows: pa.Table, condition: Condition | None) -> pa.Table:
 
 
 class Tables(TableView):
-    """The tables of one open store as of the last commit. Only one thread at a time may change the tables; reading is
-    thread-safe."""
+    """The tables of one open store as of the last commit. One thread at a time may change them; reading is thread-safe."""
 
     def __init__(self, folder: Path, dim: int, marked: bool) -> None:
         """Opens the tables and creates missing ones. `marked`: whether the store has a mark (`store.log.mark`)."""

@@ -21,8 +21,7 @@ TEXT_KEYS = ("description", "summary", "subject", "attached_to", "author", "auth
 texts (`TEXT_KEYS`)."""
 
 MAX_FOLDERS = 8
-"""Maximum number of a document's folder names; the nearest folders count. Folders above the followed folder are not
-included."""
+"""Maximum number of a document's folder names, nearest first. Folders above the followed folder are not included."""
 MAX_NAMES = 64
 MAX_NAME_CHARS = 300
 
@@ -140,7 +139,7 @@ def _usable(names: Iterable[str]) -> Iterator[str]:
 
 
 def metadata_texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
-    """Yields the texts under the given metadata keys, whether single or in lists. With `split`, splits texts at commas and
+    """Yields the texts under the given metadata keys, single or in lists. With `split`, splits texts at commas and
     semicolons."""
     for key in keys:
         value = metadata.get(key)

@@ -36,8 +36,7 @@ ADDRESS_KEYS = ("url", "canonical", "source_url")
 MESSAGE_KEYS = ("message_id",)
 """Metadata keys that contain the Message-ID of a document that is an e-mail."""
 MIN_HOST_SEGMENTS = 2
-"""Minimum number of names in an address's path for matching it against files, because too many files have the same single
-name."""
+"""Minimum number of names in an address's path for matching it against files: too many files have the same single name."""
 
 PAGE_ENDINGS = frozenset(
     ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
@@ -45,8 +44,7 @@ PAGE_ENDINGS = frozenset(
 """Extensions that a link to a page may include or omit. The link "Search.png" does not match the page "Search"."""
 
 PART_PREFIX = "#"
-"""Prefix of a link's target that is the fragment of another document in the same file, for example an attachment or another day
-of a chat."""
+"""Prefix of a link's target that is the fragment of another document in the same file: an attachment, another day of a chat."""
 THREAD_SCHEME = "mid:"
 """Scheme of links from a message to the message that it answers."""
 
@@ -63,8 +61,7 @@ class Lookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The sort criteria of a document: its path as folded names without the file's extension, and the rank of each of its
-    keys."""
+    """The sort criteria of a document: its path as folded names without the file's extension, and its keys' ranks."""
 
     path: tuple[str, ...]
     keys: Mapping[str, int]
@@ -81,7 +78,7 @@ class LinkTargets:
             self.add(document)
 
     def add(self, document: Document) -> frozenset[str]:
-        """Adds a document; replaces a document with the same URI. Returns the keys of links that may now lead to another
+        """Adds a document, or replaces the one with the same URI. Returns the keys of links that may now lead to another
         document."""
         before = self.remove(document.uri)
         keys = document_keys(document)
@@ -230,8 +227,7 @@ def _suffix_lookups(names: tuple[str, ...]) -> Iterator[Lookup]:
 
 
 def _site_names(path: str) -> tuple[str, ...]:
-    """Returns the folded names in a site path, without the file's extension. For an index file, returns the names of its
-    folder."""
+    """Returns the folded names in a site path, without the file's extension. For an index file, returns its folder's names."""
     names = [_folded(name) for name in path.split("/") if name not in ("", ".", "..")]
     if names:
         names[-1] = _page_name(names[-1])

@@ -21,8 +21,7 @@ PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
 """Kinds of commits whose rows describe the store itself. Rows of these kinds are never deleted."""
 
 FAILED_PREFIX = "failed:"
-"""Prefix of the column `extractor` that marks a failed extraction in format 1: `failed:<attempts>:<error>` takes the place of a
-name."""
+"""Prefix of the column `extractor` that marks a failed extraction in format 1: `failed:<attempts>:<error>` replaces a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,7 @@ class CommitHistory:
         self.synonym_rule = 1
         """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
         self.edges_rule = SynonymRule()
-        """The `[graph]` settings with which the synonym edges were made; the default settings if an earlier release made the
-        log."""
+        """The `[graph]` settings with which the synonym edges were made; the defaults if an earlier release made the log."""
         self.synonyms_stale = False
         """Whether the synonym edges must be recomputed because a migration has changed triples."""
         self._encoder_facts: Mapping[str, Any] = {}

@@ -33,8 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class CommitLog(CommitHistory):
-    """Opens the tables and the log of a store and adds commits. Only one thread at a time may use the log, except for
-    `changing`."""
+    """Opens a store's tables and log, and adds commits. Only one thread at a time may use the log, except for `changing`."""
 
     def __init__(
         self,
@@ -138,8 +137,8 @@ class CommitLog(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # This version cannot read earlier commits, which have the old format. Checkpoints of earlier commits are
-                    # not used either.
+                    # This version cannot read earlier commits, which have the old format. Checkpoints of them are not used
+                    # either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
@@ -151,7 +150,7 @@ class CommitLog(CommitHistory):
         return next((seq for seq in reversed(times) if times[seq] <= moment), None)
 
     def commit_before_all_since(self, moment: float) -> int | None:
-        """Returns the last commit that precedes every commit which may have been made after `moment` (Unix seconds), or None.
+        """Returns the last commit before all commits that may have been made after `moment` (Unix seconds), or None.
 
         If the clock was set back, this may be an earlier commit than the one of `commit_at`.
         """
@@ -230,7 +229,7 @@ class CommitLog(CommitHistory):
     def changing(self, job: str | None = None) -> Iterator[TableWriter]:
         """Flushes the log and changes the tables in the block; only one change at a time.
 
-        The change is durable and visible after the block. After an error, nothing has changed. Only after StoreFolderLost or
+        The change is durable and visible afterwards. After an error, nothing has changed. Only after StoreFolderLost or
         StoreStopped is it unknown whether the change is durable: the next opening shows that, and nothing can be written until
         then.
 
@@ -291,8 +290,8 @@ class CommitLog(CommitHistory):
         try:
             write_mark(self._folder, mark)
         except BaseException:
-            # If only the last flush of the folder failed, either mark may be on the disk after a power loss, so the files of
-            # both changes must stay.
+            # If the last flush of the folder failed, either mark may be on the disk after a power loss, so both changes must
+            # stay.
             with self.write_lock.must_succeed("a change of the tables may have taken effect or not"):
                 if read_mark(self._folder) != self._mark:
                     raise

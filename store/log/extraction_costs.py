@@ -1,5 +1,5 @@
-"""Costs and durations of extraction. The costs are the sum over the rows of `extractions`, plus the sum in the log for
-extractions without a row."""
+"""Costs and durations of extraction. Costs are summed over the rows of `extractions`, plus the log's sum for extractions
+without a row."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ TIMES = ("extractor", "status", "took_ms")
 
 
 def costs_of(extractions: Any) -> ExtractionCosts:
-    """Returns the number of extractions, prompt tokens and completion tokens by extractor. `extractions` is a table with the
-    columns `COSTS`.
+    """Returns the number of extractions, prompt and completion tokens by extractor. `extractions` is a table with the columns
+    `COSTS`.
 
     Failed extractions are not counted. Extractions by a stand-in are counted under a label of their own.
     """

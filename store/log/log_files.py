@@ -39,8 +39,8 @@ HEAD = "head"
 _RECORD_MARK = b"HPLR"
 _SALT_BYTES = 8
 _RECORD_HEAD = struct.Struct("<12sIQQ")
-"""Header of a record: mark with the file's salt, CRC-32 of the rest of the record, commit (0 for the schemas), number of bytes
-after the header.
+"""Header of a record: mark with the file's salt, CRC-32 of the rest, commit (0 for the schemas), number of bytes after the
+header.
 
 The salt is random, so copies of a record in a document's text or in a reused block of the disk do not count as records of the
 file. The salt is also in the file's name, which damage of the content cannot change.
@@ -63,7 +63,7 @@ class Head:
     """The file `head` with the number of the last commit. If the log ends before that commit, it has lost commits.
 
     The file is not synced: after a power loss it may name an earlier commit, or be empty or missing. The file is overwritten in
-    place. Truncating it at each commit made the file system write it to the disk on closing, which took longer than the commit.
+    place. Truncating it at each commit made the file system write it on closing, which took longer than the commit.
     """
 
     def __init__(self, store: Path) -> None:
@@ -194,8 +194,7 @@ class LogFiles:
         return _paths(self._folder)
 
     def remove(self, sealed: Sequence[Path]) -> None:
-        """Deletes files whose commits are all in the tables. A file that could not be deleted is ignored by the next
-        opening."""
+        """Deletes files whose commits are all in the tables. The next opening ignores a file that could not be deleted."""
         for path in sealed:
             with suppress(OSError):
                 path.unlink()
@@ -207,8 +206,7 @@ class LogFiles:
 
 
 def read_records(store: Path) -> list[Record]:
-    """Returns the records of a store that this or another process has open. A concurrent flush may delete their files. Raises
-    OSError."""
+    """Returns the records of a store that this or another process has open. A flush may delete their files. Raises OSError."""
     found: list[Record] = []
     for path in _paths(store / FOLDER):
         with suppress(FileNotFoundError):

@@ -45,8 +45,7 @@ class Migrated:
 
 
 Step = Callable[[TableWriter], Migrated | None]
-"""A function that converts the tables of one format to the next format. The step may raise any error of Lance, and is then
-undone."""
+"""Converts the tables of one format to the next. The step may raise any error of Lance, and is then undone."""
 
 STAND_IN_PREFIX = "fallback:"
 """Prefix of the column `extractor` that marks a stand-in's extraction in format 1: `fallback:<extractor>`."""
@@ -177,8 +176,7 @@ class _Uses:
     """Fingerprints of the extractions that records supplied (`_fingerprint`)."""
     last_commit: int = 0
     _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
-    """For each URI: the passages in the document's last state, first those without and then those with a supplied
-    extraction."""
+    """For each URI: the passages in the document's last state without and with a supplied extraction."""
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Adds a row of `documents`. Rows must be added in commit order."""

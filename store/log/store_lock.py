@@ -15,8 +15,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def lock_owner(folder: Path) -> int | None:
-    """Returns the pid of the process that has the store open; None if no process has it open or the pid is unknown. Does not
-    take the lock."""
+    """Returns the pid of the process that has the store open; None if there is none or it is unknown. Does not take the
+    lock."""
     try:
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:
@@ -51,8 +51,7 @@ class StoreLock:
         """Takes both locks. Raises StoreLocked or StoreRefused."""
         self.folder = folder
         self._held: dict[Path, int] = {}
-        """Descriptors of the checked folders by path. While a descriptor is open, the system does not reuse the folder's
-        inode."""
+        """Descriptors of the checked folders by path. While one is open, the system does not reuse the folder's inode."""
         self._file = -1
         self._lost: tuple[Path, str] | None = None
         """The folder that was lost during a write, and the reason."""
@@ -128,8 +127,7 @@ class StoreLock:
                 raise StoreFolderLost(path, "another folder is in its place")
 
     def check_written(self) -> None:
-        """Calls `check` after a write. If a folder is lost, it is unknown where the write went, so every later check fails
-        too."""
+        """Calls `check` after a write. If a folder is lost, the target of the write is unknown, so later checks fail too."""
         try:
             self.check()
         except StoreFolderLost as error:

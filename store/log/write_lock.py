@@ -39,8 +39,7 @@ class WriteLock:
 
     @contextmanager
     def must_succeed(self, failure: str) -> Iterator[None]:
-        """The block must succeed, because memory and disk differ if it fails. If the block fails, `hold` refuses all later
-        writes.
+        """If the block fails, memory and disk differ. `hold` then refuses all later writes.
 
         `failure` describes the failure in the error message. Raises StoreStopped.
         """

@@ -19,8 +19,8 @@ from store.log.commits import CommitLog
 log = structlog.get_logger(__name__)
 
 FLUSH_BYTES = 16 << 20
-"""Number of bytes in the log at which the log is flushed into the tables. A flush takes about half a second; replaying the log
-at a start takes less."""
+"""Number of bytes in the log at which the log is flushed into the tables. A flush takes half a second, the replay at a start
+less."""
 
 FLUSH_COMMITS = 2_000
 """Number of commits in the log at which the log is flushed into the tables."""
@@ -59,8 +59,7 @@ class Compactor:
         """Number of rows of each table after its last rewrite, or at opening if that was later."""
 
     def flush_when_due(self) -> None:
-        """If the log is long enough, starts flushing it into the tables in the background, concurrently with commits and
-        queries."""
+        """If the log is long enough, starts flushing it in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
             try:
@@ -143,8 +142,7 @@ class Compactor:
             self._rewrite(list(left))
 
     def _has_deleted_rows(self, name: str) -> bool:
-        """Whether a table has files of deleted rows or files of old versions. In the present version, each fragment has one
-        data file."""
+        """Whether a table has files of deleted rows or files of old versions. Each present fragment has one data file."""
         folder = self._tables.folder
         files = len(file_names(table_folder(folder, name))[DATA])
         return files > self._tables.fragment_count(name) or bool(fragments_with_deletions(folder, name))

@@ -25,8 +25,7 @@ class DeltaMerger:
         self._job: Future[None] | None = None
 
     def fold_when_due(self) -> None:
-        """If parts of the index have enough changes, starts folding them in the background, concurrently with commits and
-        queries."""
+        """If parts of the index have enough changes, starts folding them in the background, concurrently with commits."""
         if any(part.due for part in self._live.index.foldable()) and (self._job is None or self._job.done()):
             try:
                 self._job = self._executor.submit(self._fold_in_background)

@@ -86,8 +86,7 @@ class Purge:
     """One purge, from its beginning to its last slice."""
 
     def __init__(self, index: LiveIndex, horizon: int, commit: int) -> None:
-        """`commit` is the last commit; the purge considers only rows up to that commit. Must be called by the writer between
-        two commits.
+        """`commit` is the last commit; the purge ignores later rows. Must be called by the writer between two commits.
 
         All rows are rows of `index`, so the purge ends if another index replaces it.
         """
@@ -112,8 +111,7 @@ class Purge:
         self._protect(passages, triples, phrases)
 
     def protect_batch(self, batch: Batch) -> None:
-        """Protects the texts that `batch` omits because the store knows them, so that the batch can be committed during the
-        purge."""
+        """Protects the texts that `batch` omits because the store knows them, so that it can be committed during the purge."""
         index = self.index
         refs = [ref for document in batch.documents for ref in document.passages]
         ids = {*(ref.passage for ref in refs), *(extraction.passage for extraction in batch.extractions)}
@@ -142,8 +140,7 @@ class Purge:
             return part.without(self._protected[part.contents])
 
     def mark(self, tables: TableView) -> list[PurgeSlice]:
-        """Returns the rows to delete, in slices. Ignores commits that are only in the log, because they are newer than the
-        purge.
+        """Returns the rows to delete, in slices. Ignores commits that are only in the log: they are newer than the purge.
 
         Runs concurrently with commits. Takes O(rows of all tables) time.
         """
@@ -193,8 +190,7 @@ class Purge:
         return np.setdiff1d(np.arange(past), stay)
 
     def _replaced_extractions(self, extractions: Any, owners: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """Returns two arrays of indices: of the extractions that no query can read any more, and of the last extraction of each
-        known passage.
+        """Returns two arrays of indices: extractions that no query can read any more, and each known passage's last extraction.
 
         If a passage is not needed, only its last extraction matters: it is deleted with the passage, or kept with it if a
         commit uses the passage again.
@@ -240,8 +236,8 @@ class Purge:
         old: Rows,
         last: Rows,
     ) -> None:
-        """Marks the triples of the needed passages' extractions: of their last extractions, and of earlier ones that a query
-        with `at` can read."""
+        """Marks the triples of needed passages' extractions: the last ones, and earlier ones that a query with `at` can
+        read."""
         for row in np.flatnonzero(passages).tolist():
             found = self._extracted[row]
             if found is not None:
@@ -279,8 +275,7 @@ def _unowned(table: Any, indices: Rows) -> Any:
 
 
 def _cut(tables: Mapping[str, Any], contents: str | None = None) -> Iterator[PurgeSlice]:
-    """Yields slices with at most `PURGE_SLICE_ROWS` rows of the first table, and the rows of the other tables that have the
-    same owners."""
+    """Yields slices of at most `PURGE_SLICE_ROWS` rows of the first table, with the other tables' rows of the same owners."""
     (name, rows), *others = tables.items()
     for start in range(0, rows.num_rows, PURGE_SLICE_ROWS):
         part = rows.slice(start, PURGE_SLICE_ROWS)

@@ -34,8 +34,7 @@ CHECKED_RECORDS = 8192
 ROWS_AT_ONCE = 4096
 """Number of a table's rows whose texts are looked up at a time."""
 MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
-"""New keys are merged into the sorted keys once they number at least MERGED_KEYS and at least MERGED_SHARE of the sorted
-keys."""
+"""New keys are merged into the sorted keys once they number at least MERGED_KEYS and MERGED_SHARE of the sorted keys."""
 VECTOR_COPIES = 3
 """Number of copies of the new vectors: in their file, in the new tables, and in the index's files."""
 CODES_SHARE = 0.3
@@ -191,7 +190,7 @@ class NewVectors:
 
 @dataclass(frozen=True, slots=True)
 class TextsToEncode:
-    """Texts of one kind that have no new vector, and their keys. `after`: the number of the row at which the next call should
+    """Texts of one kind that have no new vector, and their keys. `after`: the row number at which the next call should
     begin."""
 
     after: int

@@ -30,8 +30,7 @@ class Changes:
 
 
 class RecentChanges:
-    """The changes of recent commits. The commit thread adds changes, and other threads read them. No commit may be applied
-    during a call."""
+    """The changes of recent commits. The commit thread adds, other threads read. No commit may be applied during a call."""
 
     def __init__(self) -> None:
         self._entries: deque[tuple[int, Changes]] = deque()
@@ -128,8 +127,7 @@ def share_of_dead(index: LiveIndex) -> float:
 
 
 def index_bytes(index: LiveIndex) -> int:
-    """Estimates the bytes that an index uses in addition to the whole memory: vectors, sketches, edges, counts, Python
-    objects."""
+    """Estimates the bytes of an index in addition to the whole memory: vectors, sketches, edges, counts, Python objects."""
     edges = 16 * sum(matrix.base_entries + matrix.change_count for matrix in index.matrices.values())
     passages, phrases, triples = index.stored().values()
     if index.shares_rows:

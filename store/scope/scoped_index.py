@@ -1,5 +1,4 @@
-"""Builds the index of a scope from the index of the whole memory; the result equals an index loaded from the scope's documents
-alone.
+"""Builds the index of a scope from the index of the whole memory; it equals an index loaded from the scope's documents alone.
 
 Texts, vectors, sketches and postings are shared with the whole memory. Counts and edges are derived from the documents, as when
 a store is opened. Synonym edges need more work. An edge of the whole memory exists in the scope unless one of its ends is
@@ -150,8 +149,7 @@ def _take_triples(
 
 
 def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDArray[np.bool_]) -> None:
-    """Copies the synonym edges between the `phrases` in the mask `known`; both memories have the same edges between these
-    phrases."""
+    """Copies the synonym edges between the `phrases` in the mask `known`; both memories have the same edges there."""
     a, b, weights = whole.matrices["synonym"].view().entries(phrases)
     place = np.full(whole.size("phrases"), -1, np.int32)
     place[phrases[known]] = np.flatnonzero(known)
@@ -160,8 +158,7 @@ def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDA
 
 
 def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows) -> None:
-    """Adds the synonym edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have
-    synonyms."""
+    """Adds synonym edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have synonyms."""
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
@@ -210,8 +207,7 @@ def _row_of_names(index: LiveIndex, text: str) -> int:
 
 class ScopedRows(LookupDict):
     """Maps phrases (by text) or triples (by key) to rows of the scope by looking them up in the whole memory, because filling a
-    separate map would take longer than all lookups. The dictionary itself contains only contents added after the scope was
-    built."""
+    separate map would take longer than all lookups. The dictionary contains only contents added later."""
 
     def __init__(
         self,

@@ -184,8 +184,7 @@ class Scopes:
 
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
-    """Changes `whole`, a copy of the live index, as a commit would that removes all documents except `documents`; returns
-    it."""
+    """Changes `whole`, a copy of the live index, as a commit would that removes all documents except `documents`."""
     delta = plan_removal(whole, documents)
     plan_synonyms(whole, delta)
     whole.change_documents(delta)

@@ -14,8 +14,8 @@ from unicodedata import normalize
 import pycld2
 
 DETECTED_CHARS = 4_000
-"""Number of characters at the beginning of a text that are examined. No passage is this long; the limit bounds the cost of very
-long texts."""
+"""Number of characters at the beginning of a text that are examined. No passage is longer; the limit bounds the cost of huge
+texts."""
 
 # Characters that the detector refuses: control characters and lone surrogates.
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

@@ -77,8 +77,7 @@ MIN_VOTES = 2
 """Minimum number of function words of one language that can override the detector. If a text has only a few words, CLD2 often
 reports a related language."""
 SEGMENTED_CHARS = 4_000
-"""Number of characters at the beginning of a Chinese query that are segmented into words. The characters after them are split
-into pairs."""
+"""Number of characters at the beginning of a Chinese query that are segmented into words. The rest is split into pairs."""
 CACHED_QUERIES = 64
 """Number of queries whose words are cached, because several steps of a query need them."""
 _ENGLISH = "en"
@@ -86,8 +85,8 @@ _ENGLISH = "en"
 
 @lru_cache(CACHED_QUERIES)
 def content_words(query: str) -> tuple[str, ...]:
-    """Returns the query's words without function words, in the order of `split_words`. If all words are function words, returns
-    all words."""
+    """Returns the query's words without function words, in the order of `split_words`. Returns all words if all are function
+    words."""
     everything = tuple(split_words(query))
     code = query_language(query)
     if code == "zh":

@@ -72,8 +72,7 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
-    """Returns a map from words to their numbers of occurrences in the query; a word is represented by the tuple of its terms in
-    `languages`.
+    """Returns how often the query contains each word; a word is represented by the tuple of its terms in `languages`.
 
     Function words of languages other than English are omitted, unless no other word remains (`store.text.query_words`).
     """

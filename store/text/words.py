@@ -15,8 +15,7 @@ _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 LONGEST_TERM = 64
-"""Maximum length of a term; longer runs of letters are truncated. Longer runs are base64 or noise, and must not become terms of
-a kilobyte each."""
+"""Maximum length of a term; longer runs of letters are truncated. Longer runs are base64 or noise, not terms."""
 
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 
@@ -38,7 +37,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Yields the words and numbers in order, case-folded and NFKC-normalised; for scripts without spaces, overlapping pairs of
+    """Yields words and numbers in order, case-folded and NFKC-normalised; in scripts without spaces, overlapping pairs of
     characters.
 
     NFKC replaces full-width letters, ligatures and similar characters by ordinary ones. In scripts without spaces, a word of

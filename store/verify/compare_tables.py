@@ -38,8 +38,7 @@ class ComparedVectors:
             numbers = index.ids[kind].view().astype(np.int64)
             numbers_live, live = self._live.vectors(kind)
             places, there = _places(numbers_live, numbers)
-            # Other rows are copied: rows that are newer than the memory, and, if the memory is damaged, all rows after a
-            # missing one.
+            # Other rows are copied: rows newer than the memory, and, if the memory is damaged, all rows after a missing one.
             same = len(there) if there.all() else int(np.argmin(there))
             rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
             for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), from_row(first[kind])):
@@ -70,8 +69,7 @@ class ComparedVectors:
 
 
 def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """Returns the positions in `mine` of the numbers `theirs` (both sorted), and the mask of the numbers that `mine`
-    contains."""
+    """Returns the positions in `mine` of the numbers `theirs` (both sorted), and the mask of those found."""
     places = np.searchsorted(mine, theirs)
     there = places < len(mine)
     there[there] = mine[places[there]] == theirs[there]
@@ -79,8 +77,8 @@ def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
 
 
 def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str]:
-    """Yields a sentence for each content that differs between `live` and `anew`, or that only one of them contains. `anew` must
-    be built from the tables.
+    """Yields a sentence for each content that differs between `live` and `anew`, or is in only one of them. `anew` must be
+    built from the tables.
 
     Texts that no document contains any more are compared too. The texts serve as a cache: if a document contains such a text
     again, it is neither extracted nor written again.

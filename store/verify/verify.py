@@ -59,8 +59,7 @@ def _no_report(_step: str, _done: int, _total: int | None) -> None:
 
 
 def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
-    """Compares the current memory with one built from the tables and the log. Commits and queries continue during the
-    comparison."""
+    """Compares the current memory with one built from the tables and the log. Commits and queries continue meanwhile."""
     with store.maintenance_paused():
         with store.commits_paused() as last:
             live, contents = store.document_snapshot(), store.stored_contents()

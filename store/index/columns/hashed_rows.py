@@ -19,8 +19,7 @@ from store.index.part import Foldable, PartFiles, PartWriter
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
-"""The dictionary is merged into the arrays once its keys number more than FOLD_MIN_KEYS and more than FOLD_SHARE of the arrays'
-keys."""
+"""The dictionary is merged into the arrays once its keys number more than both FOLD_MIN_KEYS and FOLD_SHARE of the arrays."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -52,9 +51,8 @@ def text_hash(text: str) -> int:
 class HashedRows(Foldable, Generic[Key]):
     """A map from keys to rows: sorted arrays of hashes contain most keys, a dictionary contains the recent ones.
 
-    A key is located by its hash and then compared with the key stored in the row. The arrays need 12 bytes per key; a
-    dictionary would need about 190. Only one thread may write. A reader in another thread sees each change completely or not at
-    all.
+    A key is located by its hash and then compared with the key stored in the row. The arrays need 12 bytes per key, a
+    dictionary about 190. Only one thread may write. A reader in another thread sees each change completely or not at all.
     """
 
     def __init__(self, storage: ArrayStorage) -> None:
@@ -182,7 +180,7 @@ class HashedRows(Foldable, Generic[Key]):
         return removed
 
     def load(self, hashes: SortedHashes) -> None:
-        """Sets the saved base, which must have the same keys as the base that it replaces."""
+        """Sets a saved base. The present base must be empty or have the same keys."""
         self._set(hashes, frozenset())
 
 

@@ -24,8 +24,7 @@ Held = dict[str, UpstreamTriples]
 class SavedHolders:
     """The holders of a checkpoint's passages. Immutable.
 
-    An entry of `lists` is 2 * (number of a document in `documents`), plus 1 if the document supplied an extraction of the
-    passage.
+    An entry of `lists` is 2 * (number of a document in `documents`), plus 1 if the document supplied an extraction.
     """
 
     def __init__(

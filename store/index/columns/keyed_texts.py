@@ -12,7 +12,7 @@ from store.index.words.postings import Postings
 
 
 class KeyedTexts(Part):
-    """Works for passages, phrases, triples and names of documents. A row without a key was purged, so its texts must leave the
+    """For passages, phrases, triples and names of documents. A row without a key was purged, so its texts must leave the
     disk."""
 
     def __init__(
@@ -21,8 +21,7 @@ class KeyedTexts(Part):
         columns: Mapping[str, Texts],
         words: Mapping[str, Postings] | None = None,
     ) -> None:
-        """`columns`: columns of texts, by file name. `words`: postings of the texts, by file name; empty if the texts are not
-        indexed by words."""
+        """`columns`: columns of texts, by file name. `words`: postings of indexed texts, by file name."""
         self._rows, self._columns, self._words = rows, columns, words or {}
 
     def copy(self) -> "KeyedTexts":

@@ -88,11 +88,10 @@ def list_arrays(lists: Sequence[RowNumbers | None]) -> ListArrays:
 
 
 class ChangedRows(Sequence[Item], Generic[Item]):
-    """A sequence of values. The values of the first rows are in `saved`, which never changes; changed and new values are in a
+    """A sequence of values. The first rows' values are in `saved`, which never changes; changed and new values are in a
     dictionary.
 
-    One writer replaces whole values and appends empty values. A reader in another thread sees each change completely or not at
-    all.
+    One writer replaces and appends whole values. A reader in another thread sees each change completely or not at all.
     """
 
     def __init__(self, saved: Any, empty: Item) -> None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from store.index.part import PartFiles, PartWriter
 
 BLOCK_TEXTS = 1 << 15
-"""Number of texts in one block. Full blocks never change, so a checkpoint hard-links the full blocks of the previous
-checkpoint."""
+"""Number of texts in one block. Full blocks never change, so a checkpoint links those of the previous checkpoint."""
 
 TextArrays = tuple[NDArray[np.int64], NDArray[np.uint8]]
 """Texts as UTF-8: text number `i` is `octets[starts[i]:starts[i + 1]]`, so `starts` has one more entry than there are texts."""
@@ -70,8 +69,7 @@ class SavedTexts:
 
 
 class Texts(Sequence[str]):
-    """A sequence of texts. One writer appends; a reader in another thread sees all texts that were present when the read
-    began."""
+    """A sequence of texts. One writer appends; a reader in another thread sees all texts present when its read began."""
 
     def __init__(self, saved: SavedTexts | None = None) -> None:
         self._parts: tuple[SavedTexts, list[str]] = saved or SavedTexts(), []

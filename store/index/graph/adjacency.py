@@ -38,8 +38,8 @@ class Adjacency:
         """The same weights in the node order in which products are fastest, for callers that compute many products."""
 
     def without(self, passages: NDArray[np.int64], phrases: NDArray[np.int64]) -> "Adjacency":
-        """Returns the graph without `passages` and without `phrases`; no other passage may contain these phrases. Takes O(edges
-        of these nodes) time."""
+        """Returns the graph without `passages` and `phrases`; no other passage may contain these phrases. Takes O(edges of
+        these nodes) time."""
         rows, cols, weights = stated_entries(self._graph, self._weights, passages, phrases)
         other = copy(self)
         other.__dict__.pop("degrees", None)

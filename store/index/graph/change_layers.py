@@ -25,10 +25,9 @@ LAYER_MIN_ENTRIES = 4_096
 LAYER_RATIO = 4
 """A layer with less than this many times the entries of the next layer is merged with it."""
 FILTER_SHARE = 8
-"""Size of a layer's filter in bytes per row of the layer: at most 1/8 of the numbers that are no rows of the layer pass the
-filter."""
+"""Size of a layer's filter in bytes per row of the layer: at most 1/8 of the numbers of other rows pass the filter."""
 KEPT_MATRICES = 4
-"""Number of sets of matrices whose layers are kept: those of the whole memory, and of scopes that changed entries on the same
+"""Number of sets of matrices whose layers are kept: the whole memory's, and those of scopes with other changes on the same
 bases."""
 
 
@@ -53,7 +52,7 @@ class ChangeLayer:
         return self._exact.astype(np.float32)
 
     def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns two arrays: positions in `numbers` of the numbers that have entries in this layer, and their positions in
+        """Returns two arrays: positions in `numbers` of the numbers with entries in this layer, and their positions in
         `rows`."""
         places = np.flatnonzero(self._may_have[numbers & self._bits])
         if not len(places):

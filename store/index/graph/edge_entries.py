@@ -23,8 +23,7 @@ class EdgeWeights:
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
-    """Factor of additional passage-phrase edges, whose weight is the number of the passage's triples that contain the
-    phrase."""
+    """Factor of additional passage-phrase edges, weighted by the number of the passage's triples with the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,8 @@ def changed_entries(
 
 
 def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which no other passage may contain.
+    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only these passages may
+    contain.
 
     A passage contributes its own edges, and the relation and mention edges of its triples.
     """
@@ -114,8 +114,7 @@ def edge_entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArra
 
 
 def _passage_phrase(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) -> tuple[Any, Any, Any]:
-    """Converts passage x triple entries to passage x phrase entries. A triple with the same subject and object gives one
-    entry."""
+    """Converts passage x triple entries to passage x phrase entries. A triple with equal subject and object gives one entry."""
     subjects, objects = ends[cols, 0], ends[cols, 1]
     apart = subjects != objects
     return (

@@ -21,8 +21,7 @@ CACHED_BASES = 4
 class JoinedBase:
     """One CSR over the phrases and passages that the bases contain.
 
-    Its rows are sorted by length: among rows of equal length, the processor predicts the end of each row, which halves the time
-    of a product.
+    Its rows are sorted by length: the processor then predicts the end of each row, which halves the time of a product.
     """
 
     def __init__(self, matrix: Any, places: NDArray[np.int32], phrases: int, passages: int) -> None:
@@ -41,8 +40,7 @@ class JoinedBase:
         self._float32_blocks: RowBlocks | None = None
 
     def product(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns the product of the matrix and `x`; both vectors have shape (nodes,). The product is in float32 if `x` is
-        float32."""
+        """Returns the matrix @ `x`; both vectors have shape (nodes,). The product is in float32 if `x` is float32."""
         blocks = self._in_float32 if x.dtype == np.float32 else self._float64_blocks
         # `clip` is the fastest mode; all places are within range.
         product: NDArray[Any] = (blocks @ x).take(self._places, mode="clip")
@@ -61,8 +59,8 @@ class JoinedBase:
 
     @property
     def _in_float32(self) -> RowBlocks:
-        """The matrix in float32, which has half as many bytes to read. Built on first use, because only walks over the whole
-        graph need it."""
+        """The matrix in float32, which has half as many bytes to read. Built on first use; only walks over the whole graph need
+        it."""
         with self._lock:
             if self._float32_blocks is None:
                 matrix = self._matrix

@@ -1,8 +1,7 @@
 """Products of a large sparse matrix and a vector, on up to four processors.
 
 scipy releases the GIL during a multiplication, so blocks of rows with about equal numbers of entries are multiplied in
-parallel. Each row is summed by one thread in the order of its columns, so the result is bit-identical for any number of
-threads.
+parallel. Each row is summed by one thread in column order, so the result is bit-identical for any number of threads.
 """
 
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Codes of four bits per component, in memory, with which the rows near a query are found: TurboQuant, by the library turbovec.
+"""Codes of four bits per component, in memory, to find the rows near a query: TurboQuant, by the library turbovec.
 
 The one-byte codes of ten million rows take 3.8 GB; one processor needs more than a tenth of a second to read them. A group
 contains the codes of `MIN_GROUP_ROWS` to `MAX_GROUP_ROWS` consecutive rows. A group never changes once it is made, so queries
@@ -34,8 +34,7 @@ SCORE_DEVIATION = 0.1
 Measured at 384 dimensions: a standard deviation of 0.005, and a maximum error of 0.029 among 800,000 scores.
 """
 UNMASKED_SHARE = 0.75
-"""If at least this share of a group's rows is to be compared, the search covers all rows, and the results for other rows are
-dropped."""
+"""If at least this share of a group's rows is to be compared, the search covers all rows, and others are dropped afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,7 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 @cache
 def _is_installed() -> bool:
-    """Whether turbovec is installed; it is not available for all machines. Without turbovec, all rows are compared by their
-    one-byte codes."""
+    """Whether turbovec is installed; some machines lack it. Without turbovec, all rows are compared by their one-byte codes."""
     return find_spec("turbovec") is not None
 
 

@@ -67,8 +67,8 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """The numbers of the sampled rows, ascending, and the moments of the first of these rows. Views of earlier commits have
-    fewer rows."""
+    """The numbers of the sampled rows, ascending, and the moments of the first of them. Views of earlier commits have fewer
+    rows."""
 
     rows: NDArray[np.int64]
     moments: Moments
@@ -120,15 +120,13 @@ class RowSample:
         self._dim = dim
         self._lock = threading.Lock()
         self._kept: dict[int, _GrowingSample] = {}
-        """The samples by number of zero bits. Two samples are kept, because the number of living rows may cross a limit
-        repeatedly."""
+        """The samples by number of zero bits. Two are kept, because the number of living rows may cross a limit repeatedly."""
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
         """Returns the sample of the rows in `blocks` for a memory with `living` living rows. All blocks except the last must
         have `block_rows` rows.
 
-        If less than half of the rows are living, as in an early commit, queries do not use the moments, so they are not
-        computed.
+        If less than half of the rows are living, as in an early commit, no query uses the moments, so they are not computed.
         """
         zeros = max((living // SAMPLE_MIN_ROWS).bit_length() - 1, 0)
         if 2 * living < (n := _rows_in(blocks, block_rows)):
@@ -149,8 +147,7 @@ def _rows_in(blocks: Sequence[CodedBlock], block_rows: int) -> int:
 def _sampled_parts(
     blocks: Sequence[CodedBlock], block_rows: int, zeros: int, begin: int, end: int
 ) -> Iterator[tuple[int, CodedBlock, NDArray[np.int64]]]:
-    """Yields (first row, block, places of the sampled rows in the block) for each block that contains rows from `begin` to
-    before `end`."""
+    """Yields (first row, block, places of sampled rows in the block) for each block with rows from `begin` to before `end`."""
     for number in range(begin // block_rows, -(-end // block_rows)):
         first, block = number * block_rows, blocks[number]
         part = slice(max(begin - first, 0), min(end - first, block_rows))

@@ -17,8 +17,7 @@ class Flags(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChangedFlags:
-    """The flags `before`, except that `rows` (sorted, distinct) have the flags `values`. Other rows after the end of `before`
-    are false."""
+    """The flags `before`, except that `rows` (sorted, distinct) have the flags `values`. Other rows after its end are false."""
 
     before: NDArray[np.bool_]
     rows: Rows

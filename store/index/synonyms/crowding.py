@@ -10,8 +10,7 @@ value. A phrase is crowded while at least four of its cells (an eighth) are full
 
 The counts are sums over the living phrases, and a phrase's sketch depends only on its vector. Which phrases are crowded
 therefore depends only on the set of living phrases, not on the order of arrival or on former phrases. Adding or removing a
-phrase changes 32 counts. If one of these counts crosses `CELL_PHRASES`, the phrases with that value in that cell are checked
-again.
+phrase changes 32 counts. If one of them crosses `CELL_PHRASES`, the phrases with that value in that cell are checked again.
 
 Measured with 384 dimensions: phrases are crowded if they number more than 200 with equal vectors, about 1,200 with pairwise
 cosines of 0.95, 4,000 with 0.9, or 15,000 with 0.82. Among 60,000 English phrases, the most crowded one had a count of 8 in its
@@ -43,7 +42,7 @@ SLOT_BITS = 17
 phrases share a slot by chance."""
 
 SLOT_MULTIPLIER = np.uint32(0x9E3779B1)
-"""An odd number: multiplying by it and dropping bits spreads values over the slots (Knuth, "Sorting and Searching", section
+"""An odd number: multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section
 6.4)."""
 
 SCANNED_ROWS = 1 << 16
@@ -121,8 +120,7 @@ class Crowding(Part):
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         """The number of phrases in each slot."""
         self.flags: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        """Mask of the crowded phrases; rows after its end are not crowded. A change replaces the array instead of writing to
-        it."""
+        """Mask of the crowded phrases; rows after its end are not crowded. A change replaces the array."""
         self.n = 0
         """Number of crowded phrases."""
 

@@ -1,4 +1,4 @@
-"""Decides which pairs of phrases can be synonyms, from two vectors alone and without training, by locality-sensitive hashing.
+"""Decides which pairs of phrases can be synonyms from their vectors alone, without training: locality-sensitive hashing.
 
 The sketch of a vector has two parts. The first part is the signs of 768 random projections: two vectors at an angle t differ in
 a share t / pi of their signs (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). The
@@ -49,23 +49,21 @@ HEAD_WORDS = 2
 
 MISSED = 1 / 62
 """Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. Half of this share
-would need 16 more bands, with more bytes and comparisons, and would gain only pairs that a threshold higher by 0.01 would
-exclude."""
+would need 16 more bands, and would gain only pairs that a threshold higher by 0.01 would exclude."""
 
 MIN_BANDS = 64
-"""Minimum number of bands. A high threshold needs fewer bands, but additional bands miss fewer pairs and cost no more than at
-0.8."""
+"""Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than at 0.8."""
 
 MAX_BANDS = 480
 """Maximum number of bands. More bands would need more space than the vectors, and a search would take longer than comparing
 with all phrases."""
 
 SIGMAS = 4.0
-"""Allowed excess of a pair's distance over its expectation, in standard deviations; one pair in 30,000 at the threshold exceeds
+"""Allowed excess of a pair's distance over its expectation, in standard deviations; at the threshold, 1 in 30,000 pairs exceeds
 it."""
 
 HEAD_SIGMAS = 3.5
-"""The same allowance for heads; one pair in 6,000 exceeds it."""
+"""The same for heads; 1 in 6,000 pairs exceeds it."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
 """Numbers of steps per unit: components of vectors, projections and directions are rounded to multiples of 1 / this number."""
@@ -87,8 +85,7 @@ Sketches = NDArray[np.uint64]
 
 
 def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
-    """Returns the maximum number of differing bits, among `bits` bits, for pairs with a cosine at the threshold; rare pairs
-    exceed it."""
+    """Returns the maximum number of differing bits of `bits` for pairs with a cosine at the threshold; rare pairs exceed it."""
     share = _differing_share(threshold)
     return int(np.ceil(bits * share + sigmas * np.sqrt(bits * share * (1 - share))))
 
@@ -99,8 +96,8 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """Returns the number of bands with which at most a share `MISSED` of the pairs at the threshold share no band: 95 for 0.8,
-    311 for 0.7.
+    """Returns the number of bands with which at most `MISSED` of the pairs at the threshold share no band: 95 for 0.8, 311 for
+    0.7.
 
     Returns 0 if more than `MAX_BANDS` bands would be needed (threshold below 0.66). Comparing with all phrases then costs less,
     and only the signs decide whether pairs collide.
@@ -202,8 +199,7 @@ def hashes(sketches: Sketches) -> NDArray[np.uint8]:
 
 
 def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
-    """Returns the values of each sketch's first `count` bands, shape (count, len(sketches)). Two sketches with equal values
-    share the band."""
+    """Returns the values of each sketch's first `count` bands, shape (count, len(sketches)). Equal values share the band."""
     columns, every = np.ascontiguousarray(hashes(sketches).T), np.arange(count)
     out = np.empty((count, len(sketches)), np.int32)
     together = max(1, VALUES_AT_ONCE // max(len(sketches), 1))
@@ -218,8 +214,7 @@ def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
 
 
 def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Returns the mask of the pairs (a[i], b[i]) that can be synonyms, shape (n,). The result is the same if `a` and `b` are
-    exchanged."""
+    """Returns the mask of the pairs (a[i], b[i]) that can be synonyms, shape (n,). Symmetric in `a` and `b`."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
     met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)

@@ -101,7 +101,7 @@ def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bo
 
     Two phrases are synonyms if they are variants of one wording: in spelling, inflection, word order, joined or separate words,
     or initials. Phrases without a common word are synonyms if their cosine is far above the threshold, for example
-    translations, or "kids" and "children". Phrases that have some words in common and other words that differ are not synonyms.
+    translations, or "kids" and "children". Phrases with both common and different words are not.
     """
     if are_variants(one, other):
         return True
@@ -202,8 +202,7 @@ def _is_initials(short: str, long: str) -> bool:
 
 
 def _have_other_words(one: str, other: str) -> bool:
-    """Returns whether no word of one phrase resembles a word of the other, and all words consist of letters and are not
-    numerals."""
+    """Returns whether no word of one phrase resembles a word of the other, and all words are letters and not numerals."""
     left, right = _words(one), _words(other)
     if any(is_numeral(word) or not word.isalpha() for word in (*left, *right)):
         return False
@@ -211,8 +210,7 @@ def _have_other_words(one: str, other: str) -> bool:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Returns whether two words begin alike, sound alike, or have a character in common if characters of their script are
-    words."""
+    """Returns whether two words begin alike, sound alike, or have a common character of a script whose characters are words."""
     if has_cjk(one):
         return not set(one).isdisjoint(other)
     return one[:3] == other[:3] or _same_word(one, other)

@@ -206,7 +206,7 @@ class _Comparison:
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the cosine of each pair (a[i], b[i]); 0 for rejected pairs. `met`: mask of the pairs that are known to
+        """Returns the cosine of each pair (a[i], b[i]); 0 for rejected ones. `met`: mask of the pairs that are known to
         collide."""
         scores = np.zeros(len(a), np.float32)
         # The pairs are sorted by their rows `b`, so that vectors are read in the order of the file.
@@ -253,7 +253,7 @@ class _Comparison:
     def blockwise(
         self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
     ) -> Iterator[Candidates]:
-        """Yields pairs that may reach the threshold, by comparing each query with each vector in `blocks`, each (first row,
+        """Yields pairs that may reach the threshold; compares each query with each vector in `blocks`, each (first row,
         vectors)."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
@@ -262,8 +262,7 @@ class _Comparison:
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
                 # Vectors that are compared several times are passed as float32 by the caller.
                 cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
-                # Most queries have no pair in most tiles, so the maxima are computed in one pass before four passes over all
-                # cosines.
+                # Most queries have no pair in most tiles, so one pass computes the maxima before four passes over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 
             for start, block in blocks:
@@ -292,8 +291,7 @@ class _Comparison:
         return can
 
     def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
-        """Returns (row, column) of the cosines that may reach the threshold; `first` is the row of the first column's
-        phrase."""
+        """Returns (row, column) of the cosines that may reach the threshold; `first` is the row of the first column."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]
         rows, columns = np.nonzero(hits)

@@ -37,8 +37,7 @@ from store.index.synonyms.sorted_bands import (
 from store.index.vectors.matrix import Vectors
 
 TAIL_MAX_SKETCHES = 1 << 14
-"""Number of unsorted sketches above which they should be sorted into bands. A search compares each query with every unsorted
-sketch."""
+"""Number of unsorted sketches above which they should be sorted into bands. A search reads every unsorted sketch."""
 
 TAKEN_IN_ROWS = 1 << 13
 """Number of vectors that are read and sketched at a time: several batches, so that all processors are used."""
@@ -78,7 +77,7 @@ class Order:
     array are not in this index. None if the bands belong to this index."""
 
     def here(self, which: NDArray[np.int64], rows: NDArray[np.int64]) -> Pairs:
-        """Converts pairs whose rows are rows of the bands to pairs with rows of this index; omits rows that this index does not
+        """Converts pairs with rows of the bands to pairs with rows of this index; omits rows that this index does not
         contain."""
         if self.places is None:
             return which, rows
@@ -101,8 +100,7 @@ class Tail:
     def sketches(
         self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
     ) -> Sketches:
-        """Returns the sketches of `rows`, shape (len(rows), WORDS). Sketches of rows before `first` are computed from
-        `vectors`."""
+        """Returns the sketches of `rows`, shape (len(rows), WORDS). Rows before `first` are sketched from `vectors`."""
         out, kept = np.empty((len(rows), WORDS), np.uint64), rows >= self.first
         out[kept] = self.rows.view()[rows[kept] - self.first]
         each, places = np.unique(rows[~kept], return_inverse=True)
@@ -111,7 +109,7 @@ class Tail:
 
 
 class SketchIndex(Part, Foldable):
-    """The signs of all phrase rows, and the complete sketches of the unsorted rows; for sorted rows, bands are stored instead.
+    """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows have bands instead.
 
     Only one thread at a time may change the index. Scopes search the bands in other threads
     (`store.index.shared_rows.SharedSketches`).
@@ -140,8 +138,7 @@ class SketchIndex(Part, Foldable):
             self.append(sketch(view.rows(np.arange(self.n, min(self.n + TAKEN_IN_ROWS, view.n)))))
 
     def append(self, sketches: Sketches) -> None:
-        """Adds the sketches of the next rows. Until `swap_in` sorts them, searches compare each query with each of these
-        sketches."""
+        """Adds the sketches of the next rows. Until `swap_in` sorts them, searches compare with each of them."""
         self._signs.extend(sketches[:, :SIGN_WORDS])
         self._heads.extend(sketches[:, :HEAD_WORDS])
         self.tail.rows.extend(sketches)
@@ -263,8 +260,7 @@ class SketchIndex(Part, Foldable):
         return which[kept], rows[kept]
 
     def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
-        """Yields pairs with near heads, encoded as which * n + row, with repetitions; None if too many entries would have to be
-        read."""
+        """Yields pairs with near heads, encoded as which * n + row, with repetitions; None if too many entries must be read."""
         count = bands(self.threshold)
         values, heads = band_values(sketches, count), sketches[:, :HEAD_WORDS].copy()
         # If there are many queries, a few bands are read at a time, so that their entries stay in the cache; if there are few,
@@ -285,8 +281,7 @@ class SketchIndex(Part, Foldable):
         return which[near] * self.n + rows[near]
 
     def _tail_near(self, heads: Sketches, first: int, threshold: float) -> Iterator[NDArray[np.int64]]:
-        """Yields the pairs with near heads, encoded as which * n + row, by comparing each query with each row from `first`
-        on."""
+        """Yields pairs with near heads, encoded as which * n + row, by comparing each query with each row from `first` on."""
         # Compares word by word, because adding two columns of one array would take four times as long.
         words = np.ascontiguousarray(self._heads.view()[first:].T)
         n = words.shape[1]

@@ -1,4 +1,4 @@
-"""Phrase rows sorted by the value of each band of their sketches (`lsh`): one hash table per band, stored as one sparse matrix.
+"""Phrase rows sorted by the value of each band of their sketches (`lsh`): one hash table per band, all in one sparse matrix.
 
 The hash tables cover a *run* of consecutive rows. New rows become a separate run, and short runs are joined to longer ones, as
 in a log-structured merge tree (O'Neil et al., 1996). Each phrase is therefore sorted about log(n) times.
@@ -17,16 +17,14 @@ from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.synonyms.lsh import BAND_BITS, Sketches, band_values
 
 ROWS_A_BUCKET = 4
-"""Maximum average number of rows per bucket. A lookup thus reads few rows of a run, and a short run has no more buckets than
-rows."""
+"""Maximum average number of rows per bucket. Lookups thus read few rows, and a short run has no more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
 """Number of rows that are sorted at a time before they are joined: 100 MB of values."""
 
 JOINED_SHARE = 4
 """A run is joined with the rows after it once these rows number at least 1 / JOINED_SHARE of the run's length. A larger value
-gives fewer runs to search, but long runs are then rewritten more often, and a rewritten run temporarily needs twice its
-memory."""
+gives fewer runs to search, but rewrites long runs more often, and a rewritten run temporarily needs twice its memory."""
 
 SCANNED_ENTRIES = 1 << 19
 """Approximate number of bucket entries that are read at a time. With half this number, two threads wait longer for the
@@ -110,8 +108,7 @@ class BandLookup:
 
     @classmethod
     def of(cls, values: NDArray[np.int32], bands: range) -> Self:
-        """Returns the lookups in the consecutive `bands`. `values`: the queries' values of all bands, shape (bands,
-        queries)."""
+        """Returns the lookups in `bands`. `values`: the queries' values of all bands, shape (bands, queries)."""
         order = np.argsort(values[bands.start : bands.stop], axis=1)
         ordered = np.take_along_axis(values[bands.start : bands.stop], order, axis=1)
         return cls(order.ravel(), np.repeat(np.asarray(bands, np.int32), values.shape[1]), ordered.ravel())
@@ -129,8 +126,8 @@ def _above_row(values: NDArray[np.int32], n: int) -> NDArray[np.int32]:
 
 
 def _row_bits(bits: int) -> int:
-    """Returns the number of bits of a row number if buckets leave bits undetermined; a bucket then has at most `ROWS_A_BUCKET`
-    rows on average."""
+    """Returns the number of bits of a row number if buckets leave bits open: a bucket has at most `ROWS_A_BUCKET` rows on
+    average."""
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 

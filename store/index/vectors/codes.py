@@ -23,8 +23,7 @@ from store.index.vectors.rows_in_blocks import by_block, take
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 8_192
-"""Minimum number of living rows for comparisons by codes. With fewer rows, reading the vectors takes less than a
-millisecond."""
+"""Minimum number of living rows for comparisons by codes. Fewer vectors are read in less than a millisecond."""
 GROUPED_MIN_ROWS = 65_536
 """Minimum number of living rows for searches with four-bit codes (`store.index.quantised`)."""
 CODED_ROWS = 2_048
@@ -33,8 +32,7 @@ CODED_ROWS = 2_048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedBlock:
-    """The codes of the rows in one block of vectors: `codes`, int8 of shape (rows, dim), and `units`, float32 of shape
-    (rows,)."""
+    """The codes of one block of vectors: `codes`, int8 of shape (rows, dim), and `units`, float32 of shape (rows,)."""
 
     codes: NDArray[np.int8]
     units: NDArray[np.float32]

@@ -26,7 +26,7 @@ BLOCK_VECTORS = 16384
 """Number of vectors in one block of `Vectors`: 13 MB at 384 dimensions, which can be allocated without a pause."""
 
 COMPARED_ROWS = 256
-"""Number of vectors that are compared with a query at a time: 0.4 MB as float32. Larger buffers would be allocated again each
+"""Number of vectors that are compared with a query at a time: 0.4 MB as float32. Larger buffers are allocated anew each
 time."""
 
 PART_ROWS = 4_096
@@ -94,14 +94,12 @@ class VectorsView:
         """Mask of the rows that are not zero, shape (n,): the encoder knows at least a part of their texts."""
 
     def blocks(self) -> list[tuple[int, Fixed]]:
-        """Returns (first row, vectors) of each block, in row order. `store.fixed_point.floats` converts the vectors to
-        float32."""
+        """Returns (first row, vectors) of each block, in row order. `store.fixed_point.floats` converts them to float32."""
         starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, _whole(block)[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
 
     def coded_blocks(self) -> list[tuple[int, CodedBlock]]:
-        """Returns (first row, codes) of each block, in row order. Takes O(rows without codes) time; all views share the
-        codes."""
+        """Returns (first row, codes) of each block, in row order. Takes O(rows without codes) time; views share codes."""
         coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
         return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
 
@@ -127,8 +125,7 @@ class VectorsView:
         self._codes.page_in()
 
     def groups(self) -> list[Any]:
-        """Returns the finished groups (`store.index.quantised.groups`) in row order; the first group begins with the first
-        row."""
+        """Returns the finished groups (`store.index.quantised.groups`) in row order, beginning with the first row."""
 
         def coded(rows: int) -> list[CodedBlock]:
             return self._codes.blocks(self._blocks, rows, BLOCK_VECTORS)
@@ -241,8 +238,7 @@ class Vectors(Part):
         return last
 
     def put(self, rows: NDArray[np.integer[Any]], vectors: Fixed) -> None:
-        """Writes `vectors` at `rows`, which may lie beyond the end; used to fill the matrix in any order when a store is
-        opened.
+        """Writes `vectors` at `rows`, which may lie beyond the end; fills the matrix in any order when a store is opened.
 
         The values of rows that are never written are undefined.
         """
@@ -282,7 +278,7 @@ class Vectors(Part):
             self._blocks[-1] = last
 
     def map_saved(self, files: PartFiles, name: str, saved: "Vectors", /) -> None:
-        """Maps the full blocks and their codes, so that the disk contains them only once and the next checkpoint can link the
+        """Maps the full blocks and their codes, so that they are on the disk only once and the next checkpoint can link the
         files."""
         for number in range(saved.n // BLOCK_VECTORS):
             self._blocks[number] = _map_block(files, name, number, self._blocks[number])

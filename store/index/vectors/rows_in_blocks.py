@@ -11,8 +11,8 @@ FEW_ROWS = 8
 
 
 def by_block(rows: NDArray[np.int64], block_rows: int) -> list[tuple[int, slice, NDArray[np.int64]]]:
-    """Returns (block, part, places) for each block that contains some of `rows` (ascending): `rows[part]` are at `places` in
-    the block."""
+    """Returns (block, part, places) for each block with some of `rows` (ascending): `rows[part]` are at `places` in the
+    block."""
     block_of, inside = np.divmod(rows, block_rows)
     cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(rows)]
     return [

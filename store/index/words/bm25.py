@@ -52,8 +52,7 @@ class QueryWord:
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """BM25 `scores` of the passages `rows` (ascending); `squares` is, for each passage, the sum of idf² over the words that it
-    contains."""
+    """BM25 `scores` of the passages `rows` (ascending); `squares` is the sum of idf² over the words that each contains."""
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float32]

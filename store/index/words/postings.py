@@ -33,8 +33,7 @@ from store.index.words.bm25 import (
 from store.text.terms import language_of, passage_terms, query_terms
 
 KEPT_PLACES = 8_192
-"""Number of terms whose positions in the saved postings are cached. A query looks up the terms of each word in all
-languages."""
+"""Number of terms whose positions in the saved postings are cached. A query looks up each word's terms in all languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,8 @@ class ComparedWords:
 
     - `rows`: the passages' rows, ascending, shape (k,).
     - `scores`: their BM25 scores, shape (k,).
-    - `coverage`: share of the query that each passage covers, from 0 to 1, shape (k,). The coverage is the cosine between the
-      vector of the query's words, weighted by inverse document frequency, and the vector of those words that the passage
-      contains.
+    - `coverage`: share of the query that each passage covers, from 0 to 1, shape (k,). It is the cosine between the vector of
+      the query's words, weighted by inverse document frequency, and that of the words that the passage contains.
     - `rarities`: the inverse document frequency of each word; a word is represented by the tuple of the terms that match it.
     """
 
@@ -235,8 +233,7 @@ class Postings:
     def _weighed(
         self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
     ) -> tuple[dict[tuple[str, ...], float], list[QueryWord], float]:
-        """Returns the words' inverse document frequencies, the words sorted from rare to common, and the mean length of a
-        passage."""
+        """Returns the words' inverse document frequencies, the words from rare to common, and the mean length of a passage."""
         if total_length is None:
             total_length = int(self._lengths.view()[: len(alive)][counted].sum())
         living = int(np.count_nonzero(counted))
@@ -256,8 +253,7 @@ class Postings:
         return set(query_terms(text, self._languages))
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Returns the BM25 scores of `texts`, shape (len(texts),), with inverse document frequencies computed over the living
-        passages."""
+        """Returns the BM25 scores of `texts`, shape (len(texts),), with the living passages' inverse document frequencies."""
         read = [passage_terms(text) for text in texts]
         lengths = np.array([length for _, _, length in read], np.float64)
         norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
@@ -301,8 +297,7 @@ class Postings:
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
     def _among(self, terms: Sequence[str]) -> Sequence[str]:
-        """Returns the `terms` that are indexed. Most terms are not indexed, because a query word has a term in each
-        language."""
+        """Returns the `terms` that are indexed. Most are not: a query word has a term in each language."""
         later, place = self._later, self._place
         return [term for term in terms if term in later or place(term) is not None]
 

@@ -50,8 +50,7 @@ def to_columns(row: CommitRow) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[CommitRow]:
-    """Returns all rows, in commit order. A row can occur twice, because a hippod of format 4 may have ended while it merged
-    fragments."""
+    """Returns all rows, in commit order. A hippod of format 4 that ended while it merged fragments may have left rows twice."""
     rows = {
         row["seq"]: CommitRow(
             row["seq"],

@@ -79,8 +79,7 @@ def passages_text(refs: Iterable[PassageRef]) -> str:
 
 
 def _ref_columns(ref: PassageRef) -> list[Any]:
-    """Returns passage, location and triples, followed by the extractor and the links if there are any; most rows have
-    neither."""
+    """Returns passage, location and triples, then the extractor and the links if there are any; most rows have neither."""
     values = [ref.passage, dict(ref.location), ref.triples]
     if ref.links:
         return [*values, ref.extractor, [[link.target, link.heading, link.text] for link in ref.links]]

@@ -1,4 +1,4 @@
-"""The table `extractions`: a row is the local extractor's result for a passage. A later row with the same passage replaces it.
+"""The table `extractions`: a row is the local extractor's result for a passage. A later row of the passage replaces it.
 
 Extractions that a document supplies are stored in the document's row. In this table they would apply to every document that
 contains the passage.

@@ -1,5 +1,4 @@
-"""The columns `vector` and `scale` of passages, phrases and triples: integers in fixed point, and the factor that scales
-them."""
+"""The columns `vector` and `scale` of passages, phrases and triples: integers in fixed point, and their factor."""
 
 import numpy as np
 import pyarrow as pa
