@@ -40,7 +40,7 @@ class AppendFile:
         """Reads the file and calls `take` with each line's value. `take` raises KeyError, TypeError or ValueError for an
         unusable value; that line is skipped.
 
-        `entries` returns the entries that the file should contain. `check` raises OSError if the file must not be replaced now.
+        `entries` returns the entries that the file should contain. `check` raises OSError if the file must not be replaced.
         """
         self._path = path
         self._entries = entries

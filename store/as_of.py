@@ -18,7 +18,7 @@ MAX_CACHED_COMMITS = 4
 """Maximum number of earlier commits in memory; the least recently used commit is dropped first."""
 
 MAX_CACHED_BYTES = 512 << 20
-"""Approximate memory limit in bytes for all these commits and their scopes. A single commit above it stays until another is
+"""Approximate memory limit in bytes for all these commits and their scopes. A larger single commit stays until another is
 loaded."""
 
 
@@ -55,8 +55,7 @@ class PastCommits:
     def at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot | None:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float); None for the last commit.
 
-        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept any more or not
-        made yet.
+        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept or not made yet.
         """
         commit = self._earlier_commit(moment)
         if commit is None:

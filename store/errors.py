@@ -102,7 +102,7 @@ class OlderFormat(StoreError):
 
 
 class IncompleteBatch(StoreError):
-    """A batch lacks a text or a vector that the store does not have. A purge may have deleted it after the store reported it.
+    """A batch lacks a text or a vector that is not stored. A purge may have deleted it after the store reported it.
 
     Complete the batch again.
     """

@@ -235,7 +235,6 @@ class StoreReader:
         return missing_vectors(self._index, batch)
 
     def _protect(self, batch: Batch) -> None:
-        """Prevents a running purge from deleting texts that `batch` uses. Must be called before `batch` is compared with the
-        index."""
+        """Prevents a running purge from deleting texts that `batch` uses. Call it before `batch` is compared with the index."""
         if (purge := self._erasure.running) is not None:
             purge.protect_batch(batch)

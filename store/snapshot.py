@@ -24,8 +24,7 @@ from store.types import Document, PassageText, Triple
 
 
 class Snapshot:
-    """The memory at `commit`. Rows index the arrays below. Dead rows keep their row numbers and are masked by the `*_alive`
-    properties."""
+    """The memory at `commit`. Rows index the arrays below. Dead rows keep their numbers; `*_alive` masks them."""
 
     def __init__(self, index: LiveIndex, commit: int, time: float) -> None:
         self.commit = commit

@@ -215,8 +215,7 @@ class Store(StoreReader):
         return False
 
     def compact(self, min_fragments: int = 2) -> None:
-        """Writes the log into the tables, rewrites tables with at least `min_fragments` fragments, and deletes their old
-        versions.
+        """Writes the log into the tables, rewrites tables with at least `min_fragments` fragments, and deletes old versions.
 
         Runs concurrently with commits and queries. `snapshot_at` needs no old versions, because rows record their commits.
         """
@@ -280,8 +279,7 @@ class Store(StoreReader):
         return commit.seq
 
     def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
-        """Returns the share of true synonym pairs that are edges, on a sample of phrases; None if all pairs were compared
-        exactly."""
+        """Returns the share of true synonym pairs that are edges, on a sample of phrases; None if all were compared exactly."""
         if self._index.uses_bands:
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall

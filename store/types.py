@@ -259,7 +259,7 @@ class SynonymRule:
     threshold: float = 0.8
     variants: bool = True
     """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). If not, cosines alone
-    decide."""
+    decide, as in HippoRAG."""
 
     VERSION: ClassVar[int] = 7
     """Incremented whenever the rule changes which pairs become edges. The edges of a store with a lower version are recomputed

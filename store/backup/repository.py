@@ -42,8 +42,7 @@ class _NoneFound(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise the file
-    unread."""
+    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise it unread."""
 
     digest: str
     size: int

@@ -34,8 +34,7 @@ def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
 
 
 def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
-    """Returns, for each passage that the batch affects, the documents that contain it afterwards, with the triples that they
-    supply."""
+    """Returns, for each affected passage, the documents that contain it after the batch, with the triples that they supply."""
     found: dict[str, dict[str, UpstreamTriples]] = {}
 
     def holders(passage: str) -> dict[str, UpstreamTriples]:

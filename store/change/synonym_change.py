@@ -18,7 +18,7 @@ from store.index.synonyms.search import can_have_synonyms, similar
 def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
     """Adds to `delta` which phrases become crowded, and which cease to be crowded, because phrases are added or removed.
 
-    Returns the mask of the phrases that can have synonyms afterwards, and the rows that lose and gain this ability (ascending).
+    Returns the mask of phrases that can have synonyms afterwards, and the rows that lose and gain this ability (sorted).
     """
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))

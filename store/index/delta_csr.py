@@ -30,8 +30,7 @@ UNSORTED_ENTRIES = 4096
 """Maximum number of changes that are searched linearly instead of being sorted."""
 
 UNSORTED_SHARE = 1 / 16
-"""The same as a share of the sorted changes; the larger limit applies. Sorting then takes O(1) amortised time per new
-change."""
+"""The same as a share of the sorted changes; the larger limit applies. Sorting takes O(1) amortised time per change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ class MatrixView:
         return int(self.base.nnz + ((before == 0) & (after != 0)).sum() - ((before != 0) & (after == 0)).sum())
 
     def column_entries(self, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Returns (column, row) of every non-zero entry in `columns`, sorted by column and row. Takes O(entries of the matrix)
+        """Returns (column, row) of every non-zero entry in `columns`, by column and row. Takes O(entries of the matrix)
         time."""
         base = self.base.tocoo()
         delta = self.delta.tocoo()
@@ -177,7 +176,7 @@ class MatrixView:
         return cols[starts][nonzero], rows[starts][nonzero]
 
     def merged(self) -> Any:
-        """Returns the whole matrix as one CSR of the full shape, without explicit zeros. Takes O(entries) time; for folding and
+        """Returns the whole matrix as one CSR of the full shape, without zeros. Takes O(entries) time; for folding and
         export."""
         base = sparse.csr_array(self.base, copy=False)
         if base.shape != self.shape:

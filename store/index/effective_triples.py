@@ -29,8 +29,7 @@ def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
 
 
 def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
-    """Whether the local extractor must process a passage: at least one of its documents (`holders`, by URI) supplied no
-    extraction.
+    """Whether the local extractor must process a passage: a document of it (`holders`, by URI) supplied no extraction.
 
     The passage needs the extraction even if other documents supplied triples: in a scope without these other documents, it has
     the local extractor's triples.

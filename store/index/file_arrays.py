@@ -76,8 +76,7 @@ def map_scattered(file: Path) -> NDArray[Any]:
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
     """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Without this call, each page would be waited for separately. `array` must be a leading part of a mapped file; others are
-    ignored.
+    Otherwise each page would be waited for separately. `array` must be a leading part of a mapped file; others are ignored.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -215,8 +214,7 @@ def _open_nameless_file(folder: Path) -> int:
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
-        # Some file systems (NFS, older overlays) do not support O_TMPFILE. A file whose name was removed cannot get a name
-        # again.
+        # Some file systems (NFS, older overlays) do not support O_TMPFILE. An unlinked file cannot get a name again.
         descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)
         Path(name).unlink()
         return descriptor

@@ -178,8 +178,7 @@ class LiveIndex:
         return [*self.matrices.values(), *self.hashed_rows.values(), self.names.rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless crowded: living phrases that are no numbers and have a
-        vector."""
+        """Returns the mask of the phrases that have synonyms unless crowded: living, no numbers, with a vector."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
@@ -290,8 +289,7 @@ class LiveIndex:
         self.change_documents(delta)
 
     def change_documents(self, delta: IndexDelta) -> None:
-        """Applies the changes of documents and extractions, and all changes that follow; the index must already have the
-        texts."""
+        """Applies the changes of documents and extractions, and all that follow from them; the index must have the texts."""
         for document in delta.documents:
             self.documents[document.uri] = document
         for uri in delta.removed:
@@ -345,8 +343,7 @@ class LiveIndex:
             self.matrices["synonym"].add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Removes purged passages, phrases or triples (`contents` names the kind) from the maps. A text added again gets a new
-        row."""
+        """Removes purged `contents` (passages, phrases or triples) from the maps. If added again, a text gets a new row."""
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
             self.extraction_states.pop(row, None)

@@ -30,8 +30,7 @@ class LiveLinkTargets:
                 self._put(self._targets, document)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document to which the link `target` in the document `source` leads; None if the memory lacks
-        it."""
+        """Returns the URI of the document to which the link `target` in the document `source` leads; None if it is missing."""
         with self._lock:
             if self._targets is None:
                 self._targets = self._made(self._documents.copy())

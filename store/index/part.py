@@ -50,8 +50,7 @@ class PartFiles:
 class PartWriter:
     """Writes and syncs files in a new folder and collects their checksums.
 
-    A block that is equal in the previous folder is hard-linked from there. A block in a nameless file is linked to its new
-    name.
+    A block that the previous folder contains is hard-linked. A block in a nameless file is linked to its new name.
     """
 
     def __init__(self, place: Path, before: Path | None, known: FileFacts, check_time: Callable[[], None]) -> None:

@@ -1,10 +1,8 @@
-"""The layout of a Lance table on disk, as far as the store needs it. `tests/store/lance/test_lance_layout.py` verifies this
-layout.
+"""The layout of a Lance table on disk, as far as the store needs it. `tests/store/lance/test_lance_layout.py` verifies it.
 
 A table is a folder. Each version has a manifest. Manifest names count down from 2⁶⁴ - 1, so that a listing begins with the
-newest. The manifest's file may begin with the transaction, which also names the removed files. A manifest contains the names of
-its data files and transaction in plain text, and a number for each deletion file. Lance never changes a file once it is
-written.
+newest. The manifest's file may begin with the transaction, which also names the removed files. A manifest names its data files
+and transaction in plain text, and each deletion file by a number. Lance never changes a file once it is written.
 """
 
 import re
@@ -113,8 +111,7 @@ def named_in(manifest: bytes, folder: str, names: Collection[str]) -> set[str]:
     """Returns the `names` of files in `folder` that a manifest needs."""
     if folder == DELETIONS:
         return {name for name in names if _deletion_mark(name) in manifest}
-    # Searching for each name separately would scan the manifest once per name: for a thousand names, as long as a hundred
-    # commits.
+    # Searching for each name separately scans the manifest once per name: for a thousand names, as long as a hundred commits.
     if folder == DATA:
         ends = manifest.split(DATA_SUFFIX)[:-1]
         found = {(end[-DATA_STEM:] + DATA_SUFFIX).decode("latin1") for end in ends}

@@ -139,8 +139,7 @@ def _usable(names: Iterable[str]) -> Iterator[str]:
 
 
 def metadata_texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
-    """Yields the texts under the given metadata keys, single or in lists. With `split`, splits texts at commas and
-    semicolons."""
+    """Yields the texts under the given metadata keys, single or in lists. With `split`, splits at commas and semicolons."""
     for key in keys:
         value = metadata.get(key)
         for text in value if isinstance(value, list) else [value]:

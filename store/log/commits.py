@@ -137,7 +137,7 @@ class CommitLog(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # This version cannot read earlier commits, which have the old format. Checkpoints of them are not used
+                    # This version cannot read earlier commits, which have the old format. Their checkpoints are not used
                     # either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
@@ -290,8 +290,7 @@ class CommitLog(CommitHistory):
         try:
             write_mark(self._folder, mark)
         except BaseException:
-            # If the last flush of the folder failed, either mark may be on the disk after a power loss, so both changes must
-            # stay.
+            # If the last flush of the folder failed, a power loss may leave either mark, so both changes must stay.
             with self.write_lock.must_succeed("a change of the tables may have taken effect or not"):
                 if read_mark(self._folder) != self._mark:
                     raise

@@ -1,4 +1,4 @@
-"""Costs and durations of extraction. Costs are summed over the rows of `extractions`, plus the log's sum for extractions
+"""Costs and durations of extraction. Costs are summed over the rows of `extractions`, plus those in the log for extractions
 without a row."""
 
 from typing import Any

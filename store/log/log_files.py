@@ -39,8 +39,7 @@ HEAD = "head"
 _RECORD_MARK = b"HPLR"
 _SALT_BYTES = 8
 _RECORD_HEAD = struct.Struct("<12sIQQ")
-"""Header of a record: mark with the file's salt, CRC-32 of the rest, commit (0 for the schemas), number of bytes after the
-header.
+"""Header of a record: mark with the file's salt, CRC-32 of the rest, commit (0: the schemas), number of bytes after the header.
 
 The salt is random, so copies of a record in a document's text or in a reused block of the disk do not count as records of the
 file. The salt is also in the file's name, which damage of the content cannot change.

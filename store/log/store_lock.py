@@ -15,8 +15,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def lock_owner(folder: Path) -> int | None:
-    """Returns the pid of the process that has the store open; None if there is none or it is unknown. Does not take the
-    lock."""
+    """Returns the pid of the process that has the store open; None if there is none or it is unknown. Takes no lock."""
     try:
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:

@@ -19,11 +19,10 @@ from store.log.commits import CommitLog
 log = structlog.get_logger(__name__)
 
 FLUSH_BYTES = 16 << 20
-"""Number of bytes in the log at which the log is flushed into the tables. A flush takes half a second, the replay at a start
-less."""
+"""Number of bytes at which the log is flushed into the tables. A flush takes half a second, the replay at a start less."""
 
 FLUSH_COMMITS = 2_000
-"""Number of commits in the log at which the log is flushed into the tables."""
+"""Number of commits at which the log is flushed into the tables."""
 
 MANY_FRAGMENTS = 64
 """Number of a table's fragments at which a flush may also rewrite the table. Each fragment adds about 0.1 ms to every flush."""

@@ -190,7 +190,7 @@ class Purge:
         return np.setdiff1d(np.arange(past), stay)
 
     def _replaced_extractions(self, extractions: Any, owners: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """Returns two arrays of indices: extractions that no query can read any more, and each known passage's last extraction.
+        """Returns two arrays of indices: extractions that no query can read now, and each known passage's last extraction.
 
         If a passage is not needed, only its last extraction matters: it is deleted with the passage, or kept with it if a
         commit uses the passage again.
@@ -236,8 +236,7 @@ class Purge:
         old: Rows,
         last: Rows,
     ) -> None:
-        """Marks the triples of needed passages' extractions: the last ones, and earlier ones that a query with `at` can
-        read."""
+        """Marks the triples of needed passages' extractions: the last, and earlier ones that a query with `at` can read."""
         for row in np.flatnonzero(passages).tolist():
             found = self._extracted[row]
             if found is not None:

@@ -32,8 +32,7 @@ class RecallMeasurement:
 
 
 def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> RecallMeasurement:
-    """Compares `sample` living phrases with all other phrases. Takes O(sample x phrases) time; equal commits give equal
-    samples."""
+    """Compares `sample` living phrases with all others. Takes O(sample x phrases) time; equal commits give equal samples."""
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])

@@ -190,8 +190,7 @@ class NewVectors:
 
 @dataclass(frozen=True, slots=True)
 class TextsToEncode:
-    """Texts of one kind that have no new vector, and their keys. `after`: the row number at which the next call should
-    begin."""
+    """Texts of one kind that have no new vector, and their keys. `after`: the row at which the next call should begin."""
 
     after: int
     keys: Sequence[Key]

@@ -1,4 +1,4 @@
-"""Builds the index of a scope from the index of the whole memory; it equals an index loaded from the scope's documents alone.
+"""Builds a scope's index from the index of the whole memory; it equals an index loaded from the scope's documents alone.
 
 Texts, vectors, sketches and postings are shared with the whole memory. Counts and edges are derived from the documents, as when
 a store is opened. Synonym edges need more work. An edge of the whole memory exists in the scope unless one of its ends is
@@ -37,8 +37,8 @@ Rows32 = NDArray[np.int32]
 
 
 def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[Rows, Rows]) -> LiveIndex:
-    """Returns the index of `documents` (by URI), a subset of the documents of `whole`. Takes O(scope) time, plus arrays as long
-    as `whole`.
+    """Returns the index of `documents` (by URI), a subset of those of `whole`. Takes O(scope) time, plus arrays as long as
+    `whole`.
 
     `whole` must not change during the call, except that a purge may remove a text; this then raises KeyError. `held`: the
     result of `Holders.held_by` for the documents, (rows of their passages, rows of those passages that other documents also

@@ -184,7 +184,7 @@ class Scopes:
 
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
-    """Changes `whole`, a copy of the live index, as a commit would that removes all documents except `documents`."""
+    """Removes all documents except `documents` from `whole`, a copy of the live index, as a commit would; returns it."""
     delta = plan_removal(whole, documents)
     plan_synonyms(whole, delta)
     whole.change_documents(delta)

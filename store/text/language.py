@@ -14,7 +14,7 @@ from unicodedata import normalize
 import pycld2
 
 DETECTED_CHARS = 4_000
-"""Number of characters at the beginning of a text that are examined. No passage is longer; the limit bounds the cost of huge
+"""Number of characters of a text, from its beginning, that are examined. No passage is longer; this bounds the cost of huge
 texts."""
 
 # Characters that the detector refuses: control characters and lone surrogates.

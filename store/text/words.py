@@ -37,8 +37,8 @@ def is_unspaced(word: str) -> bool:
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Yields words and numbers in order, case-folded and NFKC-normalised; in scripts without spaces, overlapping pairs of
-    characters.
+    """Yields words and numbers in order, case-folded and NFKC-normalised; overlapping character pairs in scripts without
+    spaces.
 
     NFKC replaces full-width letters, ligatures and similar characters by ordinary ones. In scripts without spaces, a word of
     one character is yielded as it is.

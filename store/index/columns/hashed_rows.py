@@ -209,8 +209,7 @@ class TripleRows(HashedRows[TripleKey]):
     """A map to the rows of triples, keyed by predicate and phrase rows."""
 
     def __init__(self, ends: GrowableArray[np.int32], predicates: Sequence[str], storage: ArrayStorage) -> None:
-        """`ends`: the phrase rows of each triple; `predicates`: the predicate of each triple. The map reads both and never
-        changes them."""
+        """`ends`: the phrase rows of each triple; `predicates`: the predicate of each triple. The map never changes them."""
         super().__init__(storage)
         self._ends = ends
         self._predicates = predicates

@@ -12,8 +12,7 @@ from store.index.words.postings import Postings
 
 
 class KeyedTexts(Part):
-    """For passages, phrases, triples and names of documents. A row without a key was purged, so its texts must leave the
-    disk."""
+    """For passages, phrases, triples and names of documents. A row without a key was purged; its texts must leave the disk."""
 
     def __init__(
         self,

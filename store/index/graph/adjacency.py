@@ -69,7 +69,7 @@ class Adjacency:
         return without_dust(sparse.csr_array(entries, shape=(len(nodes), len(nodes))))
 
     def neighbours(self, nodes: NDArray[np.int64]) -> Entries:
-        """Returns (node, neighbour, weight) of every edge of `nodes` (distinct), sorted by node and neighbour. Takes O(edges of
+        """Returns (node, neighbour, weight) of every edge of `nodes` (distinct), by node and neighbour. Takes O(edges of
         `nodes`) time."""
         parts = self.inside.edges(self.inside.inner(nodes))
         sources = np.concatenate([np.repeat(nodes[at], np.diff(part.indptr)) for at, part in parts])

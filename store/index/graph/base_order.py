@@ -88,7 +88,7 @@ class BaseOrder:
         return parts
 
     def spread(self, numbers: NDArray[np.int64], amounts: Vector) -> tuple[NDArray[np.int64], Vector]:
-        """Computes A[:, numbers] @ amounts; returns the receiving nodes, possibly repeated, and the amounts that they receive.
+        """Computes A[:, numbers] @ amounts; returns the receiving nodes, possibly repeated, and the received amounts.
 
         `numbers` (distinct) and `amounts` have shape (k,). Takes O(edges of these nodes) time.
         """

@@ -27,8 +27,7 @@ LAYER_RATIO = 4
 FILTER_SHARE = 8
 """Size of a layer's filter in bytes per row of the layer: at most 1/8 of the numbers of other rows pass the filter."""
 KEPT_MATRICES = 4
-"""Number of sets of matrices whose layers are kept: the whole memory's, and those of scopes with other changes on the same
-bases."""
+"""Number of sets of matrices whose layers are kept: the whole memory's, and those of changed scopes on the same bases."""
 
 
 class ChangeLayer:
@@ -52,8 +51,7 @@ class ChangeLayer:
         return self._exact.astype(np.float32)
 
     def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns two arrays: positions in `numbers` of the numbers with entries in this layer, and their positions in
-        `rows`."""
+        """Returns two arrays: positions in `numbers` of the numbers that have entries here, and their positions in `rows`."""
         places = np.flatnonzero(self._may_have[numbers & self._bits])
         if not len(places):
             return places, places

@@ -70,8 +70,7 @@ def changed_entries(
 
 
 def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only these passages may
-    contain.
+    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only they may contain.
 
     A passage contributes its own edges, and the relation and mention edges of its triples.
     """

@@ -59,8 +59,7 @@ class JoinedBase:
 
     @property
     def _in_float32(self) -> RowBlocks:
-        """The matrix in float32, which has half as many bytes to read. Built on first use; only walks over the whole graph need
-        it."""
+        """The matrix in float32, half as many bytes to read. Built on first use; only walks over the whole graph need it."""
         with self._lock:
             if self._float32_blocks is None:
                 matrix = self._matrix

@@ -67,8 +67,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """The numbers of the sampled rows, ascending, and the moments of the first of them. Views of earlier commits have fewer
-    rows."""
+    """The numbers of the sampled rows, ascending, and the moments of the first of them. Earlier views have fewer rows."""
 
     rows: NDArray[np.int64]
     moments: Moments

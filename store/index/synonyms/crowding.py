@@ -42,8 +42,7 @@ SLOT_BITS = 17
 phrases share a slot by chance."""
 
 SLOT_MULTIPLIER = np.uint32(0x9E3779B1)
-"""An odd number: multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section
-6.4)."""
+"""Odd: multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section 6.4)."""
 
 SCANNED_ROWS = 1 << 16
 """Number of sketches processed at a time: 8 MB of slots."""

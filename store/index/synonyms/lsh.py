@@ -59,7 +59,7 @@ MAX_BANDS = 480
 with all phrases."""
 
 SIGMAS = 4.0
-"""Allowed excess of a pair's distance over its expectation, in standard deviations; at the threshold, 1 in 30,000 pairs exceeds
+"""Allowed excess of a pair's distance over its expectation, in standard deviations; 1 in 30,000 pairs at the threshold exceeds
 it."""
 
 HEAD_SIGMAS = 3.5
@@ -107,8 +107,7 @@ def bands(threshold: float) -> int:
     if apart <= third:
         return max(apart, MIN_BANDS)
     # Further bands share hashes with the first ones. `numbers`: possible numbers of equal hashes in the second third and in the
-    # last third. Each hash of the first third is in the same number of bands, and each of these bands collides with the same
-    # probability.
+    # last third. Each hash of the first third is in the same number of bands, each of which collides with the same probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
     in_both = np.outer(numbers, numbers) / third**2
 

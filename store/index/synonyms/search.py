@@ -206,8 +206,7 @@ class _Comparison:
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the cosine of each pair (a[i], b[i]); 0 for rejected ones. `met`: mask of the pairs that are known to
-        collide."""
+        """Returns the cosine of each pair (a[i], b[i]), 0 if rejected. `met`: mask of the pairs that are known to collide."""
         scores = np.zeros(len(a), np.float32)
         # The pairs are sorted by their rows `b`, so that vectors are read in the order of the file.
         order = self._near(a, b, met, np.argsort(b))
@@ -253,7 +252,7 @@ class _Comparison:
     def blockwise(
         self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
     ) -> Iterator[Candidates]:
-        """Yields pairs that may reach the threshold; compares each query with each vector in `blocks`, each (first row,
+        """Yields pairs that may reach the threshold; compares each query with all vectors of `blocks`, each (first row,
         vectors)."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]

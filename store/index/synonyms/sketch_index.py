@@ -77,8 +77,7 @@ class Order:
     array are not in this index. None if the bands belong to this index."""
 
     def here(self, which: NDArray[np.int64], rows: NDArray[np.int64]) -> Pairs:
-        """Converts pairs with rows of the bands to pairs with rows of this index; omits rows that this index does not
-        contain."""
+        """Converts pairs with rows of the bands to pairs with rows of this index; omits rows that it does not contain."""
         if self.places is None:
             return which, rows
         known = np.flatnonzero(rows < len(self.places))

@@ -278,8 +278,7 @@ class Vectors(Part):
             self._blocks[-1] = last
 
     def map_saved(self, files: PartFiles, name: str, saved: "Vectors", /) -> None:
-        """Maps the full blocks and their codes, so that they are on the disk only once and the next checkpoint can link the
-        files."""
+        """Maps the full blocks and their codes, so that the disk has them once and the next checkpoint can link the files."""
         for number in range(saved.n // BLOCK_VECTORS):
             self._blocks[number] = _map_block(files, name, number, self._blocks[number])
         self._codes.map(files, name)

@@ -135,8 +135,7 @@ class Postings:
         return length
 
     def to_arrays(self, n: int, purged: NDArray[np.bool_] | None = None) -> PostingsArrays:
-        """Returns the postings of the first `n` passages as arrays. The writer may append concurrently. Takes O(all postings)
-        time.
+        """Returns the first `n` passages' postings as arrays. The writer may append concurrently. Takes O(all postings) time.
 
         `purged`: mask of the purged passages, shape (n,). Terms that only purged passages contain are marked as unused.
         """

@@ -37,8 +37,7 @@ def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fix
 
 
 def from_table(table: pa.Table, phrase_ids: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
-    """Returns the ends, shape (rows, 2), and the predicates of a table that has `TEXT_COLUMNS`. Equal predicates are one
-    object.
+    """Returns ends, shape (rows, 2), and predicates of a table that has `TEXT_COLUMNS`. Equal predicates are one object.
 
     The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
     """
