@@ -1,6 +1,6 @@
-"""Files of JSON lines that grow by one line at a time: model answers that wait for their commit, and the costs of calls.
+"""Files of JSON lines that are appended to: model answers that wait for their commit, and the costs of calls.
 
-A line survives the death of the process; a power failure may lose the lines of the last seconds. If a file cannot be written
+A line survives the end of the process; a power failure may lose the lines of the last seconds. If a file cannot be written
 (disk full, no file descriptors), its owner continues, and the missing entries are written when writing works again.
 """
 
@@ -17,7 +17,8 @@ import structlog
 from store.durable_files import durable_file
 
 REWRITE_BYTES = 4 * 1024 * 1024
-"""Size at which a file is rewritten with the present entries. If these need more than half of it, the limit is higher."""
+"""Size at which a file is rewritten with the present entries only. If the present entries fill more than half of this size, the
+limit becomes twice their size."""
 RETRY_S = 2.0
 """Pause after a failed write before the file is written again."""
 
@@ -25,7 +26,8 @@ log = structlog.get_logger()
 
 
 class AppendFile:
-    """The file of entries that its owner also keeps in memory. Use from one thread only. Without a path, nothing is written."""
+    """A file that stores the entries that its owner also keeps in memory. Only one thread may use an object of this class. If
+    the path is None, nothing is written."""
 
     def __init__(
         self,
@@ -35,9 +37,10 @@ class AppendFile:
         check: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Calls `take` for each line of the file; it raises KeyError, TypeError or ValueError for an unusable one.
+        """Reads the file and calls `take` with each line's value. `take` raises KeyError, TypeError or ValueError for an
+        unusable value; that line is skipped.
 
-        `entries` returns what the file should contain. `check` raises OSError if the file must not be replaced at present.
+        `entries` returns the entries that the file should contain. `check` raises OSError if the file must not be replaced.
         """
         self._path = path
         self._entries = entries
@@ -47,13 +50,13 @@ class AppendFile:
         self._rewrite_at = REWRITE_BYTES
         self._next_try = float("-inf")
         self._is_written = True
-        """Whether the last write succeeded. If not, and `_out` is None, only a complete rewrite helps."""
+        """Whether the last write succeeded. After a failed write with `_out` None, the file must be rewritten completely."""
         if path is not None and path.exists() and path.stat().st_size:
             self._read(path, take)
             self._rewrite()
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Writes an entry that `entries` contains already."""
+        """Writes an entry that `entries` already returns."""
         if self._out is None:
             self._rewrite()
             return
@@ -67,7 +70,7 @@ class AppendFile:
             self._rewrite()
 
     def trim(self) -> None:
-        """Removes the lines of dropped entries if the file is large or no entry is left. Call it after entries were dropped."""
+        """Rewrites a large file without dropped entries; empties it if no entry is left. Call it after entries were dropped."""
         if self._out is None:
             if not self._is_written:
                 self._rewrite()
@@ -111,7 +114,7 @@ class AppendFile:
         self._rewrite_at = max(REWRITE_BYTES, 2 * self._out.tell())
 
     def _failed(self, error: OSError, intact: bool = False) -> None:
-        """Logs the first error after a success. Unless the open file is `intact`, it takes no further lines."""
+        """Logs the first error after a success. Closes the file unless it is `intact`, that is, still the file at the path."""
         self._next_try = self._clock() + RETRY_S
         if self._is_written:
             log.warning("lines_not_written", file=str(self._path), error=error, retry_s=RETRY_S)
@@ -120,7 +123,7 @@ class AppendFile:
             self._close()
 
     def _close(self) -> None:
-        """Closes the file. Errors are ignored, as closing may again try to write buffered lines."""
+        """Closes the file. Ignores errors, because closing may try again to write buffered lines."""
         out, self._out = self._out, None
         if out is not None:
             with suppress(OSError):

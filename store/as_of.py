@@ -15,26 +15,27 @@ from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import Pause, no_pause
 
 MAX_CACHED_COMMITS = 4
-"""Maximum number of earlier commits in memory; the least recently used one is freed first."""
+"""Maximum number of earlier commits in memory; the least recently used commit is dropped first."""
 
 MAX_CACHED_BYTES = 512 << 20
-"""Approximate memory limit in bytes for these commits and their scopes. A single larger commit stays until another is
+"""Approximate memory limit in bytes for all these commits and their scopes. A larger single commit stays until another is
 loaded."""
 
 
 @dataclass(slots=True)
 class _Past:
-    """One loaded commit. It shares texts and vectors with the live index."""
+    """One loaded commit, which shares texts and vectors with the live index."""
 
     index: LiveIndex
     memory: DocumentSnapshot
     scopes: Scopes | None = None
-    """Scopes by the URIs of their documents, so that clients that see the same documents share one. Made for the first one."""
+    """The scopes of this commit, keyed by the URIs of their documents: clients that see the same documents share a scope. None
+    until the first scope is requested."""
     bytes: int = 0
 
 
 class PastCommits:
-    """Loads earlier commits one at a time and caches the last ones, because queries of one moment often come together."""
+    """Loads earlier commits one at a time and caches the last ones, because successive queries often name the same moment."""
 
     def __init__(self, live: LiveMemory) -> None:
         self._live = live
@@ -54,8 +55,7 @@ class PastCommits:
     def at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot | None:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float); None for the last commit.
 
-        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is no longer kept or does not
-        exist yet.
+        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept or not made yet.
         """
         commit = self._earlier_commit(moment)
         if commit is None:
@@ -66,7 +66,7 @@ class PastCommits:
     def scoped_at(
         self, wanted: DocumentFilter, moment: float | int, pause: Pause = no_pause
     ) -> DocumentSnapshot | None:
-        """Returns the memory as of `moment`, limited to the documents that `wanted` accepts; None for the last commit."""
+        """Returns the documents that `wanted` accepts, as of `moment`; None if that is the last commit."""
         commit = self._earlier_commit(moment)
         if commit is None:
             return None
@@ -103,7 +103,7 @@ class PastCommits:
         return self._cached[commit]
 
     def _load(self, commit: int, pause: Pause) -> None:
-        """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
+        """Loads `commit`. If a purge deletes rows meanwhile, nothing is loaded, and the caller tries again."""
         with self._log.tables.pruning_paused():
             with self._log.write_lock.hold("look back", writes=False):
                 self._require_kept(commit)
@@ -113,8 +113,8 @@ class PastCommits:
             try:
                 rewind(past, tables, commit, pause)
             except (LookupError, ValueError, IncompleteBatch):
-                # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the live
-                # index, which has just removed some.
+                # The tables keep the rows that this commit needs, but the live index shares its maps from texts to rows and has
+                # just removed some entries from them.
                 if self._live.index is index and index.purged_rows == purged_rows:
                     raise
                 return
@@ -122,13 +122,13 @@ class PastCommits:
         pause()
         # A concurrent purge may have deleted rows before they were read.
         self._require_kept(commit)
-        # This index does not change any more, so nothing is copied.
+        # This index never changes again, so its containers are not copied.
         loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
         self._cached[commit] = loaded
         self._weigh(loaded)
 
     def _weigh(self, past: _Past) -> None:
-        """Computes the size of `past`, and frees the least recently used commits."""
+        """Updates the size of `past` and drops the least recently used commits above the limits."""
         past.bytes = index_bytes(past.index) + (past.scopes.bytes if past.scopes is not None else 0)
         while len(self._cached) > 1 and (len(self._cached) > MAX_CACHED_COMMITS or self.bytes > MAX_CACHED_BYTES):
             self._cached.popitem(last=False)

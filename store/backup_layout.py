@@ -12,10 +12,9 @@ from store.untrusted_names import inside
 
 NOTE = "backup.json"
 RESTORING = "restoring"
-"""A file that marks a store as incomplete while a restore is in progress."""
+"""Name of the file that marks a store as incomplete while a restore is in progress."""
 INBOX = "inbox"
-"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
-it."""
+"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store never reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +28,15 @@ class Backup:
 
 
 def write_note(place: Path, commit: int, time: float, sizes: Mapping[str, int], made: float) -> Backup:
-    """Writes the description of the backup in `place`: its summary, which it returns, each file's size by name, and the time at
-    which it was taken."""
+    """Writes `backup.json` in `place` and returns the backup's summary. The file contains the summary, `sizes` (bytes by file
+    name), and `made`, the time at which the backup was taken (Unix seconds)."""
     backup = Backup(commit, time, len(sizes), sum(sizes.values()))
     (place / NOTE).write_text(json.dumps(asdict(backup) | {"sizes": sizes, "made": made}))
     return backup
 
 
 def place_file(source: Path, target: Path) -> None:
-    """Links `target` to a trusted file, or copies the file if it is on another file system."""
+    """Makes `target` a hard link to the trusted file `source`, or a copy if `source` is on another file system."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.link(source, target)

@@ -1,4 +1,5 @@
-"""Files that are complete or absent after a power loss: written under another name, synced, renamed, the folder synced."""
+"""Files that are either complete or absent after a power loss: each file is written under a temporary name, synced and renamed,
+and then its folder is synced."""
 
 import contextlib
 import json
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
-"""Suffix of a file that is being written. Such files may be deleted after a crash."""
+"""Suffix of a file that is being written. Files with this suffix may be deleted after a crash."""
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,7 +28,7 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def unfinished_folder(place: Path) -> Iterator[None]:
-    """Replaces `place` by an empty folder for the block to fill and rename. If the block fails, the folder is removed."""
+    """Replaces `place` by an empty folder. The block fills and renames this folder. If it fails, the folder is removed."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700, parents=True)
     try:
@@ -47,15 +48,15 @@ def checksum_of(file: Path) -> int:
 
 
 def json_checksum(content: object) -> int:
-    """Returns the CRC-32 of a JSON value, which its file stores as `checksum`."""
+    """Returns the CRC-32 of a JSON value; files with that value store it as `checksum`."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 @contextlib.contextmanager
 def durable_file(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file that replaces `path` when the block ends, and is on the disk when this returns.
+    """Opens a temporary file that replaces `path` at the end of the block; on return, the new content is on the disk.
 
-    On an error, `path` is unchanged and no part of the new file remains. Only if the last step fails (syncing the folder), the
+    On an error, `path` is unchanged and no part of the new file remains. If only the last step fails (syncing the folder), the
     new file may already be in place. Raises OSError.
     """
     part = path.with_name(path.name + PART)

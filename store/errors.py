@@ -1,4 +1,4 @@
-"""Errors of opening or writing a store. Each message is one sentence with the reason and what to do."""
+"""Errors of opening or writing a store. Each message states the reason and what to do."""
 
 import errno
 import re
@@ -16,14 +16,14 @@ REFUSALS = {
     errno.ENOMEM: "the memory is used up: end other programs, or raise MemoryMax= of hippod's unit",
     errno.ESTALE: "the folder is no longer mounted: mount it again",
 }
-"""What to do if the system refuses an operation, which does not damage the store."""
+"""Advice by error number, for errors with which the system refuses an operation without damage to the store."""
 
 DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
-"""Errors of the system that a missing or truncated file causes."""
+"""Error numbers of the system that a missing or truncated file causes."""
 
 
 def refusal(error: BaseException) -> str | None:
-    """Returns what to do if the system refused the operation; None if the store itself may be at fault."""
+    """Returns what to do if the system refused the operation; None if the store itself may be damaged."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # the format of Lance's own errors
         number = int(said[1])
@@ -35,11 +35,11 @@ def refusal(error: BaseException) -> str | None:
 
 
 RESTORE = "restore a backup with `hippod --restore DIR`"
-"""What to do about damage."""
+"""Advice for a damaged store."""
 
 
 def describe_error(error: BaseException) -> str:
-    """Returns the type and the message in one short line."""
+    """Returns the error's type and message in one short line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
@@ -48,13 +48,13 @@ class StoreError(Exception):
 
 
 class StoreRefused(StoreError):
-    """The system refuses what the store needs: disk space, or the right to read or write."""
+    """The system refuses a resource that the store needs: disk space, or permission to read or write."""
 
 
 class StoreFolderLost(StoreError, OSError):
-    """A folder of the open store was deleted, renamed or unmounted, or replaced by another one.
+    """A folder of the open store was deleted, renamed, unmounted, or replaced by another folder.
 
-    It is an OSError, so that a commit is retried: the retry succeeds once the folder is back.
+    Derives from OSError so that a commit is retried: the retry succeeds once the folder is back.
     """
 
     def __init__(self, folder: Path, why: str) -> None:
@@ -67,9 +67,9 @@ class StoreFolderLost(StoreError, OSError):
 
 
 class StoreStopped(StoreError, OSError):
-    """The store refuses all writes until it is opened again: it is closed, or memory and disk may differ since an error.
+    """The store refuses all writes until it is opened again: it is closed, or memory and disk may differ after an error.
 
-    It is an OSError, like StoreFolderLost, so that a commit is kept and retried.
+    Derives from OSError, like StoreFolderLost, so that a commit is kept and retried.
     """
 
     def __init__(self, store: Path, why: str) -> None:
@@ -90,7 +90,7 @@ class EncoderMismatch(StoreError):
 
 
 class NotEncoded(StoreError):
-    """A text of the store has no vector of the new encoder yet. Encode it, and switch again."""
+    """A text in the store has no vector of the new encoder yet. Encode the text, then switch again."""
 
 
 class NewerFormat(StoreError):
@@ -98,15 +98,15 @@ class NewerFormat(StoreError):
 
 
 class OlderFormat(StoreError):
-    """The store was written by a hippod so old that this one cannot migrate it."""
+    """The store's format is too old for this version to migrate."""
 
 
 class IncompleteBatch(StoreError):
-    """A batch lacks a text or a vector; a purge may have deleted it after the store reported it as known.
+    """A batch lacks a text or a vector that is not stored. A purge may have deleted it after the store reported it.
 
     Complete the batch again.
     """
 
 
 class StoreDamaged(StoreError):
-    """A file of the store is missing, damaged, or not the one that the last commit needs; or a restore was interrupted."""
+    """A file of the store is missing, damaged, or does not belong to the last commit; or a restore was interrupted."""

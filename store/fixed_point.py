@@ -1,33 +1,33 @@
-"""The number format of stored vectors: two bytes for each component, half of float32.
+"""The number format of stored vectors: two bytes per component, half as many as float32.
 
-A row has one 16-bit integer for each component and an exponent at the end; a component is its integer times 2 to the exponent.
-The exponent is the smallest one for which the largest component fits. The error of a component is at most 2⁻¹⁵ of the largest,
-and decoded values encode to the same integers, because powers of two only shift the binary point. Conversion to float32 is five
-times as fast as numpy's conversion from float16, which has four fewer binary digits.
+A row has one 16-bit integer per component, and an exponent as its last value; component = integer * 2**exponent. The exponent
+is the smallest one with which the largest component fits into 16 bits. The error of a component is at most 2⁻¹⁵ of the largest
+component. Decoded values encode to the same integers, because powers of two only shift the binary point. Converting to float32
+is five times as fast as numpy's conversion from float16, and float16 has four fewer binary digits.
 
-The cosine of two vectors of 384 dimensions changes by 3e-6 (root mean square).
+With 384 dimensions, the root mean square error of a cosine is 3e-6.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 BITS = 15
-"""Bits of an integer without its sign."""
+"""Number of bits of an integer without its sign."""
 
 LARGEST = 2**BITS - 1
 
 MIN_EXPONENT = -100
-"""Smaller components become zero; float32 ends at -126."""
+"""Minimum exponent: components that need a smaller one become zero. The minimum exponent of float32 is -126."""
 
 Vector = NDArray[np.float32]
-"""One embedding, shape (dim,), L2-normalised, or zero if the encoder knows no word of the text."""
+"""One embedding, shape (dim,): L2-normalised, or zero if the encoder knows no word of the text."""
 
 Fixed = NDArray[np.int16]
-"""Vectors in fixed point, shape (rows, dim + 1): integers, and the exponent last."""
+"""Vectors in fixed point, shape (rows, dim + 1): the integers, then the exponent."""
 
 
 def no_vectors(dim: int) -> Fixed:
-    """Returns an empty array of vectors."""
+    """Returns an array without rows."""
     return np.empty((0, width(dim)), np.int16)
 
 
@@ -37,7 +37,7 @@ def width(dim: int) -> int:
 
 
 def fixed(vectors: NDArray[np.float32]) -> Fixed:
-    """Converts vectors, shape (rows, dim), to fixed point. Lossless for results of `floats`."""
+    """Converts vectors, shape (rows, dim), to fixed point. The conversion is lossless for results of `floats`."""
     largest = np.abs(vectors).max(axis=1, initial=2.0**MIN_EXPONENT)
     exponents = np.maximum(np.frexp(largest)[1] - BITS, MIN_EXPONENT)
     exponents += np.rint(np.ldexp(largest, -exponents)) > LARGEST
@@ -55,12 +55,12 @@ def floats(rows: Fixed, out: NDArray[np.float32] | None = None) -> NDArray[np.fl
 
 
 def scales(rows: Fixed) -> NDArray[np.float32]:
-    """Returns the scale of each row's integers, shape (rows,)."""
+    """Returns the factor 2**exponent of each row, shape (rows,)."""
     found: NDArray[np.float32] = np.ldexp(np.float32(1), rows[:, -1].astype(np.int32))
     return found
 
 
 def not_zero(rows: Fixed) -> NDArray[np.bool_]:
-    """Returns the mask of the vectors with a non-zero component, shape (rows,)."""
+    """Returns the mask of the rows with a non-zero component, shape (rows,)."""
     found: NDArray[np.bool_] = (rows[:, :-1] != 0).any(axis=1)
     return found

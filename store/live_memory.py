@@ -19,20 +19,21 @@ log = structlog.get_logger(__name__)
 
 
 class LiveMemory:
-    """Reading is thread-safe. The caller of a method that changes the memory holds the write lock."""
+    """Reading is thread-safe. The caller of a method that changes the memory must hold the write lock."""
 
     def __init__(self, index: LiveIndex, log: CommitLog) -> None:
-        """`index` is as of the last commit of `log`."""
+        """`index` must be as of the last commit of `log`."""
         self.index = index
         self.log = log
         self.snapshot = Snapshot(index, log.last.seq, log.last.time)
         self._index_lock = threading.Lock()
-        """Held, in addition to the write lock, while containers of the index change. Code that copies them holds either."""
+        """Must be held, in addition to the write lock, while containers of the index change. Code that copies them must hold
+        either lock."""
         self.scopes = Scopes(self.unchanging)
 
     @contextmanager
     def unchanging(self) -> Iterator[tuple[LiveIndex, Snapshot]]:
-        """Yields the index and its snapshot. Changes of the index wait during the block, which therefore only copies."""
+        """Yields the index and its snapshot. Changes of the index wait until the block ends, so the block should only copy."""
         with self._index_lock:
             yield self.index, self.snapshot
 
@@ -50,7 +51,7 @@ class LiveMemory:
             self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def forget(self, contents: str, rows: Sequence[int], commit: int) -> None:
-        """Removes rows that `commit` has purged from the index (`LiveIndex.forget`)."""
+        """Removes from the index the rows that `commit` has purged (`LiveIndex.forget`)."""
         with self._changing_to(commit):
             self._change(lambda index: index.forget(contents, rows), commit)
 
@@ -61,7 +62,8 @@ class LiveMemory:
             self.scopes.clear(commit)
 
     def swap(self, index: LiveIndex, swap: Callable[[], None]) -> None:
-        """Calls `swap`, which replaces arrays of `index` by equal ones, unless `index` was replaced; renews the snapshot."""
+        """Calls `swap`, which replaces arrays of `index` by equal arrays, and renews the snapshot. Does nothing if `index` was
+        replaced."""
         if self.index is index:
             with self._changing():
                 swap()
@@ -75,18 +77,17 @@ class LiveMemory:
 
     @contextmanager
     def _changing_to(self, commit: int) -> Iterator[None]:
-        """Changes the index in the block, which brings it to a commit of the tables. If the block fails, nothing can be
-        written any more."""
+        """The block changes the index to a commit of the tables. If the block fails, the store refuses all later writes."""
         failure = f"the index in memory could not be brought to commit {commit}"
         with self.log.write_lock.must_succeed(failure), self._changing():
             yield
 
     def _change(self, change: Callable[[LiveIndex], None], commit: int) -> None:
-        """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
+        """Calls `change` with the index. If that fails, replaces the index by a new one loaded from the tables."""
         try:
             change(self.index)
         except Exception:
-            # The commit is durable. A partly updated index would give wrong answers or none from now on.
+            # The commit is durable. A partly updated index would give wrong answers or errors.
             log.exception("index_reloaded", commit=commit)
             index = load_index(self.log.tables, self.index.dim, self.index.rule)
             index.keep_numbering_of(self.index)

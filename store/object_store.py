@@ -1,7 +1,7 @@
-"""pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` on this machine.
+"""Opens pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` on this machine.
 
-Credentials are found as the AWS tools find them. AWS_ENDPOINT_URL is the address of a server other than Amazon's; pyarrow 26
-does not read that variable itself.
+Credentials come from the sources that the AWS tools use. AWS_ENDPOINT_URL sets the address of a server other than Amazon's;
+hippod reads it because pyarrow 26 does not.
 """
 
 import os
@@ -16,7 +16,7 @@ from pyarrow import fs
 CLIENT_TRIES = 5
 """Attempts of one request in the AWS client, with growing pauses."""
 TRIES = 5
-"""Attempts after the client has given up, so that up to 24 connections in a row may break."""
+"""Attempts of an operation, each of which includes the client's attempts, so up to 24 successive connections may break."""
 RETRY_PAUSE_S = 0.2
 """Pause in seconds before the second attempt; doubled before each further one."""
 CONNECT_TIMEOUT_S = 10.0
@@ -44,9 +44,9 @@ def file_system(url: str) -> tuple[fs.FileSystem, str]:
 
 
 def again(once: Callable[[], Result]) -> Result:
-    """Calls `once` again if a connection breaks while content is transferred; the client itself retries only requests.
+    """Calls `once`, up to `TRIES` times if a connection breaks during a transfer; the client itself retries only requests.
 
-    Raises the last OSError, or FileNotFoundError at once.
+    Raises the last OSError; raises FileNotFoundError without another attempt.
     """
     for number in range(TRIES):
         try:
@@ -61,7 +61,7 @@ def again(once: Callable[[], Result]) -> Result:
 
 
 def explained(error: OSError, url: str) -> str:
-    """Returns the meaning of a file system's error about `url`, and what to do."""
+    """Returns the file system's error about `url`, with its meaning and what to do."""
     said = str(error)
     if not url.startswith("s3://"):
         return f"{url}: {said}"

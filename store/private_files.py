@@ -1,6 +1,6 @@
-"""Restricts the store's files to its user: mode 0600, folders 0700. Also corrects files of earlier releases.
+"""Restricts the store's files to its user: mode 0600 for files, 0700 for folders. Corrects files of earlier releases too.
 
-New files get these modes by the process's umask (`daemon.config_types.private_umask`).
+New files get these modes from the process's umask (`daemon.config_types.private_umask`).
 """
 
 import os
@@ -10,29 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _OPEN = 0o077
-"""Permissions of the group and others."""
+"""Permission bits of the group and of other users."""
 
 _OWN = re.compile(
     r"lock|log|head|checksums|positions\.key|restoring|reencode|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|costs\..+|backup\..+|before-restore-.+|upgrade-backup[-.].+|"
     r"restored\.new|stacks-of-abort\.txt|scratch-.+"
 )
-"""Names of hippod's own files in the store's folder. Other files belong to somebody else and stay unchanged."""
+"""Names of hippod's own files in the store's folder. Other files do not belong to hippod and stay unchanged."""
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
 class Tightened:
-    """Number of files and folders whose permissions were restricted, and of those that could not be: another user owns them."""
+    """Number of files and folders whose permissions were restricted (`closed`), and of those that could not be restricted
+    because another user owns them (`refused`)."""
 
     closed: int = 0
     refused: int = 0
 
 
 def tighten(store: Path) -> Tightened:
-    """Removes the group's and others' permissions for the store's folder and hippod's files in it.
+    """Removes the permissions of the group and of others from the store's folder and from hippod's files in it.
 
-    Does not follow symbolic links. O(files); only files with such permissions are changed.
+    Does not follow symbolic links. Takes O(files) time, but changes only files with such permissions.
     """
     found = Tightened()
     _close(store, None, store.stat(), found, follow=True)

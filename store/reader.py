@@ -1,10 +1,10 @@
-"""The reading half of the store: answers from memory without waiting for commits.
+"""Reads of the store that are answered from memory and do not wait for commits.
 
 Exceptions: `extraction_costs`, `extraction_times` and `removed_documents` read a table, and `document_snapshot` waits while a
 commit is applied (milliseconds).
 
-The live index may change or be replaced (`store.live_memory`) during a call. Each method therefore reads `_index` once,
-and each of its containers in one step.
+The live index may change or be replaced (`store.live_memory`) during a call. Each method therefore reads `_index` once, and
+copies or reads each container of the index in one step.
 """
 
 from collections import Counter
@@ -37,7 +37,8 @@ from store.types import (
 )
 
 SUPPLIED, UNREAD = "supplied", "none"
-"""Stand for an extractor's name where the documents supply the triples, and where no extractor has read the passage."""
+"""Labels that replace an extractor's name: `SUPPLIED` if the documents supply the triples, `UNREAD` if no extractor has
+processed the passage."""
 
 
 def _extractor_label(state: ExtractionState | None) -> str:
@@ -45,7 +46,7 @@ def _extractor_label(state: ExtractionState | None) -> str:
 
 
 def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
-    """Returns the amount of content omitted from the documents' passages, by kind."""
+    """Returns the number of items omitted from the documents' passages, by kind."""
     counts: Counter[str] = Counter()
     for document in documents:
         for omission in document.left_out:
@@ -70,7 +71,7 @@ class StoreReader:
         return self._live.snapshot
 
     def document_snapshot(self) -> DocumentSnapshot:
-        """Returns the memory as of the last commit with its documents, for queries that outlive that commit."""
+        """Returns the memory and the documents as of the last commit, for queries that outlast that commit."""
         return self._live.document_snapshot()
 
     @property
@@ -79,7 +80,7 @@ class StoreReader:
         return self._log.horizon
 
     def growth(self, limit: int) -> list[GrowthPoint]:
-        """Returns the size of the memory at up to `limit` commits that `snapshot_at` can return, including the last."""
+        """Returns the size of the memory at up to `limit` commits that `snapshot_at` accepts, always including the last."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
         now = self._live.snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
@@ -93,17 +94,17 @@ class StoreReader:
         return self._log.positions
 
     def documents(self) -> list[Document]:
-        """Returns every document as of the last commit, by URI."""
+        """Returns every document as of the last commit, sorted by URI."""
         return sorted(self._index.documents.copy().values(), key=lambda document: document.uri)
 
     def document(self, uri: str) -> Document | None:
         return self._index.documents.get(uri)
 
     def removed_documents(self) -> dict[str, Document]:
-        """Returns the documents removed since the horizon, by URI, each with its last source and labels.
+        """Returns the documents removed since the horizon, by URI, with their last source and labels.
 
-        The documents of every commit that `snapshot_at` can return are among these or the present ones. Removals by a hippod
-        that did not record source and labels give an empty source.
+        The documents of every commit that `snapshot_at` can return are either in the result or among the present documents. The
+        source is empty if the version of hippod that removed the document did not record source and labels.
         """
         with self._tables.pruning_paused():
             rows = self._tables.read_where("documents", None, Condition("state", "=", State.REMOVED.value))
@@ -118,7 +119,7 @@ class StoreReader:
         return [each for each in self._index.documents.copy().values() if each.state is State.SKIPPED]
 
     def omissions(self) -> dict[str, int]:
-        """Returns the amount of content that the documents' passages omit, by kind."""
+        """Returns the number of items omitted from the passages of all documents, by kind."""
         return count_omissions(self._index.documents.copy().values())
 
     def documents_with_passage(self, passage: str) -> list[str]:
@@ -128,7 +129,7 @@ class StoreReader:
         return sorted(index.holders[row]) if row is not None else []
 
     def documents_to_extract(self, passage: str) -> list[str]:
-        """Returns the URIs of the documents that contain a passage and brought no extraction of it, sorted.
+        """Returns the sorted URIs of the documents that contain a passage and did not supply its triples.
 
         The local extractor processes the passage for these documents.
         """
@@ -138,36 +139,36 @@ class StoreReader:
         return sorted(uri for uri, triples in holders.items() if triples is None)
 
     def extraction_state(self, passage: str) -> ExtractionState | None:
-        """Returns the state of the extraction of a passage; None without extraction."""
+        """Returns the state of a passage's extraction; None if there is no extraction."""
         index = self._index
         row = index.passage_rows.get(passage)
         return index.extraction_states.get(row) if row is not None else None
 
     def extraction_states(self) -> dict[str, ExtractionState]:
-        """Returns the state of every extraction, by passage id, including passages that are not alive."""
+        """Returns the state of every extraction, by passage id, including passages that are no longer living."""
         index = self._index
         return {index.passages[row].id: state for row, state in index.extraction_states.copy().items()}
 
     def stored_contents(self) -> StoredContents:
-        """Returns texts and extractions, living or not, as of the last commit. The caller has paused commits."""
+        """Returns texts and extractions, living or not, as of the last commit. The caller must have paused commits."""
         return StoredContents(self._index)
 
     def extracted_triples(self, passage: str) -> tuple[Triple, ...]:
-        """Returns the triples extracted from a passage; empty without extraction."""
+        """Returns the triples extracted from a passage; empty if there is no extraction."""
         index = self._index
         row = index.passage_rows.get(passage)
         rows = index.extracted[row] if row is not None else None
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Returns the ids of passages for the local extractor whose extraction's state (None: no extraction) `wanted`
+        """Returns the ids of passages that need the local extractor and whose extraction state (None: none) `wanted`
         accepts."""
         index = self._index
         rows = index.holders.copy().needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
 
     def passages_by_extractor(self) -> dict[str, int]:
-        """Counts the living passages by the label of the extractor that has read them, or by `SUPPLIED` or `UNREAD`."""
+        """Returns the number of living passages by the label of their extractor, or by `SUPPLIED` or `UNREAD`."""
         index = self._index
         holders, states = index.holders.copy(), index.extraction_states.copy()
         needing = holders.needing_extraction()
@@ -176,7 +177,7 @@ class StoreReader:
         return dict(sorted(counts.items())) | ({SUPPLIED: supplied} if supplied > 0 else {})
 
     def extractor_label(self, passage: str) -> str | None:
-        """Returns the name under which `passages_by_extractor` counts a passage; None if the passage is not living."""
+        """Returns the label under which `passages_by_extractor` counts a passage; None if the passage is not living."""
         index = self._index
         row = index.passage_rows.get(passage)
         if row is None or not (holders := index.holders[row]):
@@ -190,17 +191,17 @@ class StoreReader:
         return times_of(table)
 
     def passage(self, id: str) -> PassageText | None:
-        """Returns a passage's text, living or not."""
+        """Returns a passage's text, even if the passage is not living."""
         index = self._index
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
 
     def commits_in_log(self) -> int:
-        """Returns the number of commits that the tables lack. The caller has paused commits."""
+        """Returns the number of commits that are only in the log. The caller must have paused commits."""
         return len(self._tables.pending)
 
     def table_versions(self) -> dict[str, int]:
-        """Returns the version of every table. The caller has paused commits."""
+        """Returns the version of every table. The caller must have paused commits."""
         return dict(self._tables.versions)
 
     @property
@@ -209,11 +210,11 @@ class StoreReader:
         return self._tables.checksums
 
     def extraction_costs(self) -> ExtractionCosts:
-        """Returns the costs of all extractions in the life of the store, as of the last commit."""
+        """Returns the costs of all extractions since the store was created, as of the last commit."""
         with self._tables.pruning_paused():
             last, tables = self._log.now()
             table = tables.read("extractions", COSTS)
-        # A purge moves costs from rows to the commit.
+        # Extractions without a row (`Commit.rowless_costs`) are counted in the commit.
         return add_costs(last.rowless_costs, costs_of(table))
 
     def unextracted(self, batch: Batch) -> list[PassageText]:
@@ -222,18 +223,18 @@ class StoreReader:
         return unextracted(self._index, batch)
 
     def texts_to_encode(self, kind: str, first: int, vectors: NewVectors) -> TextsToEncode | None:
-        """Returns the texts without a vector in `vectors` among the next `ROWS_AT_ONCE` rows of a table from number `first`,
-        living or not; None if the table has no such rows."""
+        """Returns the texts without a vector in `vectors` among up to `ROWS_AT_ONCE` rows of a table, beginning with row
+        `first`; includes texts that are not living. None if the table has no row `first`."""
         index = self._index
         after = min(first + ROWS_AT_ONCE, index.next_id[kind])
         return texts_to_encode(index, kind, first, after, vectors) if first < after else None
 
     def missing(self, batch: Batch) -> MissingVectors:
-        """Returns the texts to encode before `batch`, with its extractions, can be committed."""
+        """Returns the texts that must be encoded before `batch`, including its extractions, can be committed."""
         self._protect(batch)
         return missing_vectors(self._index, batch)
 
     def _protect(self, batch: Batch) -> None:
-        """Keeps a running purge from deleting texts that `batch` uses. Called before the answer is computed."""
+        """Prevents a running purge from deleting texts that `batch` uses. Call it before `batch` is compared with the index."""
         if (purge := self._erasure.running) is not None:
             purge.protect_batch(batch)

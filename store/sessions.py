@@ -1,9 +1,8 @@
-"""Sessions: the state that one `ask --deep` question leaves for the next. One small file each, in the store's folder.
+"""Sessions: the state that one `ask --deep` question leaves for the next, one small file each in the store's folder.
 
-Sessions are not a table. Each question replaces its session as a whole; a session belongs to no commit (a version in every
-commit's row would tie questions to indexing); and statements of a removed document must leave the disk at once, while an
-append-only table keeps rows until the next purge. A file is written under another name, synced, and renamed, so a crash leaves
-either the old or the new file, complete.
+Sessions are not a table for three reasons: Each question replaces its session completely. A session belongs to no commit.
+Statements of a removed document must leave the disk at once, whereas an append-only table keeps rows until the next purge. Each
+file is written under a temporary name, synced, and renamed, so after a crash either the old or the new file is complete.
 """
 
 import json
@@ -20,16 +19,16 @@ from store.untrusted_names import inside
 FORMAT = 1
 FOLDER = "sessions"
 QUESTIONS = 100
-"""Number of a session's last questions that are kept."""
+"""Maximum number of past questions that a session keeps."""
 
 
 class SessionDamaged(StoreError):
-    """A session's file cannot be read. The message says which and what to do."""
+    """A session's file is unreadable. The message names the session and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastQuestion:
-    """A question of a session: its time (Unix seconds), its commit, and its short answer."""
+    """A past question of a session, with its short answer, its commit and its time (Unix seconds)."""
 
     question: str
     answer: str
@@ -39,10 +38,10 @@ class PastQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session. `memory` is JSON of the answering method, which the store does not interpret.
+    """One session. `memory` is JSON of the answering method; the store does not interpret it.
 
-    `commit` is that of the last question; `dropped` counts entries removed from the memory since, because no document states
-    them any more.
+    `commit` is the commit of the last question. `dropped` counts the entries removed from the memory since then because no
+    document states them any more.
     """
 
     name: str
@@ -53,25 +52,25 @@ class Session:
     questions: tuple[PastQuestion, ...] = ()
     dropped: int = 0
     scope: str | None = None
-    """The part of the memory that the session is limited to, as written by its caller."""
+    """The part of the memory to which the session is limited, as its client wrote it."""
 
 
 class Sessions:
     """The sessions of one store. A key is the session's name or begins with `~`.
 
-    Thread-safe. If one session is changed twice at once, the later change is kept.
+    Thread-safe. If two threads change one session concurrently, the later change wins.
     """
 
     def __init__(
         self, store: Path, clock: Callable[[], float] = time.time, check: Callable[[], None] = lambda: None
     ) -> None:
-        """`check` raises OSError if nothing may be written now."""
+        """`check` raises OSError if the store must not be written at present."""
         self._check = check
         self._folder = store / FOLDER
         self._clock = clock
 
     def load(self, key: str) -> Session | None:
-        """Returns the session; None if it does not exist. Raises SessionDamaged."""
+        """Returns the session, or None if it does not exist. Raises SessionDamaged."""
         path = self._path(key)
         name = key
         try:
@@ -111,7 +110,7 @@ class Sessions:
     ) -> Session:
         """Adds a question to the session and writes it durably. Raises OSError.
 
-        `before`: the session that this question continued. `name`: by default the key.
+        `before`: the session that this question continues, or None. `name`: the session's name; by default the key.
         """
         now = self._clock()
         asked = PastQuestion(question, answer, commit, now)
@@ -122,7 +121,7 @@ class Sessions:
         return session
 
     def keep(self, key: str, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
-        """Writes the session with fewer entries in its memory, without changing its time of use. Raises OSError."""
+        """Writes the session with a memory without `dropped` entries; its time of last use stays. Raises OSError."""
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:
@@ -149,7 +148,7 @@ class Sessions:
         return sorted(path.stem for path in self._folder.glob("[!.]*.json"))
 
     def expired(self, session: Session, keep_s: float) -> bool:
-        """Whether the session was not used for more than `keep_s` seconds."""
+        """Whether the session has been unused for more than `keep_s` seconds."""
         return self._clock() - session.used > keep_s
 
     def _path(self, key: str) -> Path:

@@ -1,7 +1,7 @@
-"""A snapshot: the memory as of one commit, unchanged while the writer continues.
+"""A snapshot: the memory as of one commit, which later commits do not change.
 
-Taking a snapshot copies only the ends of arrays. Whole arrays that queries need (counts, degrees) are built at first use and
-shared by all queries of the same commit.
+Taking a snapshot copies only the ends of arrays. Whole arrays that queries need (counts, degrees) are built on first use and
+shared by all queries of the commit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,7 @@ from store.types import Document, PassageText, Triple
 
 
 class Snapshot:
-    """The memory at `commit`. Rows index the arrays below; dead rows keep their place and are masked by the `*_alive`
-    properties."""
+    """The memory at `commit`. Rows index the arrays below. Dead rows keep their numbers; `*_alive` masks them."""
 
     def __init__(self, index: LiveIndex, commit: int, time: float) -> None:
         self.commit = commit
@@ -63,35 +62,35 @@ class Snapshot:
         """Number of crowded phrases (`store.index.synonyms.crowding`)."""
         matrices = {name: matrix.view() for name, matrix in index.matrices.items()}
         self.relation: MatrixView = matrices["relation"]
-        """Phrase x phrase, symmetric: the number of (passage, statement) pairs that link the two."""
+        """Phrase x phrase, symmetric: number of (passage, statement) pairs that link the two phrases."""
         self.mention: MatrixView = matrices["mention"]
-        """Phrase x phrase, symmetric: the number of (passage, mention edge) pairs that link the two."""
+        """Phrase x phrase, symmetric: number of (passage, mention edge) pairs that link the two phrases."""
         self.synonym: MatrixView = matrices["synonym"]
-        """Phrase x phrase, symmetric: cosines at or above the threshold."""
+        """Phrase x phrase, symmetric: cosines that reach the synonym threshold."""
         self.context: MatrixView = matrices["context"]
         """Passage x phrase: 1 if the passage contains the phrase."""
         self.incidence: MatrixView = matrices["incidence"]
         """Passage x triple: 1 if the passage states the triple or has the mention edge."""
         self.naming: MatrixView = matrices["naming"]
-        """Names x passage: the number of documents with these names that contain the passage."""
+        """Names x passage: number of documents with these names that contain the passage."""
         self._names = index.names.texts
         self._name_counts = index.names.counts.view()
         self._name_postings = index.names.postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
-        """Returns the same memory under a later commit that did not change it."""
+        """Returns this memory under the number and time of a later commit that did not change it."""
         later = copy(self)
         later.commit, later.time = commit, time
         return later
 
     @cached_property
     def passage_alive(self) -> NDArray[np.bool_]:
-        """Shape (n_passages,)."""
+        """Mask of the living passages, shape (n_passages,)."""
         return self._passage_counts.positive()
 
     @cached_property
     def phrase_alive(self) -> NDArray[np.bool_]:
-        """Shape (n_phrases,)."""
+        """Mask of the living phrases, shape (n_phrases,)."""
         return self._phrase_counts.positive()
 
     @cached_property
@@ -103,12 +102,12 @@ class Snapshot:
 
     @cached_property
     def triple_alive(self) -> NDArray[np.bool_]:
-        """Shape (n_triples,)."""
+        """Mask of the living triples, shape (n_triples,)."""
         return self._triple_counts.positive()
 
     @cached_property
     def statement_alive(self) -> NDArray[np.bool_]:
-        """The living statements: `triple_alive` without mention edges, shape (n_triples,)."""
+        """Mask of the living statements (`triple_alive` without mention edges), shape (n_triples,)."""
         alive: NDArray[np.bool_] = self.triple_alive & self.is_statement
         return alive
 
@@ -129,7 +128,7 @@ class Snapshot:
         return self._passages[row]
 
     def passage_id(self, row: int) -> str:
-        """Returns the id without reading the passage's text, which may be on disk."""
+        """Returns a passage's id without reading its text, which may be on disk."""
         return self._passages.ids[row]
 
     def passage_title(self, row: int) -> str:
@@ -147,19 +146,19 @@ class Snapshot:
         return self._predicates[row]
 
     def phrase_row(self, text: str) -> int | None:
-        """Returns the row of a living phrase; None if there is none."""
+        """Returns the row of a living phrase; None if there is no such phrase."""
         row = self._phrase_rows.get(text)
         return row if row is not None and row < self.n_phrases and self._phrase_counts[row] > 0 else None
 
     def passage_row(self, id: str) -> int | None:
-        """Returns the row of a living passage; None if there is none."""
+        """Returns the row of a living passage; None if there is no such passage."""
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
     def linked_document(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document that the link `target` in the document `source` leads to; None if there is none.
+        """Returns the URI of the document to which the link `target` in the document `source` leads, or None.
 
-        Links are resolved as of the last commit, so the result may be a document that this snapshot lacks.
+        Links are resolved as of the last commit, so this snapshot may lack the resulting document.
         """
         return self._link_targets.resolve(target, source)
 
@@ -175,16 +174,17 @@ class Snapshot:
         best: int,
         also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
-        """Compares a query by words with the `compared` living passages; returns the `best`, all that tie with the last, and
-        `also`.
+        """Compares a query by words with the living passages in `compared`. Returns the `best` passages, every passage that
+        ties with the last of them, and the passages `also`.
 
-        Word frequencies come from the passages that are also `counted`. Both are masks over all passages; `also` are rows.
+        Word frequencies are counted over the living passages in `counted`. `compared` and `counted` are masks over all
+        passages; `also` contains rows.
         """
         known = self._total_length if counted is self.passage_alive else None
         return self._postings.compare(query, compared, counted, known, best, also)
 
     def names(self, row: int) -> str:
-        """Returns the names of a document (`store.links.names.names_text`) in a row of `naming`."""
+        """Returns the names (`store.links.names.names_text`) in a row of `naming`."""
         return self._names[row]
 
     def compare_names(
@@ -194,18 +194,18 @@ class Snapshot:
         compared: NDArray[np.bool_] | None = None,
         counted: NDArray[np.bool_] | None = None,
     ) -> ComparedWords:
-        """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`.
+        """Compares `query` with the names of documents, as `compare_words` does with passages; `rows` are those of `naming`.
 
-        Names are included if one of their passages is in the mask; None means all living passages.
+        Names are included if the mask contains a passage of their documents; None means all living passages.
         """
         of_compared = self._names_of(compared)
         of_counted = of_compared if counted is compared else self._names_of(counted)
         return self._name_postings.compare(query, of_compared, of_counted, None, best)
 
     def _names_of(self, passages: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Returns the mask of the rows of `naming` with one of the living `passages`, shape (names,).
+        """Returns the mask of the rows of `naming` that have a passage in `passages`, shape (names,).
 
-        O(everything) unless all passages are meant.
+        Takes O(size of `naming`) time unless `passages` contains all living passages.
         """
         alive = self._name_counts.positive()
         if passages is None or passages is self.passage_alive:
@@ -214,9 +214,9 @@ class Snapshot:
         return alive & has
 
     def name_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """Returns a fingerprint of the names of each passage's documents, shape (n_passages,).
+        """Returns a fingerprint of the names of the documents that contain each passage, shape (n_passages,).
 
-        `of` returns 64 bits for a text. O(everything).
+        `of` maps a text to a 64-bit hash. Takes O(size of `naming`) time.
         """
         matrix = self.naming.merged().tocoo()
         hashes = np.array([of(self._names[row]) for row in range(matrix.shape[0])], np.uint64)
@@ -229,14 +229,14 @@ class Snapshot:
         return self._postings.words(text)
 
     def passage_lengths(self, rows: Sequence[int]) -> NDArray[np.int32]:
-        """Returns the length in words of the passages `rows`, shape (len(rows),)."""
+        """Returns the number of words of each passage in `rows`, shape (len(rows),)."""
         lengths: NDArray[np.int32] = self._postings.lengths(self.n_passages)[np.array(rows, np.int64)]
         return lengths
 
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns BM25 scores of texts that are not passages (for example triples), shape (len(texts),).
 
-        Inverse document frequencies come from the passages, the mean length from these texts.
+        Inverse document frequencies come from the passages, the mean length from `texts`.
         """
         return self._postings.scores_of(query, texts, self.passage_alive)
 
@@ -249,7 +249,7 @@ class Snapshot:
         return Graph(**{part.name: getattr(self, part.name) for part in fields(Graph)})
 
     def adjacency(self, weights: EdgeWeights) -> Adjacency:
-        """Returns the graph with edges weighted by `weights`, built at first use and shared by all queries of this snapshot."""
+        """Returns the graph with edges weighted by `weights`, built on first use and shared by all queries of this snapshot."""
         with self._adjacency_lock:
             if weights not in self._adjacencies:
                 self._adjacencies[weights] = Adjacency(self.graph, weights)
@@ -266,7 +266,7 @@ class Snapshot:
         }
 
     def passages_of(self, triples: NDArray[Any]) -> dict[int, list[int]]:
-        """Returns, for each row of `triples`, the rows of the living passages that state it."""
+        """Returns, for each row in `triples`, the rows of the living passages that state it."""
         out: dict[int, list[int]] = {int(row): [] for row in triples}
         if out:
             for triple, passage in zip(*self.incidence.column_entries(np.array(list(out))), strict=True):
@@ -284,20 +284,19 @@ class DocumentLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnapshot:
-    """The memory as of `snapshot.commit`, with its documents, for queries that outlive the next commit.
+    """The memory as of `snapshot.commit` together with its documents, for queries that outlast that commit.
 
-    Only the live index, which keeps changing, knows which documents contain a passage; here both are of the same commit.
+    The live index maps passages to documents, but it keeps changing; here, the maps are copies as of the snapshot's commit.
     """
 
     snapshot: Snapshot
     documents: Mapping[str, Document]
     holders: Sequence[Mapping[str, Any]]
-    """By passage row: the documents that contain the passage, by URI, with the triples that they supplied
+    """For each passage row: the documents that contain the passage, by URI, with the triples that they supplied
     (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
-        """Returns the URIs of the documents that contain a passage at this commit, sorted; empty if the passage is not
-        alive."""
+        """Returns the URIs of the documents that contain a passage as of this commit, sorted; empty if it is not living."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []
 
@@ -306,6 +305,6 @@ class DocumentSnapshot:
 
     @classmethod
     def copy_of(cls, snapshot: Snapshot, index: LiveIndex) -> Self:
-        """Copies two containers of references of `index`, which is as of the snapshot: 10 ms for a million passages, so it is
-        for queries that take seconds, not for every query."""
+        """Copies two containers of references of `index`, which is as of the snapshot's commit. Copying takes 10 ms for a
+        million passages, so only queries that take seconds should use it."""
         return cls(snapshot, index.documents.copy(), index.holders.copy())

@@ -1,4 +1,4 @@
-"""The store's interface: open, commit, take snapshots, read earlier commits, and run maintenance concurrently with commits."""
+"""The store's interface: opens a store, commits, takes snapshots, reads earlier commits, runs concurrent maintenance."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -49,11 +49,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """The result of a commit.
-
-    `seq` and `time` (Unix seconds); the numbers of passages that became alive or dead; the documents that were replaced or
-    removed, by URI.
-    """
+    """The result of a commit: its number and time (Unix seconds), the number of passages that became living (`born`) or dead
+    (`died`), and the replaced or removed documents by URI."""
 
     seq: int
     time: float
@@ -63,7 +60,7 @@ class CommitResult:
 
 
 class Store(StoreReader):
-    """One store, open in one process. `commit` is for one thread at a time; all other methods are thread-safe."""
+    """One store, open in one process. Only one thread at a time may call `commit`; all other methods are thread-safe."""
 
     def __init__(
         self,
@@ -75,8 +72,8 @@ class Store(StoreReader):
     ) -> None:
         """Opens `folder` and creates it if necessary. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
 
-        If another rule than `rule` made the synonym edges, they are recomputed before this returns. `lock`: the folder's lock,
-        if the caller has taken it already (for example before loading a model). `calibration` is stored with a new store.
+        If the synonym edges were made by another rule than `rule`, they are recomputed before this returns. `lock`: the
+        folder's lock, if already taken (for example before loading a model). `calibration`: stored if the store is new.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
@@ -100,9 +97,9 @@ class Store(StoreReader):
         for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
             self._lock.hold(place)
         self.repaired_tables: Sequence[str] = self._log.repaired
-        """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
+        """Tables from which opening removed an unfinished change, and files to which it moved an unfinished commit."""
         self.found_format = self._log.found_format
-        """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
+        """The store's format before opening migrated it to `store.lance.schema.FORMAT`."""
         index, self.opened_from, opened = self._load(encoder.dim, rule)
         self._live = LiveMemory(index, self._log)
         self.synonym_recall: RecallMeasurement | None = None
@@ -127,19 +124,19 @@ class Store(StoreReader):
         return self._index.rule
 
     def _load(self, dim: int, rule: SynonymRule) -> tuple[LiveIndex, str, int | None]:
-        """Returns the index, its origin (for the log), and the commit of the checkpoint used, if any."""
+        """Returns the index, its origin (for the log), and the commit of the checkpoint that was used, or None."""
         try:
             index, commit = recover_index(self._log, dim, rule)
         except CheckpointUnusable as reason:
             index = load_index(self._tables, dim, rule)
-            # Later starts must not use it either: numbers of purged rows are reused from here on.
+            # Later starts must not use the checkpoint either, because row numbers of purged rows are reused from now on.
             discard(self.folder)
             return index, f"rebuilt from the tables; no checkpoint was used: {reason}", None
         return index, f"checkpoint of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Recomputes all synonym edges in a separate commit, if an earlier release's rules or triples, or other `[graph]`
-        settings, made them."""
+        """Recomputes all synonym edges in a separate commit. The edges are recomputed if they were made with the rules or
+        triples of an earlier release, or with other `[graph]` settings."""
         log.info(
             "synonyms_settling",
             phrases=self._index.living.phrases,
@@ -154,7 +151,7 @@ class Store(StoreReader):
         log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def check_folder(self) -> None:
-        """Raises StoreFolderLost unless the store's folders are where they were opened.
+        """Raises StoreFolderLost if one of the store's folders is no longer at the path where it was opened.
 
         Code that writes into the store's folder outside commits must call this first. Thread-safe.
         """
@@ -162,14 +159,14 @@ class Store(StoreReader):
 
     @property
     def longest_lock_s(self) -> dict[str, float]:
-        """The longest time in seconds that each job made commits wait without interruption, since the store was opened."""
+        """For each job, the longest continuous time in seconds for which it delayed commits since the store was opened."""
         return self._write_lock.longest_s
 
     def commit(self, batch: Batch) -> CommitResult:
-        """Adds `batch` to the memory: durable and visible when it returns.
+        """Adds `batch` to the memory; the change is durable and visible on return.
 
-        After an error, nothing has changed; except after StoreFolderLost or StoreStopped, when the next opening shows whether
-        the commit is durable, and nothing can be written until then.
+        After an error, nothing has changed. Only after StoreFolderLost or StoreStopped is it unknown whether the commit is
+        durable: the next opening shows that, and nothing can be written until then.
         """
         with self._write_lock.hold("commit"):
             delta = plan(self._index, batch, time.time())
@@ -195,22 +192,22 @@ class Store(StoreReader):
         return table_rows(self._index, delta, self._log.last.seq + 1)
 
     def fold(self) -> None:
-        """Folds the changes of every matrix into its base, however few they are."""
+        """Merges the changes of every matrix into its base, even if they are few."""
         self._delta_merger.fold(lambda index: index.matrices.values())
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one, or if
-        `rebuild_index` must come first.
+        """Merges the matrices' changes into their bases and writes a checkpoint for a fast start. Returns False if the
+        checkpoint is up to date, or if `rebuild_index` must be called first.
 
-        Raises OSError, and CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
+        Raises OSError, or CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
         """
         return self._checkpointing.write(timed_out)
 
     def check_checkpoint(self) -> bool:
-        """Verifies the files that opening mapped without reading. Returns False if they are damaged, after loading the index
-        anew.
+        """Verifies the files that opening has mapped into memory without reading them. If they are damaged, reloads the index
+        from the tables and returns False.
 
-        O(vectors), once after a start, concurrently with commits and queries.
+        Takes O(vectors) time; needed once after a start. Runs concurrently with commits and queries.
         """
         if self._checkpointing.check():
             return True
@@ -218,39 +215,38 @@ class Store(StoreReader):
         return False
 
     def compact(self, min_fragments: int = 2) -> None:
-        """Writes the log into the tables, rewrites tables with `min_fragments` or more, and drops their old versions.
+        """Writes the log into the tables, rewrites tables with at least `min_fragments` fragments, and deletes old versions.
 
-        Runs concurrently with commits and queries. `snapshot_at` needs no old version, because rows record their commits.
+        Runs concurrently with commits and queries. `snapshot_at` needs no old versions, because rows record their commits.
         """
         self._compactor.compact(min_fragments)
 
     def compact_when_due(self) -> None:
-        """Like `compact`, but rewrites only tables with many fragments and enough rows since their last rewrite: so the cost
-        follows the changes, not the size of the store."""
+        """Like `compact`, but rewrites only tables that have many fragments and enough new rows since their last rewrite. The
+        cost thus depends on the changes, not on the size of the store."""
         self._compactor.compact_when_due()
 
     @property
     def flush_trouble(self) -> str | None:
-        """Why the log cannot be written into the tables, and how long it is; None if the last flush succeeded."""
+        """Why the log cannot be written into the tables, with the size of the log; None if the last flush succeeded."""
         if (error := self._compactor.flush_error) is None:
             return None
         size = f"{self._log.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
         return f"the log ({size}) cannot be written into the tables: {describe_error(error)}"
 
     def purge(self, keep: timedelta) -> int:
-        """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
+        """Deletes from the disk the rows that no commit younger than `keep` needs; returns the number of deleted rows.
 
-        Determines the rows concurrently with commits, which wait for one slice of rows at a time
-        (`store.maintenance.retention`).
+        Runs concurrently with commits, which wait only while one slice of rows is deleted (`store.maintenance.retention`).
         """
         self.check_folder()
         return self._erasure.purge(keep)
 
     def rebuild_index(self, force: bool = False) -> bool:
-        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.
+        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it was reloaded.
 
-        Commits continue while it is loaded, and wait while the commits of that time are applied to it. Both indexes are in
-        memory meanwhile.
+        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. The old and
+        the new index are in memory during that time.
         """
         rebuilt = self._erasure.rebuild(force)
         if rebuilt:
@@ -258,16 +254,16 @@ class Store(StoreReader):
         return rebuilt
 
     def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
-        """Replaces all vectors and synonym edges by those of the `new` encoder, in one commit; returns its number.
+        """Replaces all vectors and synonym edges by those of the encoder `new` in one commit; returns the commit's number.
 
-        Commits wait meanwhile. Queries continue with the old vectors until `announce` was called with the commit's number.
-        Earlier commits cannot be queried from then on, and the old vectors are deleted. Raises NotEncoded if a text has no new
-        vector; then, or if the process ends before the commit, nothing has changed.
+        Commits wait during the call. Queries use the old vectors until `announce` has been called with the commit's number.
+        After the commit, earlier commits cannot be queried, and the old vectors are deleted. Raises NotEncoded if a text has no
+        new vector. After this error, or if the process ends before the commit, nothing has changed.
         """
         with self.maintenance_paused():
             with self._write_lock.hold("reencode"):
                 last = self._log.last.seq
-                # The tables of earlier commits are not valid while they are rewritten.
+                # Earlier commits cannot be read while their tables are rewritten.
                 with self._log.raised_horizon(last), self._log.changing() as writer:
                     index = switched_index(self._tables, writer, self._index, new, last + 1)
                     self._checkpointing.discard()
@@ -283,22 +279,22 @@ class Store(StoreReader):
         return commit.seq
 
     def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
-        """Returns the share of true synonym pairs that are edges, by a sample of phrases; None if all were compared exactly."""
+        """Returns the share of true synonym pairs that are edges, on a sample of phrases; None if all were compared exactly."""
         if self._index.uses_bands:
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall
 
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
-        """Prevents rearranging and deleting table files inside the `with` block; commits and queries continue."""
+        """Prevents the rearrangement and deletion of table files during the `with` block; commits and queries continue."""
         with self._erasure.paused():
             yield
 
     @contextmanager
     def commits_paused(self, *, flush: bool = False) -> Iterator[Commit]:
-        """Makes commits wait inside the `with` block; yields the last commit.
+        """Makes commits wait during the `with` block; yields the last commit.
 
-        With `flush`, the tables contain all commits. The caller has paused maintenance.
+        With `flush`, first writes all commits from the log into the tables. The caller must have paused maintenance.
         """
         with self._write_lock.hold("backup"):
             if flush:
@@ -312,17 +308,17 @@ class Store(StoreReader):
         return past.snapshot if past is not None else self._live.snapshot
 
     def document_snapshot_at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot:
-        """Returns `snapshot_at` with the documents of that commit. `pause` is called every few milliseconds of the work."""
+        """Like `snapshot_at`, but with the documents of that commit. `pause` is called every few milliseconds of the work."""
         return self._past.at(moment, pause) or self.document_snapshot()
 
     @property
     def past_count(self) -> int:
-        """Number of earlier commits in memory."""
+        """Number of earlier commits that are loaded."""
         return self._past.count
 
     @property
     def past_bytes(self) -> int:
-        """Estimated bytes of the earlier commits in memory."""
+        """Estimated memory of the loaded earlier commits in bytes."""
         return self._past.bytes
 
     def scoped(
@@ -332,17 +328,18 @@ class Store(StoreReader):
         moment: float | int | None = None,
         pause: Pause = no_pause,
     ) -> DocumentSnapshot:
-        """Returns a memory equal to a fresh one of the documents that `wanted` accepts, as of the last commit or of `moment`.
+        """Returns a memory with only the documents that `wanted` accepts, equal to a new memory of these documents; as of
+        `moment`, or of the last commit if `moment` is None.
 
-        `key` identifies `wanted`: the scope built for an equal key is reused. `pause` is called every few milliseconds of the
-        work on an earlier commit. Raises StoreError as `snapshot_at` does.
+        `key` identifies `wanted`: a scope that was built for an equal key is reused. `pause` is called every few milliseconds
+        while an earlier commit is loaded. Raises StoreError as `snapshot_at` does.
         """
         past = self._past.scoped_at(wanted, moment, pause) if moment is not None else None
         return past or self._live.scopes.memory(key, wanted)
 
     def close(self) -> None:
-        """Releases the store, which then refuses writes; writes nothing. If maintenance still runs in another thread, the store
-        stays open until the process ends or this is called again."""
+        """Writes nothing, releases the store, and makes it refuse later writes. If maintenance still runs in another thread,
+        the store stays open until the process ends or `close` is called again."""
         self._delta_merger.close()
         self._compactor.close()
         locks = (self._delta_merger.lock, self._compactor.lock)
@@ -364,13 +361,13 @@ class Store(StoreReader):
 
 @contextmanager
 def _explained_errors(folder: Path) -> Iterator[None]:
-    """Raises errors of the block, which opens the store, as StoreError with what to do."""
+    """Converts errors in the block, which opens the store, to a StoreError that says what to do."""
     try:
         yield
     except StoreError:
         raise
     except LookupError as error:
-        # Wrong content of a file, or an error in hippod.
+        # A file has wrong content, or hippod has an error.
         log.exception("store_not_opened", store=folder)
         Checksums(folder, (folder / LOG / MARK).exists()).check_all()
         raise StoreError(
@@ -378,7 +375,7 @@ def _explained_errors(folder: Path) -> Iterator[None]:
             "its tables are as they were written; keep it, and report the error with the log"
         ) from error
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
+        # Lance raises these errors for missing or truncated files, or because of their wrong content.
         if (what_to_do := refusal(error)) is not None:
             said = f"the store {folder} cannot be opened ({describe_error(error)})"
             raise StoreRefused(f"{said}; {what_to_do}") from error

@@ -1,7 +1,8 @@
-"""The values that enter the store: plain data, and the identity and time that follow from it. Imports nothing heavy.
+"""The values that enter the store: plain data, and the identities and times that follow from it. This module imports nothing
+that is slow to import.
 
-A passage's identity is its content (`passage_id`), a phrase's its normalised text, a triple's its three normalised parts. Texts
-arrive normalised; the store never changes a text.
+A passage is identified by its content (`passage_id`), a phrase by its normalised text, a triple by its three normalised parts.
+Texts must be normalised before they enter the store, which never changes a text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +20,18 @@ Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 MENTION = ""
-"""The predicate of a mention edge: a triple whose passage only names its two ends together. It has no vector."""
+"""The predicate of a mention edge: a triple whose passage only names its ends together. A mention edge has no vector."""
 
 Pause = Callable[[], None]
-"""Called every few milliseconds during long work to let other threads run."""
+"""A function that long work calls every few milliseconds to let other threads run."""
 
 
 def no_pause() -> None:
-    """The `Pause` of work that delays nothing else."""
+    """The `Pause` of work that does not delay other threads."""
 
 
 def is_statement(triple: Triple) -> bool:
-    """Whether a triple states something about its ends. Otherwise it is a mention edge."""
+    """Whether a triple is a statement rather than a mention edge."""
     return triple[1] != MENTION
 
 
@@ -46,9 +47,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as its author wrote it: the target (a path, a name, an address), the heading in it, and the words shown.
+    """A link as its author wrote it: the target (a path, a name, an address), the heading in it, and the displayed text.
 
-    `store.links` resolves it to a document.
+    `store.links` resolves a link to a document.
     """
 
     target: str
@@ -58,28 +59,28 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PassageRef:
-    """A document's use of a passage: the passage, its place in the document, and triples supplied with the document."""
+    """A document's use of a passage: the passage, its location in the document, and the triples supplied with the document."""
 
     passage: str
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
-    """Triples that the document supplies; `None` if the local extractor processes the passage.
+    """Triples that the document supplies; None if the local extractor processes the passage.
 
-    They belong to the document (`store.index.effective_triples`).
+    The triples belong to this document only (`store.index.effective_triples`).
     """
     extractor: str | None = None
-    """The extractor that found `triples`, if they came in a record (docs/reference/records.md); `None` if the document states
-    them."""
+    """Name of the extractor that found `triples`, if they came in a record (docs/reference/records.md); None if the document
+    itself states them."""
     links: tuple[Link, ...] = ()
     """The document's links in the passage and in the headings above it.
 
-    Another document with the same passage may have other links: relative paths have another base there.
+    Another document with the same passage may have other links, because relative paths have another base there.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Content of a document's file that no passage contains: a word for the kind, a number, a sentence for people."""
+    """Content of a document's file that no passage contains: a word for its kind, the number of items, a sentence for users."""
 
     kind: str
     count: int
@@ -88,34 +89,34 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as it stands after a commit. `passages` are in reading order."""
+    """One document as of a commit. `passages` are in reading order."""
 
     uri: str
     source: str
     title: str = ""
     state: State = State.INDEXED
     error: str | None = None
-    """The reason for being failed or skipped: a sentence for people."""
+    """Why the document failed or was skipped: a sentence for users."""
     code: str | None = None
-    """The reason as one of a few fixed words, by which failures are counted."""
+    """The reason as one of a few fixed words; failures are counted by these words."""
     attempts: int = 0
     next_try: float | None = None
-    """Unix seconds of a failed document's next try; `None` if it waits for `retry`."""
+    """Time of a failed document's next try in Unix seconds; None if it waits for `hippoctl retry`."""
     modified_at: float | None = None
     committed_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     passages: Sequence[PassageRef] = ()
     payload: str | None = None
-    """The data needed to index a pending or failed document without a file (JSON)."""
+    """JSON data with which a pending or failed document without a file can be indexed."""
     left_out: tuple[Omission, ...] = ()
 
 
 LABELS = "labels"
-"""The metadata key of a document's own labels. Its source's labels follow from the configuration."""
+"""The metadata key of a document's own labels. The labels of its source come from the configuration instead."""
 
 
 def document_time(document: Document) -> float | None:
-    """Returns `published_at` of a document in Unix seconds (UTC without a zone), else the time of its last change."""
+    """Returns `published_at` of a document in Unix seconds (UTC by default), or else the time of its last change."""
     published = document.metadata.get("published_at")
     if isinstance(published, str):
         try:
@@ -127,13 +128,14 @@ def document_time(document: Document) -> float | None:
 
 
 def passage_id(title: str, text: str) -> str:
-    """Returns 32 hex digits for a passage's title and text. The separator cannot occur in a title, so no two pairs collide."""
+    """Returns 32 hexadecimal digits that identify a passage's title and text. The separator cannot occur in a title, so
+    different (title, text) pairs are hashed as different texts."""
     return blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A passage's content. Encoder and extractor use `title + "\\n" + text` (`full`)."""
+    """A passage's content. Encoder and extractor receive `full`: title, newline, text."""
 
     id: str
     title: str
@@ -151,12 +153,12 @@ class ExtractionOutcome(StrEnum):
     STAND_IN = "stand_in"
     """Triples of a quick extractor, used until the configured extractor has processed the passage."""
     FAILED = "failed"
-    """The configured extractor failed; the triples are those of a quick extractor, or none."""
+    """The configured extractor failed on the passage; the triples come from a quick extractor, or there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionState:
-    """The extractor of a passage and the outcome: an extraction without its triples."""
+    """The extractor of a passage and the outcome, without the triples."""
 
     extractor: str
     status: ExtractionOutcome = ExtractionOutcome.DONE
@@ -171,7 +173,7 @@ class ExtractionState:
 
 @lru_cache(maxsize=64)
 def _shared_state(extractor: str, status: ExtractionOutcome) -> ExtractionState:
-    """Returns one shared object for the many passages with the same extractor and outcome."""
+    """Returns the same object for all passages with the same extractor and outcome."""
     return ExtractionState(extractor, status)
 
 
@@ -181,10 +183,10 @@ ExtractionCosts = Mapping[str, tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The local extractor's result for one passage. `extractor` names model and prompt, so that a call is never paid twice.
+    """The local extractor's result for one passage. `extractor` names model and prompt, so a call is never paid twice.
 
-    Results of other extractors are in the document that supplied them (`PassageRef.triples`), because other documents may
-    contain the passage.
+    Results of other extractors are stored in the document that supplied them (`PassageRef.triples`), because other documents
+    may contain the passage too.
     """
 
     passage: str
@@ -198,7 +200,7 @@ class Extraction:
     attempts: int = 0
     """Number of failed attempts on the passage; 0 after a success."""
     error: str | None = None
-    """Why it failed: a sentence for people."""
+    """Why the extraction failed: a sentence for users."""
 
     @property
     def state(self) -> ExtractionState:
@@ -213,13 +215,12 @@ def extraction_state(extractor: str, status: str, attempts: int, error: str | No
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The change of one commit: all of it becomes visible, or nothing.
+    """The change of one commit: either all of it becomes visible, or none of it.
 
-    - `documents` replace those with the same URIs; documents with `removed` URIs are removed.
-    - `passages` and `extractions` are those that the store does not have yet.
-    - The three `*_vectors` map a text (for a triple, its three parts) to its embedding, for everything that `Store.missing`
-      named.
-    - `positions` are the sources' positions after this commit (`None` removes a key).
+    - `documents` replace the documents with the same URIs; documents with `removed` URIs are removed.
+    - `passages` and `extractions` are new to the store.
+    - The three `*_vectors` map each text that `Store.missing` returned (a triple: its three parts) to its embedding.
+    - `positions` are the sources' positions after this commit; None removes a key.
     - `supplied_costs` are the costs of the extractions that the documents supply.
     """
 
@@ -236,7 +237,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class EncoderIdentity:
-    """The encoder that made the store's vectors; a store opens only with the same encoder."""
+    """The encoder of the store's vectors; a store can be opened only with the same encoder."""
 
     name: str
     dim: int
@@ -244,8 +245,8 @@ class EncoderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What depends on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak match;
-    None if nothing is known about that."""
+    """Thresholds that depend on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak
+    match; None if this limit is unknown."""
 
     synonym_threshold: float
     weak_below: float | None
@@ -253,15 +254,15 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRule:
-    """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, if their texts allow it."""
+    """The rule of `[graph]` for synonym edges: pairs with cosine >= `threshold` get an edge if their texts allow it."""
 
     threshold: float = 0.8
     variants: bool = True
-    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). Without, cosines alone
+    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). If not, cosines alone
     decide, as in HippoRAG."""
 
     VERSION: ClassVar[int] = 7
-    """Increases if other pairs become edges than before. The edges of a store with a smaller number are recomputed
+    """Incremented whenever the rule changes which pairs become edges. The edges of a store with a lower version are recomputed
     (`store.change.synonym_change.settle_synonyms`)."""
 
 
@@ -270,8 +271,8 @@ DEFAULT_SYNONYM_RULE = SynonymRule()
 
 @dataclass(frozen=True, slots=True)
 class GrowthPoint:
-    """The size of the memory as of one commit: counts of living contents; `triples` without mention edges. `time` is in Unix
-    seconds."""
+    """The size of the memory as of one commit: numbers of living passages, phrases and triples (without mention edges). `time`
+    is in Unix seconds."""
 
     commit: int
     time: float

@@ -1,6 +1,6 @@
-"""Joins a trusted folder with an untrusted name: from a backup's list of files, a checkpoint's manifest, a session's key.
+"""Joins a trusted folder with an untrusted name, such as one in a backup's list of files or a checkpoint's manifest.
 
-Every such join in modules that keep files must use this module; `tests/store/test_untrusted_names.py` finds others.
+Modules that store files must use this module for every such join; `tests/store/test_untrusted_names.py` finds other joins.
 """
 
 import os
@@ -12,20 +12,19 @@ from store.errors import StoreError
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""O_NONBLOCK: opening a named pipe must not wait for its other end."""
+"""O_NONBLOCK: opening a named pipe must not wait for a writer."""
 
 
 class UnsafeName(StoreError, ValueError):
-    """A name leads out of its folder, or to something that is neither a file nor a folder."""
+    """A name that leads out of its folder, or to something that is neither a file nor a folder."""
 
 
 def inside(root: Path, name: str) -> Path:
     """Returns the path of `name` below `root`. Raises UnsafeName.
 
-    `name` must be relative and must not contain `..`, an empty component or NUL. Each component that exists must be a folder,
-    the last one a folder or a regular file: symbolic links, devices, pipes and sockets are refused. `root` itself may be a
-    symbolic link, because the administrator chose it. If others may change the folder meanwhile, open the file with
-    `open_inside`.
+    `name` must be relative and must not contain `..`, an empty component or NUL. Each existing component must be a folder; the
+    last one may also be a regular file. Symbolic links, devices, pipes and sockets are refused. `root` itself may be a symbolic
+    link, because the administrator chose it. If others may change the folder concurrently, open the file with `open_inside`.
     """
     path = root
     exists = True
@@ -43,10 +42,10 @@ def inside(root: Path, name: str) -> Path:
 
 
 def open_inside(root: Path, name: str, *, create: bool = False) -> int:
-    """Returns a descriptor of the regular file `name` below `root`, for reading. Raises UnsafeName or OSError.
+    """Opens the regular file `name` below `root` for reading and returns its descriptor. Raises UnsafeName or OSError.
 
     With `create`, creates the file and the folders above it for writing; an existing file is an error. Each folder is opened
-    relative to the one above it, so that a symbolic link that replaces a folder meanwhile is not followed.
+    relative to its parent folder, so a symbolic link that replaces a folder meanwhile is not followed.
     """
     *folders, last = components(name)
     at = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
@@ -70,7 +69,7 @@ def open_inside(root: Path, name: str, *, create: bool = False) -> int:
 
 
 def components(name: str) -> list[str]:
-    """Returns the parts of a relative name. Raises UnsafeName."""
+    """Returns the components of a relative path. Raises UnsafeName."""
     components = name.split("/")
     if "\0" in name or not {"", ".", ".."}.isdisjoint(components):
         raise UnsafeName(f"{name!r} is not a usable name: it must be a relative path without empty parts, '..' and NUL")

@@ -1,9 +1,9 @@
 """The backup that an upgrade makes before it migrates a store to a new format.
 
-An older hippod refuses the migrated store. `hippod --restore FOLDER`, run by the older hippod, returns to the state before the
-upgrade. The backup lies in the store's folder, because only there hippod can surely write, and consists of hard links: it uses
-disk space only for what the migration and later maintenance replace. The store keeps one backup of each earlier format for
-`KEEP_S` seconds.
+An older hippod refuses the migrated store. After `hippod --restore FOLDER`, run with the older hippod, the store is as before
+the upgrade. The backup is in the store's folder, the only place that hippod can certainly write to. The backup consists of hard
+links, so it uses disk space only for files that the migration and later maintenance replace. The store keeps one backup of each
+earlier format for `KEEP_S` seconds.
 """
 
 import json
@@ -27,20 +27,20 @@ from store.sessions import FOLDER as SESSIONS
 from store.untrusted_names import inside
 
 KEEP_S = 30 * 86400.0
-"""How long the store keeps such a backup. The administrator may delete the folder earlier."""
+"""Seconds for which the store keeps an upgrade backup. The administrator may delete the folder earlier."""
 
 NAME = re.compile(r"upgrade-backup-format-(\d+)-commit-\d+")
 UNFINISHED = "upgrade-backup.unfinished"
 SPARE_BYTES = 16 << 20
-"""Disk space that must remain free in addition to the space for the migrated tables."""
+"""Disk space in bytes that must remain free in addition to the space for the migrated tables."""
 
 log = structlog.get_logger(__name__)
 
 
 def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_at: float) -> Path:
-    """Backs up the store in `folder` before it is migrated. Its last commit is `commit`. Returns the backup's folder.
+    """Backs up the store in `folder` before it is migrated. `commit` is its last commit. Returns the backup's folder.
 
-    Raises StoreRefused if the disk has no room for the migrated tables, and OSError. Then the store is unchanged.
+    Raises StoreRefused if the disk has no room for the migrated tables, or OSError; the store is then unchanged.
     """
     files = sorted(_files(folder))
     unfinished = inside(folder, UNFINISHED)
@@ -58,7 +58,7 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
             name = str(path.relative_to(folder))
             place_file(path, inside(unfinished, name))
             sizes[name] = path.stat().st_size
-        # A copy, because the file grows with the next commit.
+        # Copied rather than linked, because the file grows with the next commit.
         shutil.copy2(inside(folder, CHECKSUMS), inside(unfinished, CHECKSUMS))
         sizes[CHECKSUMS] = inside(unfinished, CHECKSUMS).stat().st_size
         made = write_note(unfinished, commit, committed_at, sizes, time.time())
@@ -76,12 +76,12 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
 
 
 def upgrade_backups(folder: Path) -> list[Path]:
-    """Returns the folders of the complete backups in the store's folder."""
+    """Returns the folders of the complete upgrade backups in the store's folder."""
     return sorted(path for path in folder.glob("upgrade-backup-*") if NAME.fullmatch(path.name))
 
 
 def kept_until(backup: Path) -> float:
-    """Returns when the store deletes the backup, in Unix seconds. Raises ValueError if its description is unreadable."""
+    """Returns when the store deletes the backup (Unix seconds). Raises ValueError if the backup's description is unreadable."""
     try:
         return float(json.loads((backup / NOTE).read_text())["made"]) + KEEP_S
     except (OSError, KeyError, TypeError) as error:
@@ -89,7 +89,7 @@ def kept_until(backup: Path) -> float:
 
 
 def remove_expired(folder: Path) -> None:
-    """Deletes the backups that are older than `KEEP_S`."""
+    """Deletes the backups older than `KEEP_S`."""
     for backup in upgrade_backups(folder):
         try:
             expired = kept_until(backup) < time.time()
@@ -107,7 +107,7 @@ def _format(backup: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yields the files of tables, log, waiting documents and sessions. The checkpoint is derived from the tables."""
+    """Yields the files of the tables, the log, the inbox and the sessions. Checkpoints can be derived from the tables."""
     for name in TABLES:
         yield from (path for path in table_folder(folder, name).rglob("*") if path.is_file())
     yield from (folder / LOG).glob("*")

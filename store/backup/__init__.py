@@ -1,1 +1,1 @@
-"""Backups: to a folder of links or copies (`local`), or incrementally to an object store (`remote`)."""
+"""Backups: to a folder, as links or copies (`local`), or incrementally to an object store (`remote`)."""

@@ -1,8 +1,8 @@
-"""Backs up a store's files at one commit to a folder, and restores them.
+"""Backs up a store's files as of one commit to a folder, and restores them.
 
-Lance never changes a file that it has written. So a backup consists of links to the files if it is on the same file system,
-and of copies otherwise. Commits continue during a backup; its list of files is fixed between two commits. A backup also
-contains the inbox, where the daemon keeps accepted documents until they are committed.
+Lance never changes a file once it is written. A backup on the same file system therefore consists of links to the files;
+otherwise it consists of copies. Commits continue during a backup; its list of files is determined between two commits. A backup
+also contains the inbox, in which the daemon keeps accepted documents until they are committed.
 """
 
 import json
@@ -33,15 +33,15 @@ from store.store import Store
 from store.untrusted_names import UnsafeName, components, inside, open_inside
 
 WAITING = "inbox.backup"
-"""Folder of links to the inbox's files, made between two commits, because a document leaves the inbox as soon as it is
-committed."""
+"""Name of the folder with links to the inbox's files. The links are made between two commits, because a document leaves the
+inbox as soon as it is committed."""
 
 POSITIONS_KEY = "positions.key"
-"""Key file with which the daemon encrypts positions for clients (`daemon.services.freshness`). No backup contains
-it, so positions that clients received before a restore are invalid afterwards."""
+"""Name of the file with the key with which the daemon encrypts positions for clients (`daemon.services.freshness`). Backups do
+not contain it, so positions that clients received before a restore are invalid afterwards."""
 
 RESTORED = "restored.new"
-"""The folder inside the store that a restore fills before it changes anything else."""
+"""Name of the folder in the store's folder that a restore fills before it changes anything else."""
 COPY_BYTES = 8 << 20
 
 
@@ -50,7 +50,7 @@ def backup(
 ) -> Backup:
     """Backs up the current commit to `target`, which must be missing or empty. Raises StoreError or OSError.
 
-    `report` is called with the step, the number of processed files, and their total number.
+    `report` is called with the step, the number of files processed so far, and the total number of files.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} exists already; name a directory that does not exist or is empty")
@@ -71,9 +71,10 @@ def backup(
 def collect(
     store: Store, place: Path, report: Callable[[str, int, int | None], None], *, checkpoint: bool = True
 ) -> tuple[Commit, dict[str, int]]:
-    """Links or copies the files of the current commit to `place`. Returns the commit, and each file's size by name.
+    """Links or copies the files of the current commit to `place`. Returns the commit, and the size of each file by name.
 
-    Names are relative to the store. `checkpoint` includes the checkpoint, which only makes a start faster. Raises OSError.
+    Names are relative to the store's folder. `checkpoint`: whether to include the checkpoint, which only speeds up a start.
+    Raises OSError.
     """
     with store.maintenance_paused():
         waiting = store.folder / WAITING
@@ -90,7 +91,7 @@ def collect(
                         ):  # the daemon committed, replaced or removed the file meanwhile
                             place_file(path, inside(waiting, name))
                             sources[name] = inside(waiting, name)
-                # A copy, because the file grows with the next commit.
+                # Copied rather than linked, because the file grows with the next commit.
                 waiting.mkdir(mode=0o700, exist_ok=True)
                 sources[CHECKSUMS] = inside(waiting, CHECKSUMS)
                 shutil.copy2(store.checksums.path, sources[CHECKSUMS])
@@ -108,12 +109,12 @@ def collect(
 def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backup, Path]:
     """Replaces the store in `folder` with the backup in `source`. Returns the backup and the folder with the old files.
 
-    Files are copied, so that the author of the backup has no links into the store. `fetched` means that this process wrote
-    and checked `source`; its files are then linked. The store is unchanged until all files of the backup are inside its
-    folder.
+    Files are copied rather than linked, so that the author of the backup cannot change the store through links. `fetched`: this
+    process has written and checked the files in `source`, so they are linked. The store is unchanged until all files of the
+    backup are in its folder.
 
-    Raises StoreLocked while a hippod has the store open, and StoreError if `source` is not a complete backup or names files
-    that no store has.
+    Raises StoreLocked while a hippod has the store open; StoreError if `source` is not a complete backup or names files that a
+    store does not have.
     """
     made, sizes = _read_note(source)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -170,13 +171,13 @@ def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
 _TOP = re.compile(
     "|".join([INBOX, SESSIONS, LOG, rf"{PREFIX}\d+", *(re.escape(f"{name}{TABLE_SUFFIX}") for name in TABLES)])
 )
-"""Folders of a store whose files a backup may contain."""
+"""Matches the folders of a store whose files a backup may contain."""
 
 _LOG_FILE = re.compile(rf"{LOG}/(?:{MARK}|\d{{20}}-[0-9a-f]+{re.escape(LOG_SUFFIX)})")
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raises UnsafeName unless a backup may contain files of these names."""
+    """Raises UnsafeName if a name does not belong to a file that a backup may contain."""
     for name in names:
         top, *below = components(name)
         is_known = _LOG_FILE.fullmatch(name) if top == LOG else below and _TOP.fullmatch(top)
@@ -187,7 +188,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def _new_folder(parent: Path, name: str) -> Path:
-    """Creates an empty folder of this name and removes whatever had the name before."""
+    """Creates an empty folder with this name; deletes any file or folder that had the name before."""
     place = parent / name
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         place.unlink()
@@ -197,7 +198,7 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 def _files(folder: Path, checkpoint: bool) -> list[str]:
-    """Returns the files of all tables, the mark, and, if `checkpoint` is set, those of the checkpoint, relative to the store.
+    """Returns the files of all tables, the mark, and with `checkpoint` the checkpoint's files, relative to the store.
 
     The tables contain all commits, so the log's files are not needed.
     """
@@ -207,7 +208,7 @@ def _files(folder: Path, checkpoint: bool) -> list[str]:
 
 
 def _copy(source: Path, target: Path, name: str, size: int) -> None:
-    """Copies the file `name`, with its times, from a backup whose author is not trusted."""
+    """Copies the file `name`, including its times, from a backup whose author is not trusted."""
     with (
         os.fdopen(open_inside(source, name), "rb") as read,
         os.fdopen(open_inside(target, name, create=True), "wb") as written,

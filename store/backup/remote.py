@@ -1,8 +1,8 @@
-"""Incremental backups to an object store: only new file contents are sent.
+"""Incremental backups to an object store: only contents that the object store lacks are sent.
 
-Lance never changes a file that it has written, so an earlier backup has already sent most files of a commit. The checkpoint
-is left out: it only makes a start faster, is replaced every few minutes, and would be most of the transferred data. The
-files are linked inside the store between two commits, so the transfer delays neither commits nor maintenance.
+Lance never changes a file once it is written, so earlier backups have already sent most files of a commit. The checkpoint is
+omitted: it only makes a start faster, is replaced every few minutes, and would be most of the transferred data. The files are
+linked inside the store's folder between two commits, so the transfer delays neither commits nor maintenance.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from store.store import Store
 from store.untrusted_names import UnsafeName, inside, open_inside
 
 SENDING = "backup.sending"
-"""Folder in the store with links to the files of a backup while they are sent. The store never reads it."""
+"""Name of the folder in the store with links to a backup's files while they are sent. The store never reads it."""
 FETCHED = "backup.fetched"
-"""Folder with the files that a restore has fetched so far; an interrupted restore continues from there."""
+"""Name of the folder with the files that a restore has fetched so far; an interrupted restore continues with them."""
 TRANSFERS = 8
-"""Number of concurrent transfers."""
+"""Maximum number of concurrent transfers."""
 PIECE_BYTES = 8 << 20
 ORPHAN_AGE_S = 86400.0
-"""Seconds after which a content that no backup names is removed. A younger one may belong to a backup in progress."""
+"""Age in seconds at which a content that no backup names is deleted. A younger content may belong to a backup in progress."""
 
 Report = Callable[[str, int, int | None], None]
 
@@ -40,8 +40,8 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Result of sending a backup, which was made at `made` (Unix seconds). `sent_files` and `sent_bytes` count only new
-    contents; `pruned` is the number of removed old backups."""
+    """Result of sending a backup; `made` is the time at which it was made (Unix seconds). `sent_files` and `sent_bytes` count
+    only newly sent contents; `pruned` is the number of deleted old backups."""
 
     backup: Backup
     name: str
@@ -61,7 +61,7 @@ def send(
 ) -> Sent:
     """Backs up the current commit to `url`. Raises BackupError or OSError.
 
-    Backups older than `keep_s` seconds are removed afterwards, except the newest.
+    Backups older than `keep_s` seconds are then deleted, except the newest backup; None keeps all.
     """
     repository = Repository(url)
     if not _one_at_a_time.acquire(blocking=False):
@@ -94,10 +94,9 @@ def send(
 
 
 def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: None) -> tuple[Backup, Path]:
-    """Replaces the store in `folder` with the newest backup at `url`, or with the one that `url` names; see
-    `local.restore`.
+    """Replaces the store in `folder` with a backup: the one that `url` names, or else the newest at `url`; see `local.restore`.
 
-    Every file is checked against its digest. Files that an interrupted restore has already fetched are not fetched again.
+    Every file is compared with its digest. Files that an interrupted restore has already fetched are not fetched again.
     """
     repository = Repository(url)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -133,7 +132,7 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
 
 
 def _known(repository: Repository, lists: list[str]) -> dict[tuple[int, int, int], str]:
-    """Returns the digests of the newest readable backup's files, by inode, size and modification time."""
+    """Returns the digests of the files of the newest readable backup, by (inode, size, modification time)."""
     for name in reversed(lists[-2:]):
         try:
             files = repository.read_list(name).files.values()
@@ -169,7 +168,7 @@ def _concurrently(
     report: Report,
     cancelled: Callable[[], bool],
 ) -> None:
-    """Runs `work` for all items concurrently. After an error, waits for the running transfers and raises the first one."""
+    """Calls `work` for all items concurrently. After an error, waits for the running transfers and raises the first error."""
     left = iter(items := list(items))
     running: set[Future[None]] = set()
     done = 0
@@ -191,7 +190,7 @@ def _concurrently(
 
 
 def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
-    """Uploads one file, with retries. The object appears under its name only once it is complete and has the right length."""
+    """Uploads a file, with retries. The object appears under its name only once it is complete and has the right length."""
 
     def once() -> None:
         repository.make_object_folder(digest)
@@ -209,7 +208,7 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
 
 
 def _download(repository: Repository, entry: FileEntry, place: Path, name: str) -> None:
-    """Fetches one file into `place`. Writes a new file, because an existing one of this name may be a link to another file."""
+    """Downloads a file into `place`. Writes a new file, because an existing file of this name may be a link to another file."""
 
     def once() -> None:
         inside(place, name).unlink(missing_ok=True)
@@ -235,7 +234,7 @@ def _download(repository: Repository, entry: FileEntry, place: Path, name: str) 
 
 
 def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:
-    """Removes backups older than `keep_s` and contents that no remaining backup names. Returns the number of removed
+    """Deletes backups older than `keep_s` seconds, and contents that no other backup names. Returns the number of deleted
     backups."""
     now = time.time()
     old = [name for name in lists[:-1] if now - listed_at(name) > keep_s]

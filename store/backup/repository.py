@@ -1,10 +1,10 @@
-"""Layout of backups in an object store: contents named by their digest, and one list of files per backup.
+"""Layout of backups in an object store: contents that are named by their digests, and one list of files per backup.
 
     PREFIX/objects/3f/3f9a…             a file's content, named by its SHA-256
     PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is complete or absent
 
-pyarrow's file systems make the transfers: hippod depends on pyarrow anyway, and its S3 client is Amazon's own, which finds
-credentials in the places of the AWS tools (environment, profiles, web identity, instance metadata).
+Transfers use pyarrow's file systems, because hippod depends on pyarrow anyway, and its S3 client is Amazon's own, which finds
+credentials where the AWS tools do (environment, profiles, web identity, instance metadata).
 """
 
 import calendar
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class BackupError(StoreError):
-    """A backup cannot be sent or restored; the message says why and what to do."""
+    """A backup cannot be sent or restored. The message says why, and what to do."""
 
 
 class _NoneFound(OSError):
@@ -42,8 +42,7 @@ class _NoneFound(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a backup. With `inode` and `modified_ns`, the next backup from the same file system recognises the file
-    without reading it."""
+    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise it unread."""
 
     digest: str
     size: int
@@ -53,8 +52,8 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileList:
-    """One backup: the memory at `commit`, committed at `time`, backed up at `made` (Unix seconds). File names are relative
-    to the store."""
+    """One backup: the memory as of `commit`, which was committed at `time` and backed up at `made` (both Unix seconds). File
+    names are relative to the store's folder."""
 
     commit: int
     time: float
@@ -74,7 +73,7 @@ class Repository:
     """
 
     def __init__(self, url: str) -> None:
-        """Parses the URL without connecting. Raises BackupError if it is invalid."""
+        """Parses the URL without connecting to the server. Raises BackupError if the URL is invalid."""
         self.chosen: str | None = None
         if url.endswith(LIST_END):
             url, _, self.chosen = url.rpartition("/")
@@ -87,9 +86,9 @@ class Repository:
         self.url = url.rstrip("/")
 
     def lists(self, *, expected: bool = False) -> list[str]:
-        """Returns the names of all backups, the oldest first. With `expected`, an empty result is queried again.
+        """Returns the names of all backups, oldest first. With `expected`, the listing is requested again if it is empty.
 
-        An answer that is cut off within its headers looks like an empty listing.
+        A response that is cut off within its headers looks like an empty listing.
         """
 
         def once() -> list[str]:
@@ -108,7 +107,7 @@ class Repository:
         return {info.base_name: info.size for info in self._found(OBJECTS)}
 
     def objects_older_than(self, moment: float) -> set[str]:
-        """Returns the digests of contents that were written before `moment` (Unix seconds)."""
+        """Returns the digests of the contents that were written before `moment` (Unix seconds)."""
         return {info.base_name for info in self._found(OBJECTS) if info.mtime.timestamp() < moment}
 
     def read_list(self, name: str) -> FileList:
@@ -164,7 +163,7 @@ class Repository:
         self._make_folder(self.object_path(digest).rpartition("/")[0])
 
     def remove(self, lists: Iterable[str], digests: Iterable[str]) -> None:
-        """Deletes lists and contents. Deletes the lists first, so that no list ever names a missing content."""
+        """Deletes lists and contents; the lists first, so that no list ever names a missing content."""
         for name in lists:
             self.again(partial(self.files.delete_file, f"{self._root}/{LISTS}/{name}"))
         for digest in digests:
@@ -177,13 +176,14 @@ class Repository:
         selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
         found: list[fs.FileInfo] = self.files.get_file_info(selector)
         if not found and not self._local:
-            # A missing bucket looks like an empty one if the listing may find nothing.
+            # With `allow_not_found`, the listing of a missing bucket looks like that of an empty one; this request raises an
+            # error if the bucket is missing.
             self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
         return [info for info in found if info.type is fs.FileType.File]
 
     def again(self, once: Callable[[], Result], *passed: type[OSError], transfer: bool = False) -> Result:
-        """Sends a request, with retries: the client itself gives up after five broken connections. A `transfer` is also retried
-        on a mounted drive. Raises the errors `passed` unchanged."""
+        """Sends a request, with retries, because the client itself gives up after five broken connections. A `transfer` is
+        retried on a mounted drive too. Errors of the types `passed` are raised unchanged."""
         try:
             return once() if self._local and not transfer else again(once)
         except passed:
@@ -192,7 +192,7 @@ class Repository:
             raise self.failed(error) from error
 
     def failed(self, error: OSError) -> BackupError:
-        """Returns a BackupError that says what a file system's error means and what to do."""
+        """Converts a file system's error to a BackupError that explains it and says what to do."""
         return BackupError(explained(error, self.url))
 
     def _make_folder(self, path: str) -> None:
@@ -201,7 +201,7 @@ class Repository:
 
 
 def listed_at(name: str) -> float:
-    """Returns the time of a backup in Unix seconds, read from its name."""
+    """Returns the time of a backup (Unix seconds) according to its name."""
     return float(calendar.timegm(time.strptime(name[:15], "%Y%m%dT%H%M%S")))
 
 

@@ -1,6 +1,6 @@
-"""Brings an index to the last commit of the tables: a new index, or an index from a checkpoint.
+"""Updates an index to the last commit of the tables. The index is either new or from a checkpoint.
 
-The rows of all commits in between are applied as one change, because the end state depends on the documents alone.
+The rows of all commits in between are applied as one change, because the resulting state depends only on the documents.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ TEXTS = {
 """The columns of each table except its vectors."""
 
 APPLIED_ROWS = 16_384
-"""Rows that are applied at a time."""
+"""Number of rows that are applied at a time."""
 
 OnRows = Callable[[int], None]
-"""Called with the number of rows of passages, phrases and triples that were read."""
+"""A callback that receives the number of rows of passages, phrases and triples read so far."""
 
 FillVectors = Callable[[LiveIndex, TableView, Mapping[str, int], OnRows], None]
-"""Appends the vectors of the rows from some numbers (by table) on. The index has their texts already."""
+"""Appends the vectors of all rows from a given number on (by table). The index must already have the texts of these rows."""
 
 
 def append_vectors(index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
     """The `FillVectors` that copies the vectors from the tables."""
     read = 0
     for name, array in index.vectors.items():
-        # Vectors are most of a store. Each batch is copied to its place as it is read, so that only one copy is in memory.
+        # Vectors are most of a store's bytes, so each batch is copied to its place immediately: only one copy is in memory.
         for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), from_row(first[name])):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
             array.put(places, vectors_of(batch))
@@ -57,7 +57,7 @@ def from_row(first: int) -> Condition:
 
 
 def load_index(tables: TableView, dim: int, rule: SynonymRule) -> LiveIndex:
-    """Returns the index of the present tables."""
+    """Returns the index of the tables."""
     index = load_index_for_reading(tables, dim, rule=rule)
     index.sketch_phrases()
     index.count_crowds()
@@ -71,7 +71,7 @@ def load_index_for_reading(
     fill_vectors: FillVectors = append_vectors,
     rule: SynonymRule = DEFAULT_SYNONYM_RULE,
 ) -> LiveIndex:
-    """Returns the index of the present tables, without the data that planning a commit needs."""
+    """Returns the index of the tables without the data that only planning a commit needs."""
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     append_contents(index, tables, dict.fromkeys(KINDS, 0), on_rows, fill_vectors)
     replay(index, tables, 0, crowds=False)
@@ -88,7 +88,7 @@ def append_contents(
     on_rows: OnRows = lambda _rows: None,
     fill_vectors: FillVectors = append_vectors,
 ) -> None:
-    """Appends the passages, phrases and triples whose column `row` is at least `first` (by table). Does not sketch phrases."""
+    """Appends the passages, phrases and triples whose column `row` is at least `first[table]`. Does not sketch the phrases."""
 
     def rows(name: str) -> Any:
         return tables.read_where(name, TEXTS[name], from_row(first[name])).sort_by("row")
@@ -116,7 +116,7 @@ def append_contents(
 
 
 def replay(index: LiveIndex, tables: TableView, after: int, crowds: bool = True) -> None:
-    """Brings `index`, which is as of commit `after` and has all contents, to the last commit.
+    """Updates `index` from commit `after` to the last commit. The index must already contain all texts.
 
     `crowds`: whether the index knows the crowded phrases.
     """
@@ -136,8 +136,8 @@ def replay(index: LiveIndex, tables: TableView, after: int, crowds: bool = True)
 
 
 def plan_again(index: LiveIndex, batch: Batch) -> IndexDelta:
-    """Returns the change, without synonyms, of a batch that was committed before. Documents keep the times of their commits.
-    Raises LookupError if the index lacks a text."""
+    """Returns the change that a committed batch made, without synonym edges. Documents keep the times at which they were
+    committed. Raises LookupError if the index lacks a text."""
     try:
         delta = plan_triples(index, batch, 0.0)
     except IncompleteBatch as error:
@@ -152,7 +152,7 @@ def rows_after(tables: TableView, name: str, commit: int, columns: Sequence[str]
 
 
 def documents_of(rows: Any) -> Batch:
-    """Returns the batch that gives documents the state of these rows of the table `documents`."""
+    """Returns a batch that sets documents to the states in these rows of the table `documents`."""
     known: dict[str, str] = {}  # documents repeat the same phrases
     there, gone = [], []
     for row in rows.to_pylist():
@@ -169,8 +169,8 @@ def _parts(table: Any) -> Iterator[Any]:
 
 
 def set_synonyms(index: LiveIndex, a: Rows, b: Rows, scores: NDArray[np.float64]) -> None:
-    """Gives edges between phrases the `scores` that commits found: searching again would take as long as they did. 0 removes
-    an edge; of equal pairs the last counts."""
+    """Sets the synonym edges between phrases to recorded `scores`; searching for the edges again would take as long as in the
+    original commits. Score 0 removes an edge. If a pair occurs more than once, its last score counts."""
     n = len(index.phrases)
     last = last_rows(a * n + b)
     a, b, scores = a[last], b[last], scores[last]

@@ -1,4 +1,4 @@
-"""The inputs that a batch lacks before it can be committed: extractions, then vectors."""
+"""Determines which inputs a batch lacks before it can be committed: first extractions, then vectors."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class MissingVectors:
 
 
 def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
-    """Returns the passages that need the local extractor and have no extraction yet, in first-seen order."""
+    """Returns the passages that need the local extractor and have no extraction yet, in order of first appearance."""
     texts = {passage.id: passage for passage in batch.passages}
     done = {extraction.passage for extraction in batch.extractions}
     out: list[PassageText] = []
@@ -36,7 +36,7 @@ def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
 def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
     """Returns the texts of the batch without a vector in the store. `batch.extractions` must be complete.
 
-    May run concurrently with commits: it looks up each text once, and numbers no rows.
+    May run concurrently with commits, because it looks up each text once and assigns no rows.
     """
     stated: dict[Triple, None] = {}
     texts = {passage.id: passage for passage in batch.passages}

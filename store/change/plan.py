@@ -1,7 +1,8 @@
-"""Plans the exact change that a batch makes, without side effects: a change that cannot be written is never half applied.
+"""Plans the exact change that a batch makes, without side effects: a change that cannot be written is not applied at all.
 
-A passage's triples follow from the documents that contain it (`store.index.effective_triples`); every count and edge follows
-from its triples before and after. The end state therefore depends on the documents alone, not on their order.
+A passage's triples follow from the documents that contain it (`store.index.effective_triples`). Each count and edge changes by
+the difference between a passage's triples before and after the batch. The resulting state therefore depends only on the
+documents, not on their order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
 
 
 def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
-    """Returns, by id of each passage that the batch touches, the documents that contain it afterwards, with their triples."""
+    """Returns, for each affected passage, the documents that contain it after the batch, with the triples that they supply."""
     found: dict[str, dict[str, UpstreamTriples]] = {}
 
     def holders(passage: str) -> dict[str, UpstreamTriples]:
@@ -55,7 +56,7 @@ def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, Upstrea
 
 
 def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
-    """Returns the change without synonyms; `plan_synonyms` completes it.
+    """Returns the change without synonym edges; `plan_synonyms` adds them.
 
     Raises IncompleteBatch.
     """
@@ -73,7 +74,7 @@ def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
         if row is not None:
             delta.extractions.append(extraction)
             delta.extracted[row] = numbers.rows(extraction.triples)
-    # A new extraction also changes passages without a document in this batch.
+    # A new extraction also changes passages that are in no document of this batch.
     for extraction in delta.extractions:
         known = index.passage_rows.get(extraction.passage)
         if extraction.passage not in after and known is not None:
@@ -88,8 +89,8 @@ def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
 
 
 def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDelta:
-    """Returns the change, without synonyms, that removes all documents except `documents` (by URI), a subset of those of the
-    index. O(index), without reading the documents of the passages that lose all of theirs."""
+    """Returns the change that removes all documents of the index except `documents` (by URI), without synonym edges. Takes
+    O(index) time, but does not read the documents of passages that lose all their documents."""
     held, shared = index.holders.held_by(documents)
     dead = np.setdiff1d(np.flatnonzero(index.counts["passages"].view().positive()), held, assume_unique=True)
     remaining: dict[int, Held] = {row: {} for row in dead.tolist()}
@@ -108,8 +109,8 @@ def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDe
 
 
 def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
-    """Returns the change, without synonyms and names, of passages, by row, whose documents become `holders`, or whose
-    extraction has changed. Raises IncompleteBatch if the index lacks a triple."""
+    """Returns the change of passages, without synonym edges and names: `holders` maps their rows to their new documents. The
+    passages may also have new extractions. Raises IncompleteBatch if the index lacks a triple."""
     delta, numbers = IndexDelta(), _RowNumbers(index)
     _statements(index, delta, numbers, holders)
     _vectors(index, delta, Batch(), numbers)
@@ -118,13 +119,14 @@ def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
 
 @dataclass(slots=True)
 class _RowNumbers:
-    """Row numbers for the phrases and triples of a batch. New rows follow the existing ones, so the caller prevents commits."""
+    """Assigns row numbers to the phrases and triples of a batch. New rows follow the existing rows, so the caller must prevent
+    concurrent commits."""
 
     index: LiveIndex
     phrases: dict[str, int] = field(default_factory=dict)
     triples: dict[TripleKey, int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
-    """The row of every phrase so far: most triples of a passage share a phrase."""
+    """Rows of the phrases looked up so far, because most triples of a passage share a phrase."""
 
     def phrase(self, text: str) -> int:
         row = self._seen.get(text)
@@ -143,12 +145,12 @@ class _RowNumbers:
         return row
 
     def ends(self, triples: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the subject's and the object's phrase row of each of `triples` (rows), shape (len(triples), 2)."""
+        """Returns the phrase rows of subject and object of each triple in `triples` (rows), shape (len(triples), 2)."""
         new = np.array([(key[0], key[2]) for key in self.triples], np.int64).reshape(-1, 2)
         return self._look_up(self.index.triple_ends.view(), new, triples)
 
     def are_statements(self, triples: NDArray[Any]) -> NDArray[np.bool_]:
-        """Returns which of `triples` (rows) are statements rather than mention edges."""
+        """Returns the mask of the rows in `triples` that are statements rather than mention edges, shape (len(triples),)."""
         new = np.array([key[1] != MENTION for key in self.triples], np.bool_)
         return self._look_up(self.index.statements.view(), new, triples)
 
@@ -164,7 +166,7 @@ class _RowNumbers:
 
 
 def _without_passages(naming: Any, passages: NDArray[np.int64]) -> Entries:
-    """Returns the entries that remove all entries of `passages` from `naming`."""
+    """Returns entries that remove the columns `passages` from `naming`."""
     removed = np.zeros(naming.shape[1], np.bool_)
     removed[passages] = True
     there = removed[naming.col]
@@ -199,7 +201,7 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
 
 
 def _statements(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holders: dict[int, Held]) -> None:
-    """Adds the change of passages, by row, whose documents become `holders`, and which may have a new extraction."""
+    """Adds to `delta` the change of passages whose documents become `holders` (by row) and whose extractions may be new."""
     known = len(index.passages)
 
     def triples(row: int) -> NDArray[np.int32]:
@@ -227,7 +229,7 @@ def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) ->
 
 
 def _names(index: LiveIndex, delta: IndexDelta, row_of: Callable[[str], int | None]) -> None:
-    """Adds new names to the delta, and the changed names of passages. `row_of` returns the row of a passage."""
+    """Adds new names, and the changes of the passages' names, to the delta. `row_of` returns the row of a passage."""
     added: dict[str, int] = {}
     entries: dict[tuple[int, int], float] = {}
 

@@ -1,7 +1,7 @@
-"""Undoes the latest commits in a copy of the live index: the memory as of an earlier commit.
+"""Undoes the latest commits in a copy of the live index, which then is the memory as of an earlier commit.
 
-The state depends on the documents alone, so all commits are undone as one change. Documents that have not changed since then
-remain. The tables hold the earlier state of the others, and of extractions and synonym edges.
+The state depends only on the documents, so all commits are undone as one change. Documents that have not changed since the
+earlier commit remain. The tables contain the earlier states of the changed documents, and of extractions and synonym edges.
 """
 
 import numpy as np
@@ -18,10 +18,10 @@ from store.types import Batch, Pause, no_pause
 
 
 def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_pause) -> None:
-    """Brings `index`, a copy of the index of these tables, to an earlier commit.
+    """Reverts `index`, a copy of the index of these tables, to an earlier commit.
 
-    O(what has changed since), and a few operations on arrays as long as the index. Raises LookupError or ValueError if a purge
-    has removed a row.
+    Takes O(changes since that commit) time, plus a few operations on arrays as long as the index. Raises LookupError or
+    ValueError if a purge has removed a row.
     """
 
     def apply(delta: IndexDelta) -> None:
@@ -42,7 +42,7 @@ def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_p
     ids = rows_after(tables, "extractions", commit, ("passage",))["passage"].unique()
     pause()
     rows = {id: row for id in ids.to_pylist() if (row := index.passage_rows.get(id)) is not None}
-    # Only documents that contain a passage read its extraction.
+    # An extraction matters only if a document contains its passage.
     unread = {id: row for id, row in rows.items() if index.holders[row]}
     if unread:
         for part in tables.rows_until("extractions", commit, "passage", pa.array(list(unread))):
@@ -56,7 +56,7 @@ def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_p
 
 
 def _without_extractions(index: LiveIndex, passages: list[int]) -> IndexDelta:
-    """Removes the extractions of passages, by row, and returns the change that follows."""
+    """Removes the extractions of passages (rows) and returns the resulting change."""
     for row in passages:
         index.extracted[row] = None
         index.extraction_states.pop(row, None)
@@ -64,7 +64,7 @@ def _without_extractions(index: LiveIndex, passages: list[int]) -> IndexDelta:
 
 
 def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int, pause: Pause) -> None:
-    """Gives the synonym edges that changed since `commit` their earlier weights. The phrases are alive as of that commit."""
+    """Sets the synonym edges that changed since `commit` to their earlier weights. The phrases must be as of that commit."""
     phrases = index.ids["phrases"].view()
     a, b, _ = synonyms.from_table(rows_after(tables, "synonyms", commit), phrases)
     changed = np.unique(a * len(phrases) + b)

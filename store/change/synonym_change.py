@@ -1,4 +1,4 @@
-"""The synonym edges that a commit adds and removes, and the phrases that become crowded."""
+"""Plans the synonym edges that a commit adds and removes, and the phrases that become crowded."""
 
 from collections.abc import Iterator
 
@@ -16,10 +16,9 @@ from store.index.synonyms.search import can_have_synonyms, similar
 
 
 def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
-    """Computes, for `delta`, which phrases become crowded and which cease to be, as phrases are added and removed.
+    """Adds to `delta` which phrases become crowded, and which cease to be crowded, because phrases are added or removed.
 
-    Returns the phrases that can have synonyms after the change, the rows that lose this ability and the rows that gain it, each
-    ascending.
+    Returns the mask of phrases that can have synonyms afterwards, and the rows that lose and gain this ability (sorted).
     """
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
@@ -49,14 +48,14 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
 
 
 def plan_synonyms(index: LiveIndex, delta: IndexDelta) -> None:
-    """Adds the changed synonym edges to `delta`: those of phrases that gain or lose the ability to have synonyms."""
+    """Adds the changed synonym edges to `delta`: the edges of phrases that gain or lose the ability to have synonyms."""
     can, died, born = plan_crowding(index, delta)
     if len(died) or len(born):
         delta.synonyms = edge_change(index, can, died, born, delta)
 
 
 def settle_synonyms(index: LiveIndex) -> IndexDelta:
-    """Returns the change that gives the edges of a fresh build, whatever rule made the present ones.
+    """Returns the change that replaces the synonym edges by those that a new index would have under the present rule.
 
     Searches for every phrase as if it were new.
     """
@@ -66,9 +65,10 @@ def settle_synonyms(index: LiveIndex) -> IndexDelta:
 
 
 def edge_change(index: LiveIndex, can: Flags, died: Rows, born: Rows, delta: IndexDelta | None = None) -> SynonymChange:
-    """Returns the change of the synonym edges if `died` lose the ability to have them, and `born` gain it. Both are sorted.
+    """Returns the change of the synonym edges when the phrases `died` lose the ability to have synonyms and the phrases `born`
+    gain it. `died` and `born` are sorted rows.
 
-    `can`: which phrases can have synonyms afterwards, including the new phrases of `delta`.
+    `can`: mask of the phrases that can have synonyms afterwards, including the new phrases of `delta`.
     """
     new, known = delta or IndexDelta(phrase_vectors=no_vectors(index.dim)), len(index.phrases)
     by_texts = pair_rule(index.rule, lambda row: index.phrases[row] if row < known else new.phrases[row - known])
@@ -90,6 +90,6 @@ def edge_change(index: LiveIndex, can: Flags, died: Rows, born: Rows, delta: Ind
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
-    """Returns all synonym edges of `rows`. New rows have none."""
+    """Returns all synonym edges of `rows`. New phrases have no edges yet."""
     a, b, weights = index.matrices["synonym"].view().entries(rows[rows < len(index.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights

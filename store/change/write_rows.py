@@ -1,4 +1,4 @@
-"""The rows of a commit in the tables, except its row in `commits` (`store.log.commits`)."""
+"""Converts a change to the rows of its commit in the tables, except the row in `commits` (`store.log.commits`)."""
 
 import time
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from store.lance.schema import documents, extractions, passages, phrases, synony
 from store.types import LABELS, Document, State
 
 TableRows = dict[str, Mapping[str, Any]]
-"""Columns by table."""
+"""Columns by table name."""
 
 
 def table_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> TableRows:
-    """Returns the rows of `delta` as commit `seq`. `index` is in the state before the change."""
+    """Returns the rows that record `delta` as commit `seq`. `index` must be in the state before the change."""
     first = index.next_id
 
     def rows(name: str, count: int) -> NDArray[np.int32]:
@@ -50,13 +50,14 @@ def table_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> TableRows:
 
 
 def _removal(last: Document) -> Document:
-    """Returns the row that removes a document. It keeps source and labels, which decide who may see earlier commits."""
+    """Returns the row that removes a document. The row keeps source and labels, which decide who may see earlier commits."""
     labels = {LABELS: last.metadata[LABELS]} if LABELS in last.metadata else {}
     return Document(last.uri, last.source, state=State.REMOVED, committed_at=time.time(), metadata=labels)
 
 
 def _phrase_ids(index: LiveIndex, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Returns the table numbers of phrase rows, shape of `rows`. Rows after the end of the index are new phrases."""
+    """Returns the values of the column `row` for phrase rows of the index, in the shape of `rows`. Rows after the end of the
+    index belong to new phrases."""
     known = len(index.phrases)
     ids = index.next_id["phrases"] + rows - known
     old = rows < known

@@ -1,7 +1,7 @@
-"""Checkpoints: the derived part of the memory in files, so that a start loads it instead of deriving it.
+"""Checkpoints: files with the derived part of the memory, which a start loads instead of deriving it again.
 
-`snapshot-<commit>/` next to the tables holds derived data that takes long to compute: vectors (mapped into memory), postings,
-sketches, edges, counts. A start maps these files, then applies the commits after the checkpoint. A folder is complete or
-absent: it is written under another name, synced, and renamed. `manifest.json` has the checksum of every file. Nothing in a
-checkpoint is ever executed.
+The folder `snapshot-<commit>/` next to the tables contains derived data that takes long to compute: vectors (mapped into
+memory), postings, sketches, edges, counts. A start maps these files, then applies the commits made after the checkpoint. A
+folder is either complete or absent: it is written under a temporary name, synced, and renamed. `manifest.json` contains the
+checksum of every file. Loading a checkpoint never executes code from it.
 """

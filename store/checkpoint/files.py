@@ -1,4 +1,4 @@
-"""The folders of checkpoints in a store, and the common parts of their files: names, format, checksums, reading."""
+"""The folders of checkpoints in a store, and what their files have in common: names, format, checksums, reading."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from store.untrusted_names import inside
 
 FORMAT = 19
 PREFIX = "snapshot-"
-"""Prefix of a checkpoint's folder name; the number of its commit follows."""
+"""Prefix of a checkpoint's folder name, followed by the number of its commit."""
 
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
@@ -30,7 +30,7 @@ TERMS_PROBE = (
     "Que faire quand on a oublié le mot de passe root ?",
     "Les bibliothèques de la ville sont fermées, et nous avons oublié les livres.",
 )
-"""The manifest stores the index terms of these texts. Saved postings are usable only if texts still give the same terms."""
+"""The manifest stores the index terms of these texts. Saved postings are usable only if the terms stay the same."""
 
 
 NAMES_PROBE = (
@@ -41,14 +41,15 @@ NAMES_PROBE = (
     Document("file:///a/mail.eml#1/Offer%201.pdf", "files", "T", metadata={"author": "Ann"}),
     Document("kafka://t/1", "t", "T"),
 )
-"""The manifest stores the names of these documents, for the same check."""
+"""The manifest stores the names of these documents; the checkpoint is usable only if the names stay the same."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The manifest stores which of these phrases can have synonyms and which differ only in numbers, for the same check."""
+"""The manifest stores which of these phrases can have synonyms and differ only in numbers, for the same check."""
 
 
 def settings(dim: int, rule: SynonymRule) -> list[Any]:
-    """Returns everything that a checkpoint's content depends on besides the tables. It is usable only if this is unchanged."""
+    """Returns all values, besides the tables, that a checkpoint's content depends on. It is usable only if they are
+    unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]
     phrases = [list(map(can_have_synonyms, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]
@@ -76,10 +77,10 @@ def discard(folder: Path) -> None:
 
 
 def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
-    """Returns the name of a damaged file of the checkpoint at `place`, or None.
+    """Returns the name of a damaged file of the checkpoint at `place`; None if no file is damaged.
 
-    Checks the files whose checksums a start skips, or `all_files`. Raises OSError or ValueError, for
-    example if the folder was removed.
+    Checks only the files whose checksums a start skips; with `all_files`, every file. Raises OSError or ValueError, for example
+    if the folder was removed.
     """
     manifest = json.loads((place / MANIFEST).read_text())
     if all_files and manifest.pop("checksum") != json_checksum(manifest):
@@ -91,10 +92,11 @@ def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
 
 
 class SavedCheckpoint(PartFiles):
-    """The files of a checkpoint. All sizes are checked, and checksums unless a file is to be checked later."""
+    """The files of a checkpoint. The constructor checks the sizes of all files, and the checksums of all files except those
+    that are marked to be checked later."""
 
     def __init__(self, place: Path, dim: int, rule: SynonymRule) -> None:
-        """Raises CheckpointUnusable if the store cannot be opened from the checkpoint."""
+        """Raises CheckpointUnusable if the store cannot be opened from this checkpoint."""
         try:
             manifest = json.loads((place / MANIFEST).read_text())
             if manifest.get("settings") != settings(dim, rule):

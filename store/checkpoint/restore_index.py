@@ -14,7 +14,7 @@ from store.types import SynonymRule
 
 
 def recover_index(log: CommitLog, dim: int, rule: SynonymRule) -> tuple[LiveIndex, int]:
-    """Returns the index of the present tables, and the commit of the checkpoint that it was built from.
+    """Returns the index as of the last commit, and the commit of the checkpoint from which it was built.
 
     Raises CheckpointUnusable if no checkpoint can be used.
     """
@@ -43,16 +43,16 @@ def recover_index(log: CommitLog, dim: int, rule: SynonymRule) -> tuple[LiveInde
 
 
 def _forget_purged(index: LiveIndex, name: str, kept: NDArray[np.int32]) -> None:
-    """Removes rows that were purged after the checkpoint from the map from texts to rows. `kept`: the row numbers in the
-    table that the checkpoint can know, ascending."""
+    """Removes the rows that were purged after the checkpoint from the map from texts to rows. `kept`: row numbers in the table,
+    ascending, without rows added after the checkpoint."""
     ids = index.ids[name].view()
     purged = np.ones(len(ids), np.bool_)
-    # Usually nothing was purged after the checkpoint, and numbers equal rows.
+    # Usually nothing was purged after the checkpoint, so the row numbers in index and table are equal.
     rows = np.arange(len(ids)) if np.array_equal(ids, kept) else np.searchsorted(ids, kept)
     if len(rows) and (rows[-1] >= len(ids) or not np.array_equal(ids[rows], kept)):
         raise CheckpointUnusable(f"the table {name} has rows that the checkpoint lacks")
     purged[rows] = False
-    # Rows purged after the checkpoint must have been dead at the checkpoint.
+    # Rows that were purged after the checkpoint must already have been dead at the checkpoint.
     if (purged & index.counts[name].view().positive()).any():
         raise CheckpointUnusable(f"the table {name} lacks rows that the checkpoint has")
     for row in index.hashed_rows[name].remove_rows(purged):

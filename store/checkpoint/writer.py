@@ -1,4 +1,4 @@
-"""The checkpoint of a running store: written concurrently with queries and commits, verified once, discarded if invalid."""
+"""The checkpoint of a running store: written concurrently with queries and commits, verified once, discarded if damaged."""
 
 import json
 import shutil
@@ -27,10 +27,10 @@ from store.live_memory import LiveMemory
 log = structlog.get_logger(__name__)
 
 MAX_PURGED_SHARE = 0.25
-"""Share of purged rows above which no checkpoint is written: the index is rebuilt first."""
+"""Share of purged rows above which no checkpoint is written, because the index must be rebuilt first."""
 
 POLL_S = 0.1
-"""Poll interval in seconds while a checkpoint waits for a fold to end."""
+"""Interval in seconds between checks of the time limit while a checkpoint waits for a fold to end."""
 
 
 class Checkpointing:
@@ -43,23 +43,23 @@ class Checkpointing:
         live: LiveMemory,
         folding: threading.Lock,
     ) -> None:
-        """- `opened`: the commit of the checkpoint that the store was opened from, or None.
-        - `folding`: held while bases of the index are replaced (`store.maintenance.merge_deltas`).
+        """- `opened`: the commit of the checkpoint from which the store was opened, or None.
+        - `folding`: the lock that is held while bases of the index are replaced (`store.maintenance.merge_deltas`).
         """
         self._folder = folder
         self._folding = folding
         self._live = live
         self._commit = opened
-        """The commit of the checkpoint that a start would use."""
+        """The commit of the checkpoint that a start would use now."""
         self._unverified = newest(folder) if opened is not None else None
-        """The checkpoint that the store was opened from, until it has been verified."""
+        """The checkpoint from which the store was opened; None once it has been verified."""
 
     def write(self, timed_out: Callable[[], bool]) -> bool:
-        """Writes a checkpoint, which also folds the matrices. Returns False if the last commit has one already, or if too many
+        """Folds the matrices and writes a checkpoint. Returns False if the last commit already has a checkpoint, or if too many
         rows of the index were purged. Raises OSError.
 
-        Commits wait only while the index is copied, about 50 ms for a million phrases. Once `timed_out()` is true, raises
-        CheckpointTimeout; the previous checkpoint stays.
+        Commits wait only while the index is copied: about 50 ms for a million phrases. Once `timed_out()` is true, raises
+        CheckpointTimeout and keeps the previous checkpoint.
         """
 
         def check_time() -> None:
@@ -74,7 +74,7 @@ class Checkpointing:
             self._folding.release()
 
     def _write(self, check_time: Callable[[], None]) -> bool:
-        """The caller holds `_folding`."""
+        """The caller must hold `_folding`."""
         with self._live.log.write_lock.hold("checkpoint"):
             index, commit = self._live.index, self._live.log.last
             if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
@@ -90,11 +90,11 @@ class Checkpointing:
             }
         files = _write_folder(self._folder, commit.seq, manifest, parts, check_time)
         if self._unverified is not None:
-            # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
+            # Files that are hard links keep their recorded checksums, so the new checkpoint still has to be verified.
             self._unverified = files.place
 
         def map_saved() -> None:
-            # The disk then contains the data once, and the next checkpoint can link the files.
+            # The disk then contains the data only once, and the next checkpoint can link the files.
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
                 part.map_saved(files, name, saved)
 
@@ -104,9 +104,10 @@ class Checkpointing:
         return True
 
     def check(self) -> bool:
-        """Verifies the files that opening mapped without reading. Returns False after discarding a damaged checkpoint.
+        """Verifies the files that opening mapped into memory without reading them. If one is damaged, discards the checkpoint
+        and returns False; the index must then be loaded from the tables.
 
-        The index must then be loaded from the tables. O(vectors), once after a start, concurrently with commits and queries.
+        Takes O(vectors) time; needed once after a start. Runs concurrently with commits and queries.
         """
         place = self._unverified
         if place is None:
@@ -126,7 +127,7 @@ class Checkpointing:
         return False
 
     def renew(self) -> None:
-        """Rewrites the checkpoint after a purge, or discards it: purged data must leave the disk."""
+        """Rewrites the checkpoint after a purge, because purged data must leave the disk; if writing fails, discards it."""
         if newest(self._folder) is None:
             return
         try:
@@ -138,7 +139,7 @@ class Checkpointing:
             self.discard()
 
     def discard(self) -> None:
-        """Removes the checkpoint. The caller holds `folding`."""
+        """Removes the checkpoint. The caller must hold `folding`."""
         discard(self._folder)
         self._commit = self._unverified = None
 
@@ -150,9 +151,10 @@ def _write_folder(
     parts: Iterable[tuple[str, Part]],
     check_time: Callable[[], None],
 ) -> PartFiles:
-    """Writes the checkpoint of `commit`, and removes older ones.
+    """Writes the checkpoint of `commit` and removes older checkpoints.
 
-    Calls `check_time` before each file and lets its exception through. Raises OSError. An error leaves no unfinished files.
+    Calls `check_time` before each file; its exceptions end the writing. Raises OSError. After an error, no unfinished files
+    remain.
     """
     place = folder / UNFINISHED
     with unfinished_folder(place):

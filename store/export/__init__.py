@@ -1,1 +1,1 @@
-"""Exports the live memory as JSON lines or GraphML, in an order that depends on its content alone."""
+"""Exports the living memory as JSON lines or GraphML, in an order that depends only on its content."""

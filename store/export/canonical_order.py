@@ -1,7 +1,7 @@
-"""The live memory in an order that depends on its content alone. Every export uses it.
+"""Sorts the living memory in an order that depends only on its content. Every export uses this order.
 
-Arrow and numpy sort arrays: both release the interpreter lock, so queries and commits run concurrently, and each of a
-million edges takes 20 bytes instead of a tuple.
+Arrow and numpy sort arrays without holding the GIL, so queries and commits run concurrently. Each of a million edges takes 20
+bytes instead of a tuple.
 """
 
 from collections import Counter
@@ -23,30 +23,30 @@ EdgeType = Literal["context", "mention", "relation", "synonym"]
 EDGE_TYPES: tuple[EdgeType, ...] = ("context", "mention", "relation", "synonym")
 
 DIGITS = 7
-"""Decimal places of a weight; float32 has no more."""
+"""Number of decimal places of a weight; float32 is not more precise."""
 
 
 def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
-    """Returns `rows` sorted by their `texts`. UTF-8 sorts in the order of code points."""
+    """Returns `rows` sorted by their `texts`. Sorting UTF-8 gives the order of code points."""
     order: Rows = pc.sort_indices(pa.array(texts, pa.large_string())).to_numpy()
     return rows.astype(np.int64)[order]
 
 
 class CanonicalOrder:
-    """Order of a snapshot's live passages (by id), phrases and statements (by text), and edges (by type and ends)."""
+    """The order of a snapshot's living passages (by id), phrases and statements (by text), and edges (by type and ends)."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
 
     @cached_property
     def passages(self) -> Rows:
-        """Rows of the live passages, ordered by id."""
+        """The rows of the living passages, ordered by id."""
         rows = np.flatnonzero(self.snapshot.passage_alive)
         return _sorted(rows, [self.snapshot.passage_id(row) for row in rows.tolist()])
 
     @cached_property
     def phrases(self) -> Rows:
-        """Rows of the live phrases, ordered by text."""
+        """The rows of the living phrases, ordered by text."""
         rows = np.flatnonzero(self.snapshot.phrase_alive)
         return _sorted(rows, [self.snapshot.phrase(row) for row in rows.tolist()])
 
@@ -60,12 +60,12 @@ class CanonicalOrder:
 
     @cached_property
     def triples(self) -> Rows:
-        """Rows of the live statements, ordered by subject, predicate and object."""
+        """The rows of the living statements, ordered by subject, predicate and object."""
         return self._sorted_triples(self.snapshot.statement_alive)
 
     @cached_property
     def triples_and_mentions(self) -> Rows:
-        """Rows of the live statements and mention edges, in the same order."""
+        """The rows of the living statements and mention edges, ordered by subject, predicate and object."""
         return self._sorted_triples(self.snapshot.triple_alive)
 
     def _sorted_triples(self, wanted: NDArray[np.bool_]) -> Rows:
@@ -77,14 +77,15 @@ class CanonicalOrder:
         return rows.astype(np.int64)[np.lexsort((third, second, first))]
 
     def triple_ends(self, triples: NDArray[Any]) -> Rows:
-        """Returns the places in `phrases` of the subject and object of each row in `triples`; shape (n, 2)."""
+        """Returns the positions in `phrases` of the subject and object of each row in `triples`, shape (n, 2)."""
         ends: Rows = self._phrase_places[self.snapshot.triple_ends[triples]].reshape(-1, 2)
         return ends
 
     def edges(self, kind: EdgeType) -> tuple[Rows, Rows, NDArray[np.float64]]:
-        """Returns (source, target, weight) arrays of all edges of one kind, each edge once, ordered by source and target.
+        """Returns three arrays, (source, target, weight), of all edges of one kind. Each edge occurs once, ordered by source
+        and target.
 
-        The ends are places: a context edge's source in `passages`, every other end in `phrases`.
+        Ends are positions: the source of a context edge in `passages`, every other end in `phrases`.
         """
         matrix = getattr(self.snapshot, kind).merged().tocoo()
         sources = (self._passage_places if kind == "context" else self._phrase_places)[matrix.row]
@@ -98,7 +99,7 @@ class CanonicalOrder:
 
 
 def places(rows: Rows, n: int) -> Rows:
-    """Returns the place of each of `n` rows in `rows`, or -1 for an absent row; shape (n,)."""
+    """Returns the position of each of `n` rows in `rows`, or -1 for a row that is not in it, shape (n,)."""
     places = np.full(n, -1, np.int64)
     places[rows] = np.arange(len(rows))
     return places
@@ -106,12 +107,13 @@ def places(rows: Rows, n: int) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class LinkEdge:
-    """An edge from a passage with a link to a passage of the linked document. These edges are not stored: they are derived from
-    the present documents, so an edge appears and vanishes with its target.
+    """An edge from a passage that contains a link to a passage of the linked document. Link edges are not stored. They are
+    derived from the present documents, so a link edge appears and disappears together with the linked document.
 
-    `type` is `attachment` from a document to a file inside it, `thread` from a message to the message that it answers, and
-    `link` otherwise. `row` is the row of the passage with the link, `target` the id of the passage that it leads to. `count` is
-    the number of links of this type between the two.
+    `type` is `attachment` for a link from a document to a file inside it, `thread` for a link from a message to the message
+    that it answers, and otherwise `link`. `row` is the row of the passage that contains the link; `target` is the id of the
+    passage to which it leads. `count` is the number of links of this type from the passage to documents that contain the
+    target.
     """
 
     type: str
@@ -121,7 +123,7 @@ class LinkEdge:
 
 
 def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[LinkEdge]:
-    """Yields the edges from the rows `passages`, in their order, then by target and type."""
+    """Yields the edges from the passages in the rows `passages`, in this order, then by target and type."""
     for row in passages:
         edges: Counter[tuple[str, str]] = Counter()
         for type, uri in _linked_documents(memory, row):
@@ -133,7 +135,7 @@ def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[Li
 
 
 def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str, str]]:
-    """Yields the type and target URI of each link in a passage that leads to another document."""
+    """Yields (type, target URI) for each link in a passage that leads to another document."""
     passage = memory.snapshot.passage_id(row)
     for uri in memory.documents_with_passage(passage):
         document = memory.document(uri)

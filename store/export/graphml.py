@@ -1,11 +1,11 @@
 """Exports the graph as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges are the context, mention, relation, synonym, link, thread and attachment edges,
-in the order of `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. The `name` of a
-passage is its id, the `name` of a phrase its text.
+Nodes are the passages, followed by the phrases. Edges are the context, mention, relation, synonym, link, thread and attachment
+edges, in the order of `store.export.json_lines`. A node has `kind`, `text` and `title`; an edge has `type` and `weight`. The
+`name` of a passage is its id; the `name` of a phrase is its text.
 
-igraph's other formats are unsuitable: its pickles execute code when they are opened, NCOL and LGL cannot store texts and
-kinds, GML cannot store control characters and line breaks. Compressed, GraphML is as small as any of them.
+Other formats of igraph are unsuitable: its pickles execute code when they are opened, NCOL and LGL cannot store texts and
+kinds, and GML cannot store control characters and line breaks. Compressed GraphML is no larger than these formats.
 """
 
 import re
@@ -17,7 +17,7 @@ from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, link_edges
 from store.snapshot import DocumentSnapshot, Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot represent, not even escaped. They become U+FFFD."""
+"""Characters that XML 1.0 cannot represent, even if they are escaped. The characters are replaced by U+FFFD."""
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -39,8 +39,8 @@ TAIL = ("  </graph>", "</graphml>")
 
 
 def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
-    """Yields the lines of a GraphML file, without line ends. The link edges come from `memory`, the snapshot with its
-    documents."""
+    """Yields the lines of a GraphML file without line ends. `memory`: the snapshot with its documents, from which the link
+    edges are derived; None omits link edges."""
     ordered = CanonicalOrder(snapshot)
     yield from HEAD
     number = 0

@@ -1,5 +1,4 @@
-"""Exports the whole memory as JSON lines that depend on its content alone: equal memories export equal lines, whatever
-their history."""
+"""Exports the whole memory as JSON lines that depend only on its content: equal memories give equal lines."""
 
 import json
 import re
@@ -11,8 +10,8 @@ from store.snapshot import DocumentSnapshot, Snapshot
 
 
 def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
-    """Yields JSON lines, without line ends: passages by id, phrases and triples by text, edges by type and ends. The link
-    edges come from `memory`, the snapshot with its documents."""
+    """Yields JSON lines without line ends: passages sorted by id, phrases and triples by text, edges by type and ends.
+    `memory`: the snapshot with its documents, from which the link edges are derived; None omits link edges."""
     ordered = CanonicalOrder(snapshot)
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)
@@ -40,7 +39,7 @@ def _edge(kind: str, source: str, target: str, weight: float) -> str:
 
 
 _ACTS = re.compile("[\x7f-\x9f\u2028\u2029]")
-"""Characters that JSON does not require to be escaped, but that control a terminal or end a line for Unicode-aware readers."""
+"""Characters that JSON allows unescaped, but that control a terminal or count as line ends for Unicode-aware readers."""
 
 
 def _line(value: dict[str, Any]) -> str:

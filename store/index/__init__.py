@@ -1,1 +1,1 @@
-"""The live index: every array, matrix, posting list and vector that a query needs, in memory or mapped from files."""
+"""The live index: all arrays, matrices, posting lists and vectors that queries need, in memory or mapped from files."""

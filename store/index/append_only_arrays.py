@@ -1,7 +1,7 @@
-"""Arrays that one writer appends to while readers use views of their first rows.
+"""Arrays that one writer appends to while readers use views of the values present so far.
 
-A view never changes. Appended values lie after its end; `Counts`, whose values do change, copies a chunk before the first
-change after a view was taken. A snapshot therefore costs as much as was changed, not as much as the array is long.
+A view never changes. Appended values lie beyond the view's end. Only `Counts` changes existing values; it copies a chunk before
+the first change after a view was taken. The cost of a snapshot therefore depends on the changes, not on the array's length.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from store.index.vectors.rows_in_blocks import by_block
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 CHUNK_COUNTS = 4096
-"""Number of counts in one chunk of `Counts`. A commit copies 16 kB for each chunk that it changes."""
+"""Number of counts in one chunk of `Counts`. A commit copies 16 kB for each chunk in which it changes a count."""
 
 SPARE_SHARE = 8
-"""`set` reserves 1 / SPARE_SHARE of the number of loaded values as spare capacity."""
+"""`set` reserves spare capacity for 1 / SPARE_SHARE of the number of values."""
 
 
 class GrowableArray(Part, Generic[Scalar]):
-    """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
+    """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending takes O(1) amortised time per value."""
 
     def __init__(self, dtype: type[Scalar], width: int | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
         """`storage`: allocates large arrays in files or in memory."""
@@ -40,7 +40,7 @@ class GrowableArray(Part, Generic[Scalar]):
             added = added.reshape(-1, self._width)
         end = self.n + len(added)
         if end > len(self._data):
-            # Views keep the old buffer alive. Nothing is written to it any more.
+            # Views keep the old buffer, which is never written again.
             size = max(end, 2 * len(self._data)), *self._data.shape[1:]
             longer = self._storage.empty(size, self._data.dtype)
             longer[: self.n] = self._data[: self.n]
@@ -55,14 +55,14 @@ class GrowableArray(Part, Generic[Scalar]):
         self.set(files.array(name))
 
     def set(self, values: NDArray[Any]) -> None:
-        """Sets all values and reserves spare capacity, so that the first append does not copy them."""
+        """Sets all values and reserves spare capacity, so that the next append does not copy them."""
         size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
         self._data = self._storage.empty(size, self._data.dtype)
         self._data[: len(values)] = values
         self.n = len(values)
 
     def put(self, rows: NDArray[Any] | int, values: Any) -> None:
-        """Changes existing values. Only for arrays without views."""
+        """Changes existing values. Only allowed for arrays without views."""
         self._data[rows] = values
 
     def view(self) -> NDArray[Scalar]:
@@ -82,7 +82,7 @@ Chunks = tuple[NDArray[np.int32], ...]
 
 
 class _PositiveMask:
-    """Computes the mask of the counts above zero from the previous mask; unchanged chunks are not read."""
+    """Computes the mask of the counts above zero from the previous mask, reading only changed chunks."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -105,7 +105,7 @@ class _PositiveMask:
 
 
 class CountsView:
-    """Integer counts as of one commit. Arrays derived from all counts are computed at first use and kept."""
+    """Integer counts as of one commit. Arrays derived from all counts are computed on first use and kept."""
 
     __slots__ = ("_array", "_chunks", "_mask", "_positive", "n")
 
@@ -127,7 +127,7 @@ class CountsView:
     def positive(self) -> NDArray[np.bool_]:
         """Returns the mask of the counts above zero, shape (n,), read-only.
 
-        Reads only the chunks that changed since the last call; copies one byte for each count.
+        Reads only the chunks that changed since the previous call, and copies one byte per count.
         """
         if self._mask is None:
             self._mask = self._positive.of(self._chunks, self.n)
@@ -138,7 +138,7 @@ class CountsView:
 
 
 class Counts(Part):
-    """Integer counts that can grow and change; chunks are copied on write."""
+    """Integer counts that can grow and change; a chunk shared with a view or copy is copied before it changes."""
 
     def __init__(self) -> None:
         self._chunks: list[NDArray[np.int32]] = []
@@ -147,7 +147,7 @@ class Counts(Part):
         self.n = 0
 
     def grow(self, n: int) -> None:
-        """Extends the array to `n` counts. The new counts are zero."""
+        """Extends the array to `n` counts. New counts are zero."""
         while len(self._chunks) * CHUNK_COUNTS < n:
             self._chunks.append(np.zeros(CHUNK_COUNTS, np.int32))
             self._shared.append(False)
@@ -161,15 +161,15 @@ class Counts(Part):
         return int(chunk[offset])
 
     def _own(self, number: int) -> NDArray[np.int32]:
-        """Returns a chunk that no view and no copy shares."""
+        """Returns a chunk that is shared with no view and no copy."""
         if self._shared[number]:
             self._chunks[number] = self._chunks[number].copy()
             self._shared[number] = False
         return self._chunks[number]
 
     def change(self, rows: NDArray[Any], changes: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Adds `changes` to the counts of `rows` (ascending, distinct); returns which were above zero before, and which are
-        now."""
+        """Adds `changes` to the counts of `rows` (ascending, distinct). Returns two masks over `rows`: counts above zero before
+        the change, and after it."""
         before = np.empty(len(rows), np.int32)
         for number, part, places in by_block(rows, CHUNK_COUNTS):
             chunk = self._own(number)
@@ -178,7 +178,7 @@ class Counts(Part):
         return before > 0, before + changes > 0
 
     def at(self, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """Returns the counts of `rows` (ascending); 0 for rows beyond the end."""
+        """Returns the counts of `rows` (ascending); 0 for rows after the end."""
         found = np.zeros(len(rows), np.int32)
         for number, part, places in by_block(rows[: np.searchsorted(rows, self.n)], CHUNK_COUNTS):
             found[part] = self._chunks[number][places]

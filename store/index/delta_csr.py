@@ -1,8 +1,8 @@
-"""A sparse matrix that changes without a rebuild: an immutable CSR base plus later changes.
+"""A sparse matrix that can change without being rebuilt: an immutable CSR base, plus later changes.
 
-The value of an entry is its base value plus all its changes; adding the negative removes it. Weights are float32 values
-stored as float64, so that equal weights cancel to exactly zero. `MatrixView` is the matrix at one commit. It stays the same
-while changes are added and after a folded base replaces the old one.
+The value of an entry is its value in the base plus all its changes; adding the negative value removes the entry. Weights are
+float32 values stored as float64, so that equal weights cancel to exactly zero. `MatrixView` is the matrix as of one commit. A
+view does not change when changes are added or when a folded base replaces the old one.
 """
 
 from collections.abc import Callable
@@ -24,20 +24,20 @@ Values = NDArray[np.float64]
 
 FOLD_SHARE = 0.1
 FOLD_MIN_ENTRIES = 50_000
-"""Changes are folded once there are more than this and than FOLD_SHARE of the base."""
+"""Changes are folded once they number more than this and more than FOLD_SHARE of the base's entries."""
 
 UNSORTED_ENTRIES = 4096
-"""Number of changes that are searched linearly, without sorting."""
+"""Maximum number of changes that are searched linearly instead of being sorted."""
 
 UNSORTED_SHARE = 1 / 16
-"""The limit as a share of the sorted entries, if that is larger. Sorting then costs O(1) amortised for each new entry."""
+"""The same as a share of the sorted changes; the larger limit applies. Sorting takes O(1) amortised time per change."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedChanges:
-    """The first changes sorted by row, to find those of given rows without a full search.
+    """The oldest changes, sorted by row, so that the changes of given rows are found without a search through all changes.
 
-    `keys`, ascending: a change's row * 2³² + its number.
+    `keys`: (row of a change) * 2³² + (number of the change), ascending.
     """
 
     keys: NDArray[np.int64]
@@ -63,7 +63,7 @@ def _ordered(rows: Rows) -> SortedChanges:
 
 
 class MatrixView:
-    """The matrix as of one commit, shape `shape`. The base may have fewer rows and columns, if some were added since."""
+    """The matrix as of one commit. The base may have fewer rows and columns than `shape`, if some were added later."""
 
     def __init__(
         self,
@@ -75,19 +75,19 @@ class MatrixView:
         identity: object,
         order: SortedChanges = UNSORTED,
     ) -> None:
-        """`order`: the sorted first changes."""
+        """`order`: the oldest changes, sorted."""
         self.base = base
         self.shape = shape
         self._changes = (rows, cols, values)
         self.identity = identity
-        """Equal for two views if the changes of one begin with those of the other."""
+        """The same object in two views if the changes of one view are the first changes of the other."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()
 
     @property
     def delta(self) -> Any:
-        """Returns the changes as a CSR of the full shape, with entries at equal positions summed. Built at first use."""
+        """The changes as a CSR of the full shape, with changes at equal positions summed. Built on first use."""
         with self._lock:
             if self._delta is None:
                 rows, cols, values = self._changes
@@ -96,7 +96,7 @@ class MatrixView:
             return self._delta
 
     def matvec(self, x: Values) -> Values:
-        """Returns A @ x; x has shape (columns,), the result (rows,)."""
+        """Returns A @ x: `x` has shape (columns,), the result shape (rows,)."""
         rows, cols = self.base.shape
         if not self.change_count and self.base.shape == self.shape:
             whole: Values = self.base @ x
@@ -106,21 +106,21 @@ class MatrixView:
         return y
 
     def row(self, index: int) -> tuple[Rows, Values]:
-        """Returns the columns and values of one row's non-zero entries, by column."""
+        """Returns the columns and the values of the non-zero entries in a row, sorted by column."""
         _, cols, values = self.entries(np.array([index]))
         return cols, values
 
     def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
-        """Returns (row, column, value) of every non-zero entry of `rows`, by row and column.
+        """Returns (row, column, value) of every non-zero entry in `rows`, sorted by row and column.
 
-        O(their entries + the unsorted changes).
+        Takes O(entries in `rows` + unsorted changes) time.
         """
         changed_rows, changed_cols, added = self._changes
         if not len(rows):
             return changed_rows[:0], changed_cols[:0], added[:0]
         wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
-        # Fancy indexing of scipy's matrices takes several times as long.
+        # Indexing scipy's matrix with arrays would take several times as long.
         first, end = self.base.indptr[inside].astype(np.int64), self.base.indptr[inside + 1].astype(np.int64)
         counts = end - first
         places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -148,7 +148,7 @@ class MatrixView:
 
     @property
     def entry_count(self) -> int:
-        """Returns the number of non-zero entries: the base's, corrected by the changes. O(changes)."""
+        """Number of non-zero entries: the number in the base, corrected by the changes. Takes O(changes) time."""
         delta = self.delta.tocoo()
         inside = (delta.row < self.base.shape[0]) & (delta.col < self.base.shape[1])
         before = np.zeros(delta.nnz)
@@ -158,7 +158,8 @@ class MatrixView:
         return int(self.base.nnz + ((before == 0) & (after != 0)).sum() - ((before != 0) & (after == 0)).sum())
 
     def column_entries(self, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Returns (column, row) of every non-zero entry of `columns`, by column and row. O(all entries of the matrix)."""
+        """Returns (column, row) of every non-zero entry in `columns`, by column and row. Takes O(entries of the matrix)
+        time."""
         base = self.base.tocoo()
         delta = self.delta.tocoo()
         parts = []
@@ -175,7 +176,7 @@ class MatrixView:
         return cols[starts][nonzero], rows[starts][nonzero]
 
     def merged(self) -> Any:
-        """Returns the whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything), for folding and
+        """Returns the whole matrix as one CSR of the full shape, without zeros. Takes O(entries) time; for folding and
         export."""
         base = sparse.csr_array(self.base, copy=False)
         if base.shape != self.shape:
@@ -188,7 +189,7 @@ class MatrixView:
 
     @property
     def changes(self) -> tuple[Rows, Rows, Values]:
-        """Returns (row, column, weight added) of every change since the base, oldest first."""
+        """Returns (row, column, added value) of every change since the base, oldest first."""
         return self._changes
 
     @property
@@ -197,10 +198,10 @@ class MatrixView:
 
 
 class LiveMatrix(Part, Foldable):
-    """The writer's matrix: `add` changes it, `view` returns a reader's view, `swap_in` swaps in a folded base."""
+    """The writer's matrix: `add` changes it, `view` returns a view for readers, `swap_in` replaces its base by a folded one."""
 
     def __init__(self, shape: Callable[[], tuple[int, int]]) -> None:
-        """`shape` returns the present shape; it only grows."""
+        """`shape` returns the present shape, which may only grow."""
         self.shape = shape
         self.folded_changes = 0
         """Number of changes that the last `fold` merged."""
@@ -213,7 +214,7 @@ class LiveMatrix(Part, Foldable):
         self._order = UNSORTED
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
-        """Adds `values` to the entries at (rows, cols). Each argument has shape (k,)."""
+        """Adds `values` to the entries at (rows, cols); all three have shape (k,)."""
         self._rows.extend(rows)
         self._cols.extend(cols)
         self._values.extend(values)
@@ -234,7 +235,7 @@ class LiveMatrix(Part, Foldable):
         return MatrixView(self._base, *changes, self.shape(), identity=self._rows, order=self._order)
 
     def swap_in(self, folded: Any, count: int) -> None:
-        """Swaps in `folded`, the base merged with the first `count` changes, as the new base."""
+        """Replaces the base by `folded`, which is the base merged with the first `count` changes."""
         rows, cols, values = self._rows.view()[count:], self._cols.view()[count:], self._values.view()[count:]
         self._base = folded
         self._begin_changes()
@@ -267,12 +268,12 @@ class LiveMatrix(Part, Foldable):
         return other
 
     def share(self, other: "LiveMatrix") -> None:
-        """Takes over the entries of `other`. Later changes of one matrix do not change the other."""
+        """Sets this matrix to the entries of `other`. Later changes of either matrix do not affect the other."""
         self._base, self._order = other._base, other._order
         self._rows, self._cols, self._values = other._rows.copy(), other._cols.copy(), other._values.copy()
 
     def save(self, files: PartWriter, name: str) -> None:
-        """Writes the matrix as one CSR, which `map_saved` makes the base of the live matrix."""
+        """Writes the matrix as one CSR; `map_saved` then makes this CSR the base of the live matrix."""
         self.fold()
         for part in CSR_ARRAYS:
             files.array(f"{name}-{part}", getattr(self._base, part))

@@ -17,9 +17,11 @@ from store.index.words.taken_postings import TakenPostings
 
 
 class IndexedNames:
-    """Texts, the rows of texts, words, and counts. A row that no document uses any more is not reused.
+    """The texts of names, the row of each text, the words of the texts, and a count per row. The row of a text that no document
+    uses any more is not reused.
 
-    A count is the sum of a row's entries in the matrix `naming`. Commits remove texts from `rows`, so every index has its own.
+    The count of a row is the sum of its entries in the matrix `naming`. Commits remove texts from `rows`, so each index has its
+    own.
     """
 
     def __init__(self, storage: ArrayStorage) -> None:
@@ -32,7 +34,7 @@ class IndexedNames:
         return len(self.texts)
 
     def add(self, texts: Iterable[str]) -> None:
-        """Appends names; no passage has them yet."""
+        """Appends names; no passage has these names yet."""
         for row, text in enumerate(texts, len(self)):
             self.texts.append(text)
             self.postings.extend(row, text)
@@ -40,12 +42,12 @@ class IndexedNames:
         self.counts.grow(len(self))
 
     def change(self, change: CountChange) -> None:
-        """Changes counts, and removes the texts that no document has any more from `rows`."""
+        """Changes counts, and removes texts that no document uses any more from `rows`."""
         _, alive = self.counts.change(*change)
         self.rows.discard(change[0][~alive].tolist())
 
     def copy(self) -> "IndexedNames":
-        """Returns an independent copy that shares the texts and words of the present rows."""
+        """Returns an independent copy that shares the texts and words of the existing rows."""
         other, n = IndexedNames(IN_MEMORY), len(self)
         other.texts = TakenTexts(self.texts, range(n))
         other.rows = self.rows.copy_for(other.texts)
@@ -53,7 +55,7 @@ class IndexedNames:
         return other
 
     def take(self, other: "IndexedNames", rows: NDArray[np.int64], n: int) -> None:
-        """Takes the names in `rows` among the first `n` of `other`, in this order; no passage has them yet."""
+        """Copies the names in `rows`, in this order, from the first `n` names of `other`; no passage has these names yet."""
         self.postings = TakenPostings(other.postings, rows, n)
         self.texts.extend(other.texts[row] for row in rows.tolist())
         for row, text in enumerate(self.texts):
@@ -61,6 +63,6 @@ class IndexedNames:
         self.counts.grow(len(self))
 
     def parts(self) -> list[tuple[str, Part]]:
-        """Returns the parts, as `store.index.live_index.LiveIndex.parts` does."""
+        """Returns the parts in the form of `store.index.live_index.LiveIndex.parts`."""
         texts = KeyedTexts(self.rows, {"names": self.texts}, {"name-postings": self.postings})
         return [("names", texts), ("names-counts", self.counts)]

@@ -1,8 +1,8 @@
-"""Large arrays in files, so that the system can drop their pages when memory is short and read them again.
+"""Large arrays in files, whose pages the system can drop when memory is short and read again later.
 
-A new array lies in a file without a name, which vanishes with the last view of the array or with the process. Its pages count
-as file memory (`RssFile`), not as anonymous memory that only swap can free (`RssAnon`). The file has the layout of a .npy file,
-so a complete array can be linked to a name instead of being written a second time.
+A new array is in a file without a name. The file disappears with the last view of the array, or with the process. Its pages
+count as file memory (`RssFile`), not as anonymous memory (`RssAnon`), which can only be swapped out. The file has the layout of
+a .npy file, so a complete array can be linked to a name instead of being written again.
 """
 
 import os
@@ -20,16 +20,16 @@ FILE_MIN_BYTES = 1 << 20
 """Minimum size of an array that is allocated in a file."""
 
 MADV_COLD = 20
-"""Advice of Linux 5.4 and later; Python 3.13 and later define it in `mmap`."""
+"""Advice number of Linux 5.4 and later; `mmap` defines it only in Python 3.13 and later."""
 
 DENSE_ROWS = 16
-"""A whole file is read ahead if more than 1 / DENSE_ROWS of its rows are wanted."""
+"""The whole file is read ahead if more than 1 / DENSE_ROWS of its rows are requested."""
 
 PAGED_IN_BYTES = 64 << 20
-"""Bytes of a file that are brought into memory at a time."""
+"""Number of bytes of a file that are read into memory at a time."""
 
 HEADER_BYTES = PAGESIZE
-"""Size of a nameless file's header. The array after it is aligned to a page."""
+"""Size of a nameless file's header; the array after the header is aligned to a page."""
 
 
 class NamelessFile(mmap):
@@ -45,12 +45,12 @@ class NamelessFile(mmap):
 
 
 class MappedArray(np.memmap[Any, Any]):
-    """An array mapped from a file. It remembers the file's inode, so the file's name may change or vanish."""
+    """An array mapped from a file. The array stores the file's inode, because the file's name may change or be removed."""
 
     inode = 0
     mapping: mmap | None = None
     begins = 0
-    """Offset of the array in `mapping`."""
+    """Offset of the array within `mapping` in bytes."""
 
 
 def map_file(file: Path) -> NDArray[Any]:
@@ -65,7 +65,7 @@ def map_file(file: Path) -> NDArray[Any]:
 def map_scattered(file: Path) -> NDArray[Any]:
     """Maps the array in a .npy file read-only, for random access to single rows.
 
-    Disables the system's readahead, which would read up to megabytes around a row and evict pages that are needed.
+    Disables the system's readahead, which would read up to megabytes around each row and evict pages that are needed.
     """
     array = map_file(file)
     if (mapping := _mapping(array)) is not None:
@@ -76,8 +76,7 @@ def map_scattered(file: Path) -> NDArray[Any]:
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
     """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Without it, each page would be waited for separately. `array` is a leading part of a mapped file; does nothing for other
-    arrays.
+    Otherwise each page would be waited for separately. `array` must be a leading part of a mapped file; others are ignored.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -86,7 +85,7 @@ def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> No
         mapping.madvise(MADV_WILLNEED)
         return
     width, begins = mapped.nbytes // len(mapped), mapped.begins
-    # Python integers: for the usual one or two rows, numpy takes ten times as long.
+    # Python integers, because numpy would take ten times as long for the usual one or two rows.
     for row in rows.tolist():
         begin = begins + row * width
         page = begin - begin % PAGESIZE
@@ -96,8 +95,8 @@ def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> No
 def page_in(array: NDArray[Any]) -> None:
     """Reads the mapped part of `array` into memory and touches each page, so that later accesses do not wait.
 
-    The first access to a page takes microseconds even if the system has it cached. Releases the GIL meanwhile. Does nothing for
-    arrays that are not mapped.
+    The first access to a page takes microseconds even if the system has the page cached. Releases the GIL during the work. Does
+    nothing if `array` is not mapped.
     """
     if not is_mapped(array):
         return
@@ -108,10 +107,10 @@ def page_in(array: NDArray[Any]) -> None:
 
 
 def drop_first(array: NDArray[Any]) -> None:
-    """Asks the system to reclaim the mapped pages of `array` first if memory becomes short.
+    """Asks the system to reclaim the mapped pages of `array` before others if memory becomes short.
 
-    Otherwise a single sequential read would evict pages that are accessed randomly. Does nothing for arrays that are not mapped
-    or if the system does not support it.
+    Without this call, a single sequential read would evict pages that random accesses need. Does nothing if `array` is not
+    mapped or the system does not support the request.
     """
     mapped = _mapped(array)
     if mapped is not None and mapped.mapping is not None:
@@ -125,13 +124,14 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 
 def mapped_inode(array: NDArray[Any]) -> int | None:
-    """Returns the inode of the file that `array` is mapped from. The number is not reused while the file is mapped."""
+    """Returns the inode of the file from which `array` is mapped; None if `array` is not mapped. The inode's number is not
+    reused while the file is mapped."""
     mapped = _mapped(array)
     return None if mapped is None else mapped.inode
 
 
 def _mapping(array: NDArray[Any]) -> mmap | None:
-    """Returns the mapping that contains `array`."""
+    """Returns the memory mapping that contains `array`, or None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -141,7 +141,7 @@ def _mapping(array: NDArray[Any]) -> mmap | None:
 
 
 def _mapped(array: NDArray[Any]) -> MappedArray | None:
-    """Returns the array made by `map_file` that contains `array`."""
+    """Returns the array made by `map_file` that contains `array`, or None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, MappedArray):
@@ -157,7 +157,7 @@ class ArrayStorage:
         self._folder = folder
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Returns an uninitialised array. Uses memory if the disk has no room for it."""
+        """Returns an uninitialised array. Uses memory if the disk lacks space for the array."""
         size = prod(shape) * np.dtype(dtype).itemsize
         if self._folder is None or size < FILE_MIN_BYTES:
             return np.empty(shape, dtype)
@@ -172,9 +172,9 @@ IN_MEMORY = ArrayStorage()
 
 
 def link_file(array: NDArray[Any], file: Path) -> bool:
-    """Links the nameless file of `array` as the .npy file `file`. Nothing may write to the array from then on.
+    """Links the nameless file of `array` to the name `file`, as a .npy file. Nothing may write to the array afterwards.
 
-    Returns False, without effect, if `array` is not a whole nameless file or the file system cannot link such a file.
+    Returns False and does nothing if `array` is not a whole nameless file, or if the file system cannot link such a file.
     """
     mapping = _mapping(array)
     if not isinstance(mapping, NamelessFile) or mapping.descriptor < 0:
@@ -184,7 +184,7 @@ def link_file(array: NDArray[Any], file: Path) -> bool:
         return False
     opened = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # The entry is a symbolic link to the file. Python follows it only if a directory descriptor is given.
+        # The entry in /proc is a symbolic link to the file; Python follows it only if a directory descriptor is given.
         os.link(str(mapping.descriptor), file, src_dir_fd=opened)
     except OSError:
         return False
@@ -194,11 +194,11 @@ def link_file(array: NDArray[Any], file: Path) -> bool:
 
 
 def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NamelessFile:
-    """Raises OSError, also if the disk is full."""
+    """Creates and maps a nameless file. Raises OSError, also if the disk is full."""
     descriptor = _open_nameless_file(folder)
     try:
         size = HEADER_BYTES + prod(shape) * dtype.itemsize
-        # Reserve the disk space now: writing to a mapped page without space would kill the process.
+        # Reserves the disk space now, because writing to a mapped page without disk space would kill the process.
         os.posix_fallocate(descriptor, 0, size)
         os.pwrite(descriptor, _npy_header(shape, dtype), 0)
         pages = NamelessFile(descriptor, size)
@@ -214,15 +214,14 @@ def _open_nameless_file(folder: Path) -> int:
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
-        # Some file systems (NFS, older overlays) do not support O_TMPFILE. A file whose name was removed cannot be linked
-        # again.
+        # Some file systems (NFS, older overlays) do not support O_TMPFILE. An unlinked file cannot get a name again.
         descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)
         Path(name).unlink()
         return descriptor
 
 
 def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
-    """Returns a .npy header of `HEADER_BYTES` bytes: numpy.lib.format, version 1.0."""
+    """Returns a .npy header (format 1.0) that is `HEADER_BYTES` long."""
     described = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
     magic = np.lib.format.magic(1, 0)
     text = described.encode("latin1").ljust(HEADER_BYTES - len(magic) - 3) + b"\n"

@@ -1,4 +1,4 @@
-"""The change of one commit to the live index, computed before anything is written (`store.change.plan`)."""
+"""The change that one commit makes to the live index, computed before anything is written (`store.change.plan`)."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from store.types import Document, Extraction, PassageText
 
 @dataclass(slots=True)
 class IndexDelta:
-    """Added and removed contents, and the changes of counts and edges. The `*_vectors` have one row for each added text."""
+    """Added and removed contents, and changes of counts and edges. Each of the `*_vectors` has one row for each added text."""
 
     passages: list[PassageText] = field(default_factory=list)
     passage_vectors: Fixed = field(default_factory=lambda: no_vectors(0))

@@ -1,7 +1,8 @@
-"""The live index: everything that a query needs, and the only place where a commit changes it.
+"""The live index: all data that queries need, and the only place where commits change these data.
 
-Rows number passages, phrases and triples in the order of their first appearance. No row number is reused. Counts decide what is
-alive: a passage counts its documents; a triple and a phrase count the living passages that contain them.
+Rows number passages, phrases and triples in the order of their first appearance. A row number is never reused. Counts decide
+which rows are living: the count of a passage is its number of documents; the count of a triple or phrase is the number of
+living passages that contain it.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -37,7 +38,7 @@ from store.index.words.postings import Postings
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
 KINDS = ("passages", "phrases", "triples")
-"""The kinds of rows, named as their tables."""
+"""The kinds of rows, named like their tables."""
 
 MATRICES = {
     "relation": ("phrases", "phrases"),
@@ -52,7 +53,7 @@ MATRICES = {
 
 @dataclass(slots=True)
 class Totals:
-    """The numbers of living rows. `words`: the number of words of all living passages."""
+    """The numbers of living rows, in total. `words`: the number of words of all living passages."""
 
     passages: int = 0
     phrases: int = 0
@@ -62,25 +63,24 @@ class Totals:
 
 
 class LiveIndex:
-    """The state as of the last commit. Only the committing thread changes it; a query reads a `store.snapshot.Snapshot`."""
+    """The state as of the last commit. Only the committing thread changes it; queries read a `store.snapshot.Snapshot`."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY, rule: SynonymRule = DEFAULT_SYNONYM_RULE) -> None:
-        """`storage`: allocates the large arrays. `rule`: decides which phrases are synonyms."""
+        """`storage`: allocates the large arrays. `rule`: decides which pairs of phrases are synonyms."""
         self.dim = dim
         self.rule = rule
         self.storage = storage
 
-        # What the rows are. Valid at every commit.
+        # The contents of the rows, which are valid at every commit.
         self.ids = {name: GrowableArray(np.int32, storage=storage) for name in KINDS}
-        """The column `row` of the tables, by row of the index. Purging leaves gaps in the column; a rebuilt index has no gaps.
-        """
+        """By row of the index: the value of the tables' column `row`. Purging leaves gaps; a rebuilt index has none."""
         self.next_id = dict.fromkeys(KINDS, 0)
         self.passages = Passages()
         self.phrases = Texts()
         self.predicates = Texts()
         self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.statements = GrowableArray(np.bool_, storage=storage)
-        """By triple: whether it is a statement rather than a mention edge."""
+        """For each triple: whether it is a statement rather than a mention edge."""
         self.can_have_synonyms = GrowableArray(np.bool_, storage=storage)
         self.hashed_rows: dict[str, HashedRows[Any]] = {
             "passages": TextRows(self.passages.ids, storage),
@@ -90,18 +90,18 @@ class LiveIndex:
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
-        """A scope uses these maps of the whole memory instead."""
+        """In a scope, these three attributes are maps that look up the whole memory."""
         self.vectors = {name: Vectors(dim, storage) for name in KINDS}
         self.sketches = SketchIndex(rule.threshold, self.phrase_vectors, storage)
-        """Finds candidates for a phrase's nearest phrases. Has a sketch for each of the phrases' vectors."""
+        """Finds the phrases that may be near a phrase. The sketch index has a sketch for each phrase vector."""
         self.postings = Postings(storage=storage)
         """The words of passages."""
         self.purged_rows = 0
-        """Number of rows that were purged from the tables."""
+        """Number of rows that were purged from the tables but are still in the index."""
         self.shares_rows = False
-        """Whether all of this belongs to another index (`share_rows`)."""
+        """Whether the texts, vectors and sketches belong to another index (`share_rows`)."""
 
-        # What the documents of the last commit make of the rows.
+        # The state of the rows according to the documents of the last commit.
         self.documents: dict[str, Document] = {}
         self.link_targets = LiveLinkTargets(self.documents)
         self.holders = Holders()
@@ -109,10 +109,10 @@ class LiveIndex:
         self.extraction_states = ExtractionStates()
         self.names = IndexedNames(storage)
         self.counts = {name: Counts() for name in KINDS}
-        """By row: the number of documents of a passage, and the number of living passages of a phrase or triple."""
+        """By row: the number of a passage's documents, and the number of living passages that contain a phrase or triple."""
         self.crowding = Crowding()
         self.matrices = {name: LiveMatrix(self._shape(*kinds)) for name, kinds in MATRICES.items()}
-        """Edges by kind. `naming`: the number of documents with these names that contain the passage."""
+        """The edges, by kind. `naming`: the number of documents with these names that contain the passage."""
         self._present: GrowableArray[np.bool_] | None = None
         self.living = Totals()
 
@@ -121,7 +121,7 @@ class LiveIndex:
         return lambda: (index.size(rows), index.size(columns))
 
     def size(self, kind: str) -> int:
-        """Returns the number of rows, living or not."""
+        """Returns the number of rows of a kind, living or not."""
         columns: dict[str, Sized] = {
             "passages": self.passages,
             "phrases": self.phrases,
@@ -143,7 +143,7 @@ class LiveIndex:
         return self.vectors["triples"]
 
     def parts(self) -> list[tuple[str, Part]]:
-        """Returns all structures, each with the beginning of its files' names. This is the only list of them."""
+        """Returns all structures, each with the prefix of its files' names. No other list of all structures exists."""
         texts = self.passages
         columns: dict[str, Mapping[str, Texts]] = {
             "passages": {"passages-names": texts.ids, "passages-titles": texts.titles, "passages-texts": texts.texts},
@@ -170,15 +170,15 @@ class LiveIndex:
 
     @property
     def uses_bands(self) -> bool:
-        """Whether the index has so many phrases that the bands of their sketches are used to search synonyms."""
+        """Whether the index has so many phrases that synonyms are searched through the bands of the sketches."""
         return len(self.phrases) > EXACT_BELOW
 
     def foldable(self) -> list[Foldable]:
-        """Returns the structures whose changes are merged into their bases regularly."""
+        """Returns the structures whose changes are regularly merged into their bases."""
         return [*self.matrices.values(), *self.hashed_rows.values(), self.names.rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
+        """Returns the mask of the phrases that have synonyms unless crowded: living, no numbers, with a vector."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
@@ -203,7 +203,7 @@ class LiveIndex:
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
     def content(self, kind: str, row: int) -> Any:
-        """Returns the passage, phrase or triple of a row."""
+        """Returns the passage, phrase or triple in a row."""
         if kind == "passages":
             return self.passages[row]
         return self.phrases[row] if kind == "phrases" else self.triple(row)
@@ -213,7 +213,7 @@ class LiveIndex:
         return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
     def triples_of(self, passages: Rows) -> ListArrays:
-        """Returns the triples of passages, rows in ascending order. Rows after the end of the index have none."""
+        """Returns the triples (rows) of `passages` (rows, ascending). Passages after the end of the index have no triples."""
         known = passages[: np.searchsorted(passages, len(self.passages))]
         owners, triples, _ = self.matrices["incidence"].view().entries(known)
         starts = np.append(np.searchsorted(owners, passages), len(owners))
@@ -224,7 +224,7 @@ class LiveIndex:
         self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
 
     def grow(self) -> None:
-        """Gives all new rows their first state: they are not alive."""
+        """Extends all columns to the present number of rows; new rows are not living."""
         for name, counts in self.counts.items():
             counts.grow(self.size(name))
         for column in (self.holders, self.extracted):
@@ -233,9 +233,9 @@ class LiveIndex:
             self._present.extend(np.zeros(len(self.phrases) - self._present.n))
 
     def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
-        """Appends passages that are not alive yet. The caller appends their vectors.
+        """Appends passages, which are not living yet. The caller must append their vectors.
 
-        `ids`: their row numbers in the tables, by default the next ones. The other `add_` methods do the same.
+        `ids`: the passages' row numbers in the table, by default the next. The other `add_` methods have the same contract.
         """
         self._number("passages", len(passages), ids)
         first = len(self.passages)
@@ -266,14 +266,14 @@ class LiveIndex:
             self.triple_rows[key] = row
 
     def change_names(self, entries: Entries) -> None:
-        """Changes entries of `naming`, and the counts of names."""
+        """Changes entries of `naming` and the counts of names."""
         rows, _, values = entries
         if len(rows):
             self.matrices["naming"].add(*entries)
             self.names.change(count_change(rows, values))
 
     def apply(self, delta: IndexDelta) -> None:
-        """Applies a change that is durable. After an error, the index must be loaded again (`LiveMemory.apply`)."""
+        """Applies the change of a durable commit. If this fails, the index must be loaded again (`LiveMemory.apply`)."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)
@@ -289,7 +289,7 @@ class LiveIndex:
         self.change_documents(delta)
 
     def change_documents(self, delta: IndexDelta) -> None:
-        """Applies the changes of documents and extractions, whose texts the index has, and all that follows from them."""
+        """Applies the changes of documents and extractions, and all that follow from them; the index must have the texts."""
         for document in delta.documents:
             self.documents[document.uri] = document
         for uri in delta.removed:
@@ -327,13 +327,13 @@ class LiveIndex:
         self.living.statements += int(born @ self.statements.view()[triples[0]])
 
     def sketch_phrases(self) -> None:
-        """Sketches the phrases without a sketch at opening, and sorts the sketches if many are unsorted."""
+        """Adds the missing sketches of phrases when a store is opened, and sorts the sketches if many are unsorted."""
         self.sketches.extend()
         if self.sketches.due:
             self.sketches.fold()
 
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
-        """Determines the crowded phrases. `maybe`: mask of the phrases that can be crowded, shape (phrases,), if known."""
+        """Finds the crowded phrases. `maybe`: mask of the phrases that may be crowded, shape (phrases,); None if unknown."""
         self.crowding.count(self.sketches.signs(), self.synonym_candidates(), maybe)
 
     def change_synonyms(self, change: SynonymChange) -> None:
@@ -343,7 +343,7 @@ class LiveIndex:
             self.matrices["synonym"].add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Removes purged passages, phrases or triples (`contents`) from the maps. A text added again gets a new row."""
+        """Removes purged `contents` (passages, phrases or triples) from the maps. If added again, a text gets a new row."""
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
             self.extraction_states.pop(row, None)
@@ -351,15 +351,15 @@ class LiveIndex:
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:
-        """Continues the row numbering of `old`, the index that this index replaces.
+        """Continues the row numbering of `old`, the index that this one replaces.
 
         A checkpoint on disk may still refer to a purged row, so its number must not be reused.
         """
         self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
 
     def share_rows(self, whole: "LiveIndex") -> None:
-        """Shares the present texts, vectors, sketches and words of `whole`; rows that are new here are not alive. The caller
-        prevents commits to `whole`. Later commits do not change this index."""
+        """Shares the present texts, vectors, sketches and words of `whole`; rows that this index lacked before are not living.
+        The caller must prevent commits to `whole`. Later commits to `whole` do not change this index."""
         self.shares_rows = True
         self.passages = whole.passages.take(range(len(whole.passages)))
         self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))
@@ -376,9 +376,9 @@ class LiveIndex:
         self.grow()
 
     def copy(self) -> "LiveIndex":
-        """Returns an index of the same rows and documents. Later changes of one do not affect the other.
+        """Returns an index with the same rows and documents. Later changes of either index do not affect the other.
 
-        The caller prevents commits: about 20 ms for a million passages.
+        The caller must prevent commits during the call, which takes about 20 ms for a million passages.
         """
         other = LiveIndex(self.dim, rule=self.rule)
         other.share_rows(self)
@@ -392,5 +392,5 @@ class LiveIndex:
         return other
 
     def stored(self) -> dict[str, int]:
-        """Returns the numbers of all contents, living or not, for `doctor` and metrics."""
+        """Returns the number of rows of each kind, living or not, for `doctor` and metrics."""
         return {name: self.size(name) for name in KINDS}

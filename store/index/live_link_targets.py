@@ -1,7 +1,7 @@
-"""The documents that links can lead to, updated with the documents of an index.
+"""The documents that links can lead to, kept up to date with the documents of an index.
 
-They are computed when the first link is followed, so a memory without links does no work. From then on each commit updates the
-targets of its documents.
+The targets are computed when the first link is resolved, so a memory without links needs no work. After that, each commit
+updates the targets of its documents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,8 +30,7 @@ class LiveLinkTargets:
                 self._put(self._targets, document)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document that the link `target` in the document `source` leads to; None if the memory lacks
-        it."""
+        """Returns the URI of the document to which the link `target` in the document `source` leads; None if it is missing."""
         with self._lock:
             if self._targets is None:
                 self._targets = self._made(self._documents.copy())
@@ -45,7 +44,7 @@ class LiveLinkTargets:
 
     @staticmethod
     def _put(targets: LinkTargets, document: Document) -> None:
-        """Adds the document, or removes it if it is not indexed: it then has no passage to lead to."""
+        """Adds the document; removes it if it is not indexed, because it then has no passage to which a link could lead."""
         if document.state is State.INDEXED:
             targets.add(document)
         else:

@@ -1,4 +1,4 @@
-"""Pages mapped files into memory in the background, so that random accesses do not wait for the disk."""
+"""Reads mapped files into memory in the background, so that random accesses do not wait for the disk."""
 
 import threading
 from collections.abc import Collection, Hashable, Mapping
@@ -11,23 +11,23 @@ from store.index.parallel import in_background
 
 
 class Mapped(Hashable, Protocol):
-    """A part that consists of arrays and is equal only to itself."""
+    """A structure of mapped arrays that is equal only to itself."""
 
     def arrays(self) -> Mapping[str, NDArray[Any]]: ...
 
 
 class Pager:
-    """Pages in each part once. Thread-safe."""
+    """Pages in each structure once. Thread-safe."""
 
     def __init__(self, name: str) -> None:
-        """`name`: the name of its threads."""
+        """`name`: name of the background threads."""
         self._name = name
         self._brought: set[Mapped] = set()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def bring(self, parts: Collection[Mapped]) -> None:
-        """Starts paging in the parts that were not requested before. `parts` is the complete present list."""
+        """Starts to page in the parts that earlier calls did not contain. `parts` must be all present parts."""
         with self._lock:
             cold = [part for part in parts if part not in self._brought]
             if cold:
@@ -35,7 +35,7 @@ class Pager:
                 self._begin([array for part in cold for array in part.arrays().values() if is_mapped(array)])
 
     def forget(self, part: Mapped) -> None:
-        """Drops a replaced part. Otherwise its file would continue to use disk space."""
+        """Forgets a part that was replaced. If the pager kept the part, the part's file would still use disk space."""
         with self._lock:
             self._brought.discard(part)
 
@@ -45,7 +45,7 @@ class Pager:
         earlier = self._thread
 
         def read() -> None:
-            # One thread reads at a time.
+            # Threads read one after another.
             if earlier is not None:
                 earlier.join()
             for array in arrays:

@@ -1,7 +1,7 @@
-"""One life cycle for every structure of the index: change it, copy it, save it in a folder, map it from there.
+"""The life cycle of every structure of the index: it is changed, copied, saved in a folder, and mapped from that folder.
 
-`store.index.live_index.LiveIndex.parts` lists all structures. A start maps them from a checkpoint's folder. A running store
-copies them between two commits, saves the copies concurrently with later commits, and then maps what the files contain.
+`store.index.live_index.LiveIndex.parts` lists all structures. Opening a store maps the structures from a checkpoint's folder. A
+running store copies them between two commits, saves the copies concurrently with later commits, and then maps the files.
 """
 
 import os
@@ -18,20 +18,20 @@ from store.durable_files import checksum_of, sync
 from store.index.file_arrays import link_file, map_file, map_scattered, mapped_inode
 
 FileFacts = Mapping[str, list[int]]
-"""By name of a file: [bytes, CRC-32, 1 if a start need not compare the CRC-32]."""
+"""By file name: [size in bytes, CRC-32, 1 if a start skips the comparison of the CRC-32, else 0]."""
 
 
 class PartFiles:
     """The files of an index in a complete folder."""
 
     def __init__(self, place: Path, files: FileFacts, values: Mapping[str, Any]) -> None:
-        """`values`: small values by name, which the folder's manifest stores."""
+        """`values`: small values by name, stored in the folder's manifest."""
         self.place, self._files, self.values = place, files, values
 
     def array(self, name: str, known: NDArray[Any] | None = None, scattered: bool = False) -> NDArray[Any]:
-        """Maps an array. `scattered`: single rows will be read in random order.
+        """Maps an array. `scattered`: whether single rows will be read in random order.
 
-        Returns `known` instead if it is mapped from the same file: a new mapping would have to fault in each page again.
+        Returns `known` if it is mapped from the same file, because a new mapping would have to fault in each page again.
         """
         file = self.place / f"{name}.npy"
         if known is not None and mapped_inode(known) == file.stat().st_ino:
@@ -39,7 +39,7 @@ class PartFiles:
         return map_scattered(file) if scattered else map_file(file)
 
     def count(self, name: str) -> int:
-        """Returns the number of arrays called `name`-00000, `name`-00001, and so on."""
+        """Returns the number of arrays named `name`-00000, `name`-00001, and so on."""
         return sum(file.startswith(f"{name}-") and file[len(name) + 1 : -4].isdigit() for file in self._files)
 
     def table(self, name: str) -> pa.Table:
@@ -48,24 +48,24 @@ class PartFiles:
 
 
 class PartWriter:
-    """Writes and syncs files in a new folder, and collects their checksums.
+    """Writes and syncs files in a new folder and collects their checksums.
 
     A block that the previous folder contains is hard-linked. A block in a nameless file is linked to its new name.
     """
 
     def __init__(self, place: Path, before: Path | None, known: FileFacts, check_time: Callable[[], None]) -> None:
-        """`before`: the previous folder, and `known` its files. `check_time` is called before each file; its exception ends
-        the writing."""
+        """`before`: the previous folder; `known`: the files of the previous folder. `check_time` is called before each file; an
+        exception of `check_time` ends the writing."""
         self.place, self._before, self._known, self._check_time = place, before, known, check_time
         self.files: dict[str, list[int]] = {}
         self.values: dict[str, Any] = {}
 
     def array(self, name: str, array: NDArray[Any], immutable: bool = False, checked_later: bool = False) -> None:
-        """`immutable`: nothing will ever change the array, so that its file can be linked. `checked_later`: so many bytes that
-        a start compares only the size; a wrong byte changes single scores."""
+        """Writes an array. `immutable`: nothing will ever change the array, so its file can be linked. `checked_later`: the
+        file has so many bytes that a start compares only its size; a wrong byte would change only single scores."""
         self._check_time()
         file = self.place / f"{name}.npy"
-        # The previous folder may have numbered rows differently, so the content of the block decides.
+        # The content of the block is compared, because the previous folder may have numbered rows differently.
         if (
             immutable
             and self._before is not None
@@ -81,7 +81,7 @@ class PartWriter:
     def _linked(self, file: Path, before: Path, array: NDArray[Any]) -> bool:
         old = before / file.name
         try:
-            # A block that is mapped from this very file equals it, so its content need not be compared.
+            # A block that is mapped from this file equals it, so its content need not be compared.
             if mapped_inode(array) != old.stat().st_ino and not np.array_equal(
                 np.load(old, mmap_mode="r", allow_pickle=False), array
             ):
@@ -109,20 +109,19 @@ class PartWriter:
 
 
 class Foldable(ABC):
-    """A structure with an unchanging base and later changes, which are merged into the base once there are many.
+    """A structure that consists of an unchanging base and later changes. Many changes are merged into the base (folded).
 
-    Folding copies the structure between two commits, folds the copy concurrently with later commits, and then takes the base of
-    the copy.
+    Folding copies the structure between two commits, folds the copy concurrently with later commits, and then uses its base.
     """
 
     @property
     @abstractmethod
     def due(self) -> bool:
-        """Whether there are enough changes to be folded: folding costs O(1) for each change."""
+        """Whether there are enough changes for folding, so that folding takes O(1) time per change."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """Returns an independent copy that shares the base. O(changes)."""
+        """Returns an independent copy that shares the base. Takes O(changes) time."""
 
     @abstractmethod
     def fold(self) -> None:
@@ -130,26 +129,26 @@ class Foldable(ABC):
 
     @abstractmethod
     def take_fold(self, folded: Self) -> None:
-        """Takes the base of `folded`, an earlier copy, and keeps the later changes."""
+        """Replaces the base by that of `folded`, an earlier copy; changes made after the copy remain."""
 
 
 class Part(ABC):
-    """A structure of the index. `name` is the beginning of its files' names."""
+    """A structure of the index that can be saved. `name`: the prefix of its files' names."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """Returns an independent copy that shares all data that never change. O(changes since the last checkpoint)."""
+        """Returns an independent copy that shares all unchanging data. Takes O(changes since the last checkpoint) time."""
 
     @abstractmethod
     def save(self, files: PartWriter, name: str) -> None:
-        """Writes the part. Called on a copy, which may be used for nothing else than `map_saved` afterwards."""
+        """Writes the part. Called on a copy, which afterwards may be used only for `map_saved`."""
 
     @abstractmethod
     def load(self, files: PartFiles, name: str) -> None:
-        """Fills the empty part."""
+        """Fills an empty part from files."""
 
     def map_saved(self, files: PartFiles, name: str, saved: Self, /) -> None:  # noqa: B027
-        """Replaces data in memory by the equal data in `files`, which the earlier copy `saved` has written.
+        """Replaces data in memory by the equal data in `files`, which `saved`, an earlier copy, has written.
 
-        Does nothing by default: the part stays in memory.
+        By default this does nothing, and the data stay in memory.
         """

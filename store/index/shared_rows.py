@@ -1,4 +1,4 @@
-"""Lookups in the rows of another index: its row numbers apply here too."""
+"""Maps from keys to rows that look keys up in another index, whose row numbers are also valid here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 
 
 class LookupDict(dict[Any, int]):
-    """A dictionary of rows. Every lookup calls `get`; subclasses override it to search a second map too."""
+    """A dictionary from keys to rows. Every lookup calls `get`, which subclasses override to search a second map too."""
 
     def __getitem__(self, key: Any) -> int:
         row = self.get(key)
@@ -23,7 +23,7 @@ class LookupDict(dict[Any, int]):
 
 
 class SharedRows(LookupDict):
-    """The first `n` rows of texts in another index. The dictionary itself contains later rows."""
+    """Maps keys to the first `n` rows of another index. The dictionary itself contains the later rows."""
 
     def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
         super().__init__()
@@ -38,11 +38,11 @@ class SharedRows(LookupDict):
         return row
 
     def discard(self, rows: Sequence[int]) -> None:
-        """Keeps the keys of `rows`: they belong to the other index."""
+        """Keeps the keys of `rows`, because they belong to the other index."""
 
 
 class SharedSketches(SketchIndex):
-    """The present sketches of another index, searched through its bands as sorted at the time of a search."""
+    """The present sketches of another index. A search uses that index's bands as they are then sorted."""
 
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold, whole._vectors)
@@ -55,5 +55,5 @@ class SharedSketches(SketchIndex):
 
     @property
     def due(self) -> bool:
-        """Always false: only the other index sorts its sketches."""
+        """Always false, because only the other index sorts its sketches."""
         return False

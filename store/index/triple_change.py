@@ -1,7 +1,7 @@
-"""The counts and edges that follow from the triples of passages: one rule for a commit, a start and a scope.
+"""Derives counts and edges from the triples of passages, in the same way for a commit, a start and a scope.
 
-A passage has a context edge to each phrase of its triples. A triple connects its two phrases once for each passage that states
-it: by a relation edge, or by a mention edge if it is no statement.
+A passage has a context edge to each phrase in its triples. A triple connects its two phrases once for each passage that states
+it: with a relation edge if it is a statement, else with a mention edge.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from store.index.columns.row_lists import ListArrays
 
 Rows = NDArray[np.int64]
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
-"""(row, column, weight) of entries of a matrix; entries at the same position are summed."""
+"""(row, column, weight) of the entries of a matrix, as three arrays; entries at the same position are summed."""
 CountChange = tuple[NDArray[Any], NDArray[Any]]
-"""Distinct rows, and what is added to the count of each."""
+"""Distinct rows, and the change of each row's count."""
 
 NO_ENTRIES: Entries = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 NO_CHANGE: CountChange = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -26,8 +26,8 @@ _LOW = (1 << 32) - 1
 
 @dataclass(slots=True)
 class TripleChange:
-    """`edges`: the entries added to the matrices `incidence`, `relation`, `mention` and `context`. `triples` and `phrases`: the
-    changes of the numbers of passages that contain them."""
+    """`edges`: the entries to add to the matrices `incidence`, `relation`, `mention` and `context`. `triples` and `phrases`:
+    the changes of the number of passages that contain them."""
 
     edges: dict[str, Entries] = field(default_factory=dict)
     triples: CountChange = NO_CHANGE
@@ -41,10 +41,9 @@ def triple_change(
     ends: Callable[[Any], NDArray[Any]],
     is_statement: Callable[[Any], NDArray[np.bool_]],
 ) -> TripleChange:
-    """Returns the change if the triples of `passages`, rows in ascending order, become `after` instead of `before`.
+    """Returns the change when the triples of `passages` (rows, ascending) change from `before` to `after`.
 
-    `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` which triples are statements rather than mention
-    edges.
+    `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` the mask of the triples that are statements.
     """
     owners, triples, signs = _difference(_pairs(before, before.rows), _pairs(after, after.rows))
     holders, phrases, added = _difference(_phrases(before, ends), _phrases(after, ends))
@@ -56,7 +55,7 @@ def triple_change(
 def phrase_edges(
     ends: NDArray[Any], is_statement: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> dict[str, Entries]:
-    """Returns the entries of `relation` and `mention` for triples with these `ends`, in both directions."""
+    """Returns the entries of `relation` and `mention`, in both directions, for triples with these `ends`."""
     found = {}
     apart = ends[:, 0] != ends[:, 1]
     for name, of_kind in (("relation", apart & is_statement), ("mention", apart & ~is_statement)):
@@ -66,13 +65,13 @@ def phrase_edges(
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
-    """Returns the entries of all `parts`, of which there is at least one."""
+    """Returns the entries of all `parts`; at least one part is required."""
     rows, columns, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     return rows, columns, weights
 
 
 def count_change(rows: NDArray[Any], changes: NDArray[Any]) -> CountChange:
-    """Returns the sum of the `changes` of each row, without zeros."""
+    """Returns the sum of `changes` for each distinct row, without rows whose sum is zero."""
     each, places = np.unique(rows, return_inverse=True)
     sums = np.bincount(places, weights=changes, minlength=len(each)).astype(np.int64)
     return each[sums != 0], sums[sums != 0]
@@ -84,13 +83,13 @@ def _pairs(lists: ListArrays, items: NDArray[Any]) -> Rows:
 
 
 def _phrases(lists: ListArrays, ends: Callable[[Any], NDArray[Any]]) -> Rows:
-    """Returns the pairs (list, phrase) as one number each, sorted, each once."""
+    """Returns the distinct pairs (list, phrase), each encoded as one number, sorted."""
     phrases = ends(lists.rows)
     return np.unique(np.concatenate([_pairs(lists, phrases[:, 0]), _pairs(lists, phrases[:, 1])]))
 
 
 def _difference(before: Rows, after: Rows) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """Returns the pairs that only one of the arguments has, and the sign of each: -1 for those of `before`."""
+    """Returns the pairs in only one of the arguments, and their signs: -1 for pairs in `before`, 1 for pairs in `after`."""
     gone = np.setdiff1d(before, after, assume_unique=True)
     came = np.setdiff1d(after, before, assume_unique=True)
     pairs = np.concatenate([gone, came])

@@ -1,1 +1,1 @@
-"""Access to LanceDB and its files: tables, schemas, old versions, torn writes."""
+"""Access to LanceDB and its files: tables, schemas, old versions, incomplete writes."""

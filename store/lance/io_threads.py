@@ -1,4 +1,4 @@
-"""Threads for calls that wait for Lance or the disk. The pool is permanent, because starting ten threads takes as long as
+"""Threads for calls that wait for Lance or the disk. The pool is permanent, because starting ten threads would take as long as
 flushing ten files."""
 
 from collections.abc import Callable, Iterable

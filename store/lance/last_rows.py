@@ -1,4 +1,4 @@
-"""Finds the row of each key that is in effect: in every table, a later row replaces an earlier one with an equal key."""
+"""Finds the current row of each key: in every table, a later row replaces an earlier row with the same key."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import pyarrow.compute as pc
 
 
 def last_of_each(table: Any, key: str) -> Any:
-    """Returns the last row of each value of the column `key`, in commit order."""
+    """Returns the last row for each value of the column `key`, in commit order."""
     table = table.sort_by("commit")
     return table.take(last_rows(codes_of(table[key])))
 
 
 def codes_of(texts: Any) -> Any:
-    """Returns a number for each text; equal texts have equal numbers."""
+    """Returns an integer for each text; equal texts have equal integers."""
     return pc.dictionary_encode(texts).combine_chunks().indices.to_numpy()
 
 

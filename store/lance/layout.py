@@ -1,8 +1,8 @@
-"""Layout of a Lance table on disk, as far as the store relies on it. `tests/store/lance/test_lance_layout.py` checks it.
+"""The layout of a Lance table on disk, as far as the store needs it. `tests/store/lance/test_lance_layout.py` verifies it.
 
-A table is a folder. Each version has a manifest; its name counts down from 2⁶⁴ - 1, so that the newest comes first in a
-listing. The manifest's file may begin with the transaction, which also names removed files. A manifest names its data files
-and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it has written.
+A table is a folder. Each version has a manifest. Manifest names count down from 2⁶⁴ - 1, so that a listing begins with the
+newest. The manifest's file may begin with the transaction, which also names the removed files. A manifest names its data files
+and transaction in plain text, and each deletion file by a number. Lance never changes a file once it is written.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 
 DATA, DELETIONS, TRANSACTIONS, VERSIONS = "data", "_deletions", "_transactions", "_versions"
-"""Folders of a table: rows, deleted rows, transactions (one per write), manifests."""
+"""Folders inside a table's folder: rows, deleted rows, transactions (one per write), manifests."""
 
 MANIFEST_DIGITS = 20
 HIGHEST_VERSION = 2**64 - 1
@@ -21,10 +21,10 @@ END_MARK = b"LANC"
 """Last bytes of every completely written Lance file."""
 
 VERSION_HINT = "latest_version_hint.json"
-"""A file among the manifests that may name the newest one. Lance does not need it."""
+"""Name of a file next to the manifests that may contain the number of the newest version. Lance works without this file."""
 
 FRAGMENT_BITS = 32
-"""A row's id consists of its fragment's number and its 32-bit position in the fragment."""
+"""A row id consists of the number of the row's fragment and the row's 32-bit position in the fragment."""
 
 
 TABLE_SUFFIX = ".lance"
@@ -62,7 +62,7 @@ def is_whole(manifest: Path) -> bool:
 
 
 def incomplete_newest(found: Sequence[Path]) -> Sequence[Path]:
-    """Returns the manifests, of a list from newest to oldest, that are newer than the newest complete one."""
+    """Returns the manifests that are newer than the newest complete one; `found` is sorted from newest to oldest."""
     return list(takewhile(lambda path: not is_whole(path), found))
 
 
@@ -91,7 +91,7 @@ def data_files_in_order(table: Path) -> list[str]:
 
 
 def _deletion_mark(name: str) -> bytes:
-    """Returns the 64-bit number in a deletion file's name as manifests encode it: a Protocol Buffers varint."""
+    """Returns the 64-bit number in a deletion file's name in the encoding of manifests, a Protocol Buffers varint."""
     number = int(Path(name).stem.split("-")[2])
     out = bytearray()
     while number > 0x7F:
@@ -103,16 +103,15 @@ def _deletion_mark(name: str) -> bytes:
 
 DATA_SUFFIX, TRANSACTION_SUFFIX = b".lance", b".txn"
 DATA_STEM, LONGEST_STEM = 50, 57
-"""Number of characters before the suffix: of a data file's name, and the maximum of a transaction's (a version, a hyphen, a
-UUID)."""
+"""Number of characters before the suffix: exact for the name of a data file, and the maximum for the name of a transaction (a
+version, a hyphen, a UUID)."""
 
 
 def named_in(manifest: bytes, folder: str, names: Collection[str]) -> set[str]:
-    """Returns the `names`, files of `folder`, that a manifest needs."""
+    """Returns the `names` of files in `folder` that a manifest needs."""
     if folder == DELETIONS:
         return {name for name in names if _deletion_mark(name) in manifest}
-    # Searching for each name separately would scan the manifest once per name: for a thousand names, as long as a hundred
-    # commits.
+    # Searching for each name separately scans the manifest once per name: for a thousand names, as long as a hundred commits.
     if folder == DATA:
         ends = manifest.split(DATA_SUFFIX)[:-1]
         found = {(end[-DATA_STEM:] + DATA_SUFFIX).decode("latin1") for end in ends}

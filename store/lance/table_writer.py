@@ -1,7 +1,7 @@
-"""A change of the tables that becomes visible, and durable, as a whole.
+"""A change of the tables that becomes visible and durable as a whole.
 
-The writer has its own handles of the tables that it changes, so readers see the versions of before. LanceDB is atomic per table
-only: `store.log.mark` makes the change of all tables atomic.
+The writer has its own handles of the tables that it changes, so readers still see the previous versions. LanceDB is atomic only
+per table; `store.log.mark` makes the change of all tables atomic.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 FOREVER = timedelta(days=36_500)
 
 MOVED_ROWS = 4096
-"""Rows that are moved out of a fragment at a time."""
+"""Number of rows that are moved out of a fragment at a time."""
 
 
 class TableWriter:
-    """One change of the tables. Only one at a time."""
+    """One change of the tables. Only one change may exist at a time."""
 
     def __init__(self, db: Any, before: "TableView", checksums: Checksums) -> None:
         self.before = before
-        """The tables without the change."""
+        """The tables before the change."""
         self._db = db
         self._schemas = schemas(before.dim)
         self._checksums = checksums
         self.handles: dict[str, Any] = {}
-        """The changed tables."""
+        """The handles of the changed tables, by name."""
         self.commit = 0
         """The last commit that the tables contain after the change."""
         self.row: CommitRow | None = None
-        """The row of the commit that the change makes, if any."""
+        """The row of the commit that the change makes; None if it makes no commit."""
 
     def written(self, name: str) -> Any:
-        """Returns the handle of a table that this change writes. Raises StoreDamaged if the table's manifest is damaged: the
-        next version would inherit the damage, with a correct checksum. Raises StoreError if the table has a newer version: its
-        rows would become part of the change."""
+        """Returns the handle through which this change writes a table. Raises StoreDamaged if the table's manifest is damaged,
+        because the next version would inherit the damage with a correct checksum. Raises StoreError if the table has a newer
+        version, because the rows of that version would become part of the change."""
         if name not in self.handles:
             self._checksums.check(f"{name}{TABLE_SUFFIX}/{VERSIONS}/{manifest_name(self.before.versions[name])}")
             self.handles[name] = open_version(self._db, self.before, name)
@@ -67,26 +67,26 @@ class TableWriter:
         self.add(name, pa.table(dict(columns), schema=self._schemas[name]))
 
     def add_commits(self, pending: Sequence[Mapping[str, pa.Table]]) -> None:
-        """Appends the rows of commits that are only in the log, one fragment per table."""
+        """Appends the rows of commits that are only in the log, as one fragment per table."""
         names = sorted({name for rows in pending for name in rows})
         added = {name: pa.concat_tables([rows[name] for rows in pending if name in rows]) for name in names}
         at_once(lambda name: self.add(name, added[name]), names)
 
     def delete(self, name: str, ids: Collection[int]) -> None:
-        """Deletes the rows with these ids. The ids must be current, because `optimize` changes them."""
+        """Deletes the rows with these ids. The ids must be current, because `optimize` changes row ids."""
         self.written(name).delete(row_id_in(ids))
 
     def optimize(self, name: str) -> None:
-        """Merges the fragments of less than a million rows, and drops deleted rows where they are a tenth of a fragment, until
-        there is nothing more to merge. O(table)."""
+        """Merges fragments of less than a million rows, and removes deleted rows from fragments in which they are at least a
+        tenth. Repeats the merge until nothing is left to merge. Takes O(table) time."""
         table, before = self.written(name), None
         while table.version != before:
             before = table.version
             table.optimize(cleanup_older_than=FOREVER)
 
     def move_rows_from(self, name: str, fragment: int) -> None:
-        """Appends the living rows of a fragment again, and deletes the fragment. For fragments with too few deleted rows for
-        `optimize`."""
+        """Appends the living rows of a fragment to the table again, and deletes the fragment. Needed for fragments with too few
+        deleted rows for `optimize`."""
         table = self.written(name)
         search = row_id_between(fragment)
         while (rows := table.search().with_row_id(True).where(search).limit(MOVED_ROWS).to_arrow()).num_rows:
@@ -100,10 +100,10 @@ class TableWriter:
         convert: Callable[[pa.RecordBatch], Mapping[str, object]],
         more: Mapping[str, object] | None = None,
     ) -> None:
-        """Rewrites the whole table with other columns, for a migration. O(table), in batches.
+        """Rewrites the whole table with other columns, for a migration. Takes O(table) time; works in batches.
 
-        `convert` returns the columns of `schema` for a batch of rows; `more` holds the columns of additional rows. Afterwards
-        every fragment has one data file; Lance's `add_columns` would create several.
+        `convert` returns the columns of `schema` for a batch of rows; `more` contains the columns of additional rows.
+        Afterwards every fragment has one data file, whereas Lance's `add_columns` would create several.
         """
 
         def converted() -> Iterator[pa.RecordBatch]:
@@ -116,12 +116,12 @@ class TableWriter:
         self.handles[name] = self._db.create_table(name, data=rows, mode="overwrite")
 
     def sync(self) -> None:
-        """Records checksums of the new files, and flushes them. Raises OSError."""
+        """Records the checksums of the new files and flushes the files. Raises OSError."""
         self._checksums.sync(TABLES)
 
 
 def open_version(db: Any, view: "TableView", name: str) -> Any:
-    """Opens a table, of which Lance opens the newest version. Raises StoreError if that is not the view's."""
+    """Opens the newest version of a table, as Lance always does. Raises StoreError if it is not the view's version."""
     handle = db.open_table(name)
     if handle.version != view.versions[name]:
         raise StoreError(
@@ -132,17 +132,17 @@ def open_version(db: Any, view: "TableView", name: str) -> Any:
 
 
 def fragments_with_deletions(store: Path, name: str) -> list[int]:
-    """Returns the fragments whose files contain deleted rows, including those of old versions that are still on the disk."""
+    """Returns the fragments that have files of deleted rows, including fragments of old versions that are still on the disk."""
     folder = table_folder(store, name) / DELETIONS
     # A deletion file's name is `<fragment>-<version>-<number>.arrow`.
     return sorted({int(path.name.split("-")[0]) for path in folder.iterdir()}) if folder.is_dir() else []
 
 
 def row_id_in(ids: Collection[int]) -> str:
-    """Returns the SQL condition that a row has one of these ids."""
+    """Returns the SQL condition that a row's id is in `ids`."""
     return f"_rowid IN ({','.join(map(str, ids))})"
 
 
 def row_id_between(fragment: int) -> str:
-    """Returns the SQL condition that a row is in the fragment."""
+    """Returns the SQL condition that a row is in `fragment`."""
     return f"_rowid >= {fragment << FRAGMENT_BITS} AND _rowid <= {(fragment + 1 << FRAGMENT_BITS) - 1}"

@@ -1,9 +1,9 @@
-"""The LanceDB tables, and the rows of the commits that are only in the log. Each table is append-only: a row never changes, and
-a later row with the same key replaces it.
+"""The LanceDB tables, together with the rows of the commits that are only in the log. Each table is append-only: a row never
+changes, and a later row with the same key replaces an earlier one.
 
-Contents (passages, phrases, triples, extractions) are facts about a text and stay valid after the text is removed; the
-table `documents` decides which of them are live. So adding, editing and removing documents are appends, and the rows up to a
-commit show the memory at that time. Maintenance deletes rows that are no longer needed.
+Contents (passages, phrases, triples, extractions) are facts about a text and stay valid after the text is removed; the table
+`documents` decides which contents are living. Adding, editing and removing documents are therefore appends, and the rows up to
+a commit show the memory as of that commit. Maintenance deletes rows that are no longer needed.
 """
 
 import threading
@@ -26,24 +26,25 @@ from store.lance.table_writer import TableWriter, open_version, row_id_between, 
 from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
-"""Rows per batch when a table is read in batches."""
+"""Number of rows per batch when a table is read in batches."""
 
 CONVERTED_ROWS = 256
-"""Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
+"""Number of rows that are converted to Python objects at a time: about 5 ms, during which no other thread runs."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
 METADATA_CACHE_BYTES = 4 * MIB
-"""By default Lance caches its reads of all versions ever: 8 MiB per hundred versions, up to a gigabyte. These tables have no
-Lance index."""
+"""By default Lance caches what it reads of every version: 8 MiB per hundred versions, up to a gigabyte. The index cache can be
+small, because these tables have no Lance index."""
 
 AT_ONCE = timedelta(milliseconds=1)
 
 TAG = "mark"
-"""Lance's tag of a version that the mark names, while other versions are deleted: Lance never deletes a tagged one."""
+"""Name of Lance's tag for the version that the mark names. The tag is set while other versions are deleted, because Lance never
+deletes a tagged version."""
 
 UNLIMITED_ROWS = 2**31 - 1
-"""A limit above the number of rows of any table, because a search requires a limit."""
+"""A limit above the number of rows of any table; every search requires a limit."""
 
 RowsByTable = Mapping[str, pa.Table]
 """Rows by table name."""
@@ -51,7 +52,7 @@ RowsByTable = Mapping[str, pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on one column, for Lance (`sql`) and for rows in memory (`expression`)."""
+    """A condition on one column, as SQL for Lance (`sql`) and as an expression for rows in memory (`expression`)."""
 
     column: str
     operator: str
@@ -83,7 +84,7 @@ def until_commit(commit: int) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The tables at some versions, and the rows of later commits, oldest first."""
+    """The tables at certain versions, and the rows of later commits, oldest first."""
 
     handles: Mapping[str, Any]
     versions: Mapping[str, int]
@@ -91,7 +92,7 @@ class _State:
 
 
 class TableView:
-    """All tables as of one commit. Later commits and maintenance do not change a view; pruning may delete its files
+    """All tables as of one commit. Later commits and maintenance do not change a view, but pruning may delete its files
     (`Tables.pruning_paused`)."""
 
     def __init__(self, folder: Path, dim: int, state: _State) -> None:
@@ -101,7 +102,7 @@ class TableView:
         self._state = state
 
     def columns(self, name: str) -> pa.Schema:
-        """Returns the columns of the table on disk; until a migration these are columns of an older format."""
+        """Returns the columns of the table on the disk; before a migration, these are columns of an older format."""
         schema: pa.Schema = self._state.handles[name].schema
         return schema
 
@@ -109,22 +110,22 @@ class TableView:
         return self.flushed_rows(name) + sum(map(len, _pending(self._state, name)))
 
     def flushed_rows(self, name: str) -> int:
-        """Returns the number of rows without those that are only in the log."""
+        """Returns the number of rows, excluding rows that are only in the log."""
         return int(self._state.handles[name].count_rows())
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Reads the whole table or some of its columns."""
+        """Reads the whole table; only some columns if `columns` is given."""
         return self._read(name, columns, None)
 
     def read_where(self, name: str, columns: Sequence[str] | None, condition: Condition) -> pa.Table:
-        """Reads the rows for which `condition` holds; all columns if `columns` is None."""
+        """Reads the rows that meet `condition`; all columns if `columns` is None."""
         return self._read(name, columns, condition)
 
     def _read(self, name: str, columns: Sequence[str] | None, condition: Condition | None) -> pa.Table:
         state = self._state
         table = state.handles[name]
         wanted = list(columns or table.schema.names)
-        # A search takes milliseconds even on an empty table, and most small stores have one.
+        # A search takes milliseconds even on an empty table, and most small stores have an empty table.
         parts = [pa.schema([table.schema.field(column) for column in wanted]).empty_table()]
         if table.count_rows():
             parts = [_search(table, condition).select(wanted).limit(UNLIMITED_ROWS).to_arrow()]
@@ -132,8 +133,8 @@ class TableView:
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
     def batches(self, name: str, columns: Sequence[str], condition: Condition | None = None) -> Iterator[Any]:
-        """Yields the rows for which `condition` holds as record batches, in no order. For data that is too large to be in
-        memory twice."""
+        """Yields the rows that meet `condition` as record batches, in no particular order. For data that would need too much
+        memory if it were in memory twice."""
         state = self._state
         if state.handles[name].count_rows():
             search = _search(state.handles[name], condition).select(list(columns)).limit(UNLIMITED_ROWS)
@@ -142,19 +143,19 @@ class TableView:
             yield from _matching(rows, condition).select(list(columns)).combine_chunks().to_batches()
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Reads some columns of the table without rows that are only in the log, and `_rowid`, which identifies rows for
-        `TableWriter.delete`."""
+        """Reads some columns of the table, and `_rowid`, which identifies rows for `TableWriter.delete`. Omits rows that are
+        only in the log."""
         search = self._state.handles[name].search().with_row_id(True)
         return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_by_id(self, name: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
-        """Reads some columns of the rows with these ids, in no order."""
+        """Reads some columns of the rows with these ids, in no particular order."""
         search = self._state.handles[name].search().where(row_id_in(ids))
         return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def rows_until(self, name: str, commit: int, key: str, keys: pa.Array) -> Iterator[pa.Table]:
-        """Yields, for each of `keys` (values of the column `key`), its last row until `commit` if there is one.
-        `CONVERTED_ROWS` rows at a time."""
+        """Yields the last row up to `commit` for each of `keys` (values of the column `key`) that has such a row. Each yielded
+        table has up to `CONVERTED_ROWS` rows."""
         wanted = (pc.field("commit") <= commit) & pc.field(key).isin(keys)
         pending = [rows.filter(wanted) for rows in _pending(self._state, name)]
         later = pa.concat_tables(pending) if pending else self.columns(name).empty_table()
@@ -181,7 +182,7 @@ class TableView:
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """The version of every table, without the rows that are only in the log."""
+        """The version of every table; the versions do not include rows that are only in the log."""
         return self._state.versions
 
 
@@ -198,10 +199,10 @@ def _matching(rows: pa.Table, condition: Condition | None) -> pa.Table:
 
 
 class Tables(TableView):
-    """The tables of one open store as of the last commit. One thread changes them at a time; reading is thread-safe."""
+    """The tables of one open store as of the last commit. One thread at a time may change them; reading is thread-safe."""
 
     def __init__(self, folder: Path, dim: int, marked: bool) -> None:
-        """Creates missing tables. `marked`: whether the store has a mark (`store.log.mark`)."""
+        """Opens the tables and creates missing ones. `marked`: whether the store has a mark (`store.log.mark`)."""
         self.checksums = Checksums(folder, marked)
         self._db = _connect(folder)
         handles = {}
@@ -215,33 +216,33 @@ class Tables(TableView):
         self._reading = threading.Lock()
 
     def view(self) -> TableView:
-        """Returns the tables as of the last commit, whatever follows."""
+        """Returns a view as of the last commit, which later commits do not change."""
         return TableView(self.folder, self.dim, self._state)
 
     def add_pending(self, rows: RowsByTable) -> None:
-        """Adds the rows of a commit that is in the log."""
+        """Adds the rows of a commit that is only in the log."""
         self._state = replace(self._state, pending=(*self._state.pending, rows))
 
     @property
     def pending(self) -> Sequence[RowsByTable]:
-        """The rows of the commits that are only in the log, by commit, oldest first."""
+        """The rows of the commits that are only in the log, oldest commit first."""
         return self._state.pending
 
     def writer(self) -> TableWriter:
-        """Begins a change of the tables. It takes effect with `publish`; after an error, `undo` removes it."""
+        """Begins a change of the tables. `publish` makes the change visible; after an error, `undo` removes it."""
         return TableWriter(self._db, self.view(), self.checksums)
 
     def publish(self, writer: TableWriter, flushed: int) -> None:
-        """Makes a change visible. The `flushed` oldest pending commits are in it."""
+        """Makes a change visible. `flushed`: number of the oldest pending commits that the change contains."""
         handles = {**self._state.handles, **writer.handles}
         self._state = _State(handles, writer.versions, self._state.pending[flushed:])
 
     def after(self, writer: TableWriter) -> TableView:
-        """Returns the tables with an unfinished change, which flushes all pending commits."""
+        """Returns the tables with an unfinished change, which must flush all pending commits."""
         return TableView(self.folder, self.dim, _State({**self._state.handles, **writer.handles}, writer.versions))
 
     def use_dim(self, dim: int) -> None:
-        """Sets the dimension of the vectors of later commits, after a change has replaced all vectors."""
+        """Sets the dimension of the vectors in later commits, after a change has replaced all vectors."""
         self.dim = dim
         self._schemas = schemas(dim)
 
@@ -253,11 +254,12 @@ class Tables(TableView):
         self._db = _connect(self.folder)
 
     def clean(self, name: str) -> None:
-        """Deletes all versions of a table except the present one, and all files that this version does not need.
+        """Deletes all versions of a table except the present one, and all files that the present version does not need.
 
-        `TableWriter.optimize` must have been the last change of the table: Lance deletes versions only after it has merged
-        fragments, which then does nothing. If it does merge, Lance deletes nothing and this raises RuntimeError. Does nothing
-        while `pruning_paused`. The caller prevents changes of the tables. Raises StoreError if the table has a newer version.
+        The table's last change must have been `TableWriter.optimize`: Lance deletes versions only after it has merged
+        fragments, and there must be nothing to merge. If Lance still merges fragments, it deletes nothing, and this raises
+        RuntimeError. Does nothing while `pruning_paused`. The caller must prevent changes of the tables. Raises StoreError if
+        the table has a newer version.
         """
         with self._reading:
             if self._readers:
@@ -267,7 +269,7 @@ class Tables(TableView):
                 table.tags.delete(TAG)
             table.tags.create(TAG, self.versions[name])
             try:
-                # Nobody else writes, so files that no version needs are left by unfinished changes.
+                # No other writer exists, so files that no version needs come from unfinished changes.
                 table.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
             except Exception:
                 self.undo()
@@ -278,7 +280,7 @@ class Tables(TableView):
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:
-        """Prevents pruning during the block, for reads that take more than one call."""
+        """Prevents pruning during the block, for reads that take several calls."""
         with self._reading:
             self._readers += 1
         try:
@@ -289,15 +291,15 @@ class Tables(TableView):
 
 
 def open_for_reading(folder: Path, dim: int, pending: Sequence[RowsByTable] = ()) -> TableView:
-    """Returns the newest versions of the tables, read anew from the disk, with the `pending` rows of later commits."""
+    """Opens the newest versions of the tables for reading, with the `pending` rows of later commits."""
     db = _connect(folder)
     handles = {name: db.open_table(name) for name in TABLES}
     return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
 def read_unopened(store: Path, name: str, columns: Sequence[str], version: int | None = None) -> pa.Table:
-    """Reads some columns of a table at a version, or at its newest one, without opening the store, without rows that are only
-    in the log. Raises OSError, RuntimeError or ValueError."""
+    """Reads some columns of a table without opening the store, at a version or, if `version` is None, at the newest version.
+    Omits rows that are only in the log. Raises OSError, RuntimeError or ValueError."""
     table = _connect(store).open_table(name)
     if version is not None:
         table.checkout(version)

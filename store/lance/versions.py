@@ -1,7 +1,7 @@
-"""Drops versions of tables that belong to no commit, before Lance opens the tables.
+"""Drops versions of tables that belong to no commit; this happens before Lance opens the tables.
 
-Lance always opens the newest version. After a crash that may be a version of an unfinished change, whose files a power loss may
-have left incomplete.
+Lance always opens the newest version. After a crash, the newest version may belong to an unfinished change, and a power loss
+may have left its files incomplete.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from store.lance.layout import (
 )
 
 FOLDER = "torn"
-"""Folder inside the store for dropped manifests."""
+"""Name of the folder in the store's folder for dropped manifests."""
 
 
 def drop_newer(store: Path, table: str, version: int) -> list[str]:
@@ -43,9 +43,9 @@ def drop_newer(store: Path, table: str, version: int) -> list[str]:
 
 
 def newest_readable(store: Path, table: str, read: Callable[[], object]) -> int:
-    """Returns the newest version of a table that `read` can read, after dropping the newest one if it is incomplete.
+    """Returns the newest version of a table that `read` can read. Drops incomplete newer versions first.
 
-    For the table `commits` of a store without a mark: no other file says which version of it counts.
+    Needed for the table `commits` of a store without a mark, because no other file names its valid version.
     """
     found = manifests(table_folder(store, table))
     for path in incomplete_newest(found):

@@ -1,1 +1,1 @@
-"""Names of documents, and resolution of links to documents."""
+"""Names of documents, and the resolution of links to documents."""

@@ -1,7 +1,6 @@
-"""Names of a document, derived from its URI, title and metadata alone.
+"""Names of a document, which are derived only from its URI, title and metadata.
 
-Names are not stored. A moved file has new names as soon as its URI has changed, and documents of older stores have names
-too.
+Names are not stored. When a file is moved, its names change together with its URI. Documents of older stores have names too.
 """
 
 import re
@@ -13,30 +12,30 @@ from urllib.parse import unquote, urlsplit
 from store.types import Document
 
 INDEX_STEMS = frozenset(("index", "_index", "readme", "default"))
-"""A file with one of these stems is the page of its folder and has the folder's name."""
+"""A file with one of these stems is the page of its folder; the name of the document is the folder's name."""
 
 ALIAS_KEYS = ("aliases", "alias")
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category")
 TEXT_KEYS = ("description", "summary", "subject", "attached_to", "author", "authors", "creator")
-"""Metadata keys: other names of a document (`ALIAS_KEYS`); keywords, several in one text (`TAG_KEYS`); and texts about it
-(`TEXT_KEYS`)."""
+"""Metadata keys of a document: of other names (`ALIAS_KEYS`), of keywords, several in one text (`TAG_KEYS`), and of descriptive
+texts (`TEXT_KEYS`)."""
 
 MAX_FOLDERS = 8
-"""Maximum number of folder names of a document; the nearest ones count. Folders above the followed folder do not count."""
+"""Maximum number of a document's folder names, nearest first. Folders above the followed folder are not included."""
 MAX_NAMES = 64
 MAX_NAME_CHARS = 300
 
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,9}\Z|(?<=.)\.(?:7z|[1-9])\Z")
 _EXPORT_ID = re.compile(r"\s+[0-9a-f]{32}\Z")
-"""Matches the id that Notion appends to the name of each exported file and folder."""
+"""Matches the id that Notion appends to the names of exported files and folders."""
 _HASH = re.compile(r"(?=[a-z-]*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[A-Z])(?=\w*[a-z])\w{20,}")
 _SEPARATORS = re.compile(r"\s*[,;]\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """The names of a document. `own` are the names of its file, its title and its aliases. `about` are its folders, tags,
-    description and properties. Each name appears once; none is a number or a hash."""
+    """The names of a document. `own` contains the names of its file, its title and its aliases. `about` contains its folders,
+    tags, description and properties. Each name occurs once, and no name is a number or a hash."""
 
     own: tuple[str, ...]
     about: tuple[str, ...]
@@ -48,7 +47,7 @@ class DocumentNames:
 
 @dataclass(frozen=True, slots=True)
 class UriPath:
-    """The parts of a URI, decoded: folder names and file name without Notion's ids, and the fragment."""
+    """The decoded parts of a URI: the names of the folders and the file without Notion's ids, and the fragment."""
 
     scheme: str
     folders: tuple[str, ...]
@@ -81,9 +80,9 @@ def document_names(document: Document) -> DocumentNames:
 
 
 def names_text(document: Document) -> str:
-    """Returns the names of a document in lines: its own names, an empty line, the others.
+    """Returns the names of a document as lines: its own names, an empty line, the other names.
 
-    Returns "" if the names add nothing to the passages, which all begin with the title.
+    Returns "" if the names add nothing to the passages, each of which begins with the title.
     """
     names = document_names(document)
     if not names.about and set(names.own) <= {" ".join(document.title.split())[:MAX_NAME_CHARS]}:
@@ -92,7 +91,7 @@ def names_text(document: Document) -> str:
 
 
 def own_names(text: str) -> list[str]:
-    """Returns a document's own names from its `names_text`."""
+    """Extracts a document's own names from its `names_text`."""
     return text.partition("\n\n")[0].split("\n") if not text.startswith("\n") else []
 
 
@@ -106,10 +105,10 @@ def uri_path(uri: str) -> UriPath:
 
 
 def file_stem(path: UriPath) -> str:
-    """Returns the document's name from its file; the folder's name for an index file, "" if the URI names no file of its
-    own."""
+    """Returns the document's name according to its file; for an index file, the folder's name; "" if the URI does not name a
+    file of the document."""
     if path.fragment:
-        # An attachment has a file name; a line in a file of documents has none.
+        # The fragment of an attachment contains a file name; that of a line in a file of documents does not.
         return without_extension(path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
     if path.scheme != "file" and not path.folders and not _EXTENSION.search(path.file):
         return ""  # an id of a message or of an added document
@@ -119,7 +118,7 @@ def file_stem(path: UriPath) -> str:
 
 
 def folders_below(document: Document, path: UriPath) -> tuple[str, ...]:
-    """Returns the names of the folders between the followed folder and the document, the nearest last."""
+    """Returns the names of the folders between the followed folder and the document, nearest folder last."""
     root = document.source if document.source.startswith("/") else ""
     depth = len([name for name in root.split("/") if name])
     folders = path.folders[depth:] if root else path.folders
@@ -127,7 +126,7 @@ def folders_below(document: Document, path: UriPath) -> tuple[str, ...]:
 
 
 def is_meaningful(name: str) -> bool:
-    """Whether a name is meaningful: not a number, date or hash."""
+    """Whether a name is meaningful, that is, not a number, a date or a hash."""
     words = name.split()
     return any(any(char.isalpha() for char in word) and not _HASH.fullmatch(word) for word in words)
 
@@ -140,8 +139,7 @@ def _usable(names: Iterable[str]) -> Iterator[str]:
 
 
 def metadata_texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
-    """Yields the texts under some metadata keys, single or in lists. With `split`, yields the parts between commas and
-    semicolons."""
+    """Yields the texts under the given metadata keys, single or in lists. With `split`, splits at commas and semicolons."""
     for key in keys:
         value = metadata.get(key)
         for text in value if isinstance(value, list) else [value]:

@@ -1,21 +1,22 @@
 """Resolves links to documents.
 
-A link is looked up under several keys in turn. A document is registered under the keys that its URI, title and metadata
-give it. The first key with a document decides. If the key has several documents, a fixed order, which ends with the URI,
-selects one. So the result depends only on the present documents, not on the order of their arrival.
+A link is looked up under several keys, one after another. A document is registered under the keys that follow from its URI,
+title and metadata. The first key under which a document is registered decides. If several documents are registered under this
+key, a fixed order, which ends with the URI, selects one of them. The result therefore depends only on the present documents,
+not on the order of their arrival.
 
-The lookups of a link, in this order:
+A link is looked up in this order:
 
-1. its address, as the `url` of a document; the address of a message (`mid:`, RFC 2392) as its Message-ID; a target that
-   begins with "#" as the URI of a document in the same file, and nothing else;
-2. the file at its path: relative to the folder of the linking document, then relative to the document itself as a folder,
-   for sites whose addresses have no extensions;
-3. a path of a site: a path that a document declares (`permalink`, an alias that begins with "/"), then files whose path ends
-   with it;
-4. a name: of a file, an alias, a title.
+1. its address, as the `url` of a document; a message's address (`mid:`, RFC 2392), as its Message-ID; a target that begins with
+   "#", only as the URI of a document in the same file;
+2. the file at its path, relative to the folder of the linking document, then relative to the document itself as if it were a
+   folder, for sites whose addresses have no extensions;
+3. a path of a site: first a path that a document declares (`permalink`, or an alias that begins with "/"), then files whose
+   paths end with it;
+4. a name: a file's name, an alias, a title.
 
-A path matches with and without a page's extension, and a folder matches its index file. Matching ignores case; in names,
-spaces, "-" and "_" are equal.
+A path matches with or without a page's extension, and a folder matches its index file. Matching ignores case; in names, spaces,
+"-" and "_" are equivalent.
 """
 
 import re
@@ -29,21 +30,21 @@ from store.links.names import ALIAS_KEYS, INDEX_STEMS, file_stem, metadata_texts
 from store.types import Document
 
 SITE_PATH_KEYS = ("permalink", "slug", "url", *ALIAS_KEYS)
-"""Metadata keys whose texts may be a path of the document on its site."""
+"""Metadata keys whose texts may be the document's path on its site."""
 ADDRESS_KEYS = ("url", "canonical", "source_url")
-"""Metadata keys with the address of the document."""
+"""Metadata keys that contain the document's address."""
 MESSAGE_KEYS = ("message_id",)
-"""Metadata keys with the Message-ID of the document, an e-mail."""
+"""Metadata keys that contain the Message-ID of a document that is an e-mail."""
 MIN_HOST_SEGMENTS = 2
-"""Minimum number of names in the path of an address that is matched against files: too many files share a single name."""
+"""Minimum number of names in an address's path for matching it against files: too many files have the same single name."""
 
 PAGE_ENDINGS = frozenset(
     ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
 )
-"""Extensions that a link to a page may have or omit. A link to "Search.png" does not match the page "Search"."""
+"""Extensions that a link to a page may include or omit. The link "Search.png" does not match the page "Search"."""
 
 PART_PREFIX = "#"
-"""Beginning of a link's target that is the fragment of a document in the same file: an attachment, another day of a chat."""
+"""Prefix of a link's target that is the fragment of another document in the same file: an attachment, another day of a chat."""
 THREAD_SCHEME = "mid:"
 """Scheme of links from a message to the message that it answers."""
 
@@ -52,7 +53,7 @@ _NAME_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 class Lookup(NamedTuple):
-    """A key, and the names with which the folders of a matching document's path must end."""
+    """A key, and the folder names with which the folder path of a matching document must end."""
 
     key: str
     folders: tuple[str, ...] = ()
@@ -60,15 +61,15 @@ class Lookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Sort criteria of a document: its path as folded names without the file's extension, and the ranks of its keys."""
+    """The sort criteria of a document: its path as folded names without the file's extension, and its keys' ranks."""
 
     path: tuple[str, ...]
     keys: Mapping[str, int]
-    """The document's keys with their ranks. Under one key, the document with the lowest rank is chosen."""
+    """The document's keys with their ranks. Among the documents under one key, the one with the lowest rank is chosen."""
 
 
 class LinkTargets:
-    """Index of the documents that links can lead to. Documents may be added and removed in any order."""
+    """An index of the documents to which links can lead. Documents may be added and removed in any order."""
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._places: dict[str, _Place] = {}
@@ -77,8 +78,8 @@ class LinkTargets:
             self.add(document)
 
     def add(self, document: Document) -> frozenset[str]:
-        """Adds a document, or replaces the one with the same URI. Returns the keys whose links may lead to another document
-        now."""
+        """Adds a document, or replaces the one with the same URI. Returns the keys of links that may now lead to another
+        document."""
         before = self.remove(document.uri)
         keys = document_keys(document)
         self._places[document.uri] = _Place(_path_names(document.uri), keys)
@@ -87,7 +88,7 @@ class LinkTargets:
         return before | keys.keys()
 
     def remove(self, uri: str) -> frozenset[str]:
-        """Removes a document if it is present. Returns the keys whose links may lead to another document now."""
+        """Removes a document if it is present. Returns the keys of links that may now lead to another document."""
         place = self._places.pop(uri, None)
         if place is None:
             return frozenset()
@@ -99,8 +100,8 @@ class LinkTargets:
         return frozenset(place.keys)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document to which a link in the document `source` leads, or None if there is none. An
-        empty target is the document itself."""
+        """Returns the URI of the document to which the link `target` in the document `source` leads; None if it leads to no
+        document. An empty target leads to the document itself."""
         if not target:
             return source if source in self._places else None
         folder = _path_names(source)[:-1]
@@ -113,8 +114,8 @@ class LinkTargets:
         return None
 
     def _order(self, uri: str, key: str, folder: tuple[str, ...]) -> tuple[int, int, int, str]:
-        """Returns a sort key: the rank, then the most folders shared with the linking document, then the shortest path,
-        then the URI."""
+        """Returns a sort key: first by rank, then by the most folders in common with the linking document, then by the shortest
+        path, then by URI."""
         place = self._places[uri]
         common = 0
         for mine, other in zip(place.path, folder, strict=False):
@@ -157,7 +158,8 @@ def document_keys(document: Document) -> dict[str, int]:
 
 
 def lookups(target: str, source: str) -> Iterator[Lookup]:
-    """Yields the keys of a link in the document `source`, in order. The first key with a document decides."""
+    """Yields the keys of the link `target` in the document `source`, in the order of lookup. The first key under which a
+    document is registered decides."""
     target = target.strip()
     if target.startswith(PART_PREFIX):
         yield Lookup(f"uri {source.partition('#')[0]}{target}")
@@ -207,7 +209,7 @@ def _relative_lookups(path: str, source: str) -> Iterator[Lookup]:
 
 
 def _joined(base: list[str], path: str) -> str | None:
-    """Joins `path` to the folder `base`. Returns None if the result is above the root."""
+    """Joins the relative `path` to the folder `base`. Returns None if the result would be above the root."""
     names = [name for name in base if name]
     for name in path.split("/"):
         if name == "..":
@@ -225,7 +227,7 @@ def _suffix_lookups(names: tuple[str, ...]) -> Iterator[Lookup]:
 
 
 def _site_names(path: str) -> tuple[str, ...]:
-    """Returns the folded names in a path of a site, without the file's extension. An index file gives its folder's names."""
+    """Returns the folded names in a site path, without the file's extension. For an index file, returns its folder's names."""
     names = [_folded(name) for name in path.split("/") if name not in ("", ".", "..")]
     if names:
         names[-1] = _page_name(names[-1])
@@ -235,13 +237,13 @@ def _site_names(path: str) -> tuple[str, ...]:
 
 
 def _page_name(file: str) -> str:
-    """Returns the name of a page's file without its extension."""
+    """Returns a file name without the extension of a page."""
     stem, _, ending = file.rpartition(".")
     return stem if stem and ending.lower() in PAGE_ENDINGS else file
 
 
 def _path_names(uri: str) -> tuple[str, ...]:
-    """Returns the names in a document's path, folded like document names."""
+    """Returns the names in a document's path, folded in the same way as document names."""
     return tuple(_NAME_SEPARATORS.sub(" ", name) for name in _site_names(_raw_path(uri)))
 
 
@@ -250,7 +252,7 @@ def _ends_with(path: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 
 def _spellings(path: str) -> Iterator[str]:
-    """Yields the spellings of a file's path, folded, the full path first."""
+    """Yields the folded spellings of a file's path, beginning with the full path."""
     path = _folded(path)
     yield path
     folder, _, file = path.rpartition("/")
@@ -271,8 +273,8 @@ def _root(uri: str) -> str:
 
 
 def _address(text: str) -> str:
-    """Normalises an http(s) address: without scheme, "www.", fragment, extension and index page. Returns "" for any other
-    text."""
+    """Normalises an http(s) address: removes the scheme, "www.", the fragment, the extension and the index page. Returns "" for
+    any other text."""
     parts = urlsplit(text) if _SCHEME.match(text) else None
     if parts is None or parts.scheme not in ("http", "https"):
         return ""

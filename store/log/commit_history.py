@@ -1,4 +1,4 @@
-"""What the rows of `commits` say: the commits, the facts about the store itself, and the sources' positions."""
+"""The state that the rows of `commits` describe: the commits, the facts about the store itself, and the sources' positions."""
 
 import json
 import time
@@ -15,21 +15,21 @@ SETTLE = "settle"
 REENCODE = "reencode"
 """Kind of the commit that replaces the vectors by those of another encoder."""
 STALE = "synonyms_stale"
-"""Fact in a migration's row: the migration changed triples."""
+"""Fact in a migration's row, set if the migration changed triples."""
 
 PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
-"""Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
+"""Kinds of commits whose rows describe the store itself. Rows of these kinds are never deleted."""
 
 FAILED_PREFIX = "failed:"
-"""Prefix of the extractor in format 1 of a failed extraction: `failed:<attempts>:<error>` instead of a name."""
+"""Prefix of the column `extractor` that marks a failed extraction in format 1: `failed:<attempts>:<error>` replaces a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One commit. `time` is in Unix seconds.
 
-    `rowless_costs` are the costs of extractions without a row in `extractions`: purged ones, and those that documents
-    supply.
+    `rowless_costs` are the costs of extractions without a row in `extractions`: purged extractions, and extractions that
+    documents supply.
     """
 
     seq: int
@@ -38,7 +38,7 @@ class Commit:
 
 
 class CommitHistory:
-    """The state that the rows of `commits` describe, up to the last one that was added."""
+    """The state that the rows of `commits` describe, up to the last added row."""
 
     def __init__(self, rows: Iterable[CommitRow] = ()) -> None:
         """`rows` are in commit order."""
@@ -47,14 +47,14 @@ class CommitHistory:
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of living passages, phrases and statements at a commit, if a change follows it."""
+        """Number of living passages, phrases and statements as of a commit. A commit has an entry once a change follows it."""
         self.horizon = 0
-        """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
+        """The earliest commit that is complete and can be queried; commits before it were purged."""
         self.format = 1
         self.synonym_rule = 1
         """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
         self.edges_rule = SynonymRule()
-        """The `[graph]` settings with which the synonym edges were made; the defaults in a log of an earlier release."""
+        """The `[graph]` settings with which the synonym edges were made; the defaults if an earlier release made the log."""
         self.synonyms_stale = False
         """Whether the synonym edges must be recomputed because a migration has changed triples."""
         self._encoder_facts: Mapping[str, Any] = {}
@@ -62,11 +62,11 @@ class CommitHistory:
             self._add(row, self.positions)
 
     def add(self, row: CommitRow) -> None:
-        """Adds the next row. Other threads may be reading the positions."""
+        """Adds the next row. Other threads may read the positions concurrently."""
         self._add(row, self.positions.copy())
 
     def _add(self, row: CommitRow, positions: dict[str, Any]) -> None:
-        """`positions`: those before the row, which it changes."""
+        """`positions`: the positions before the row; this method updates them."""
         facts = row.facts
         costs = _rowless_costs(facts["bygone"]) if "bygone" in facts else self.last.rowless_costs
         self.last = Commit(row.seq, row.time, costs)
@@ -97,7 +97,7 @@ class CommitHistory:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The encoder's calibration, if the rows have one."""
+        """The encoder's calibration; None if no row contains it."""
         kept = self._encoder_facts.get("calibration")
         return None if kept is None else Calibration(*kept)
 
@@ -111,7 +111,7 @@ def _rowless_costs(written: Mapping[str, Any]) -> ExtractionCosts:
 
 
 def rule_facts(rule: SynonymRule) -> dict[str, Any]:
-    """The facts of a commit that makes all synonym edges by `rule`."""
+    """Returns the facts of a commit that makes all synonym edges by `rule`."""
     return {
         "synonym_rule": SynonymRule.VERSION,
         "synonym_threshold": rule.threshold,
@@ -120,7 +120,7 @@ def rule_facts(rule: SynonymRule) -> dict[str, Any]:
 
 
 def encoder_facts(encoder: EncoderIdentity, calibration: Calibration | None) -> dict[str, Any]:
-    """The facts of a commit from which on all vectors are by `encoder`."""
+    """Returns the facts of a commit after which all vectors are by `encoder`."""
     facts: dict[str, Any] = {"encoder": encoder.name, "dim": encoder.dim}
     if calibration is not None:
         facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
@@ -130,8 +130,8 @@ def encoder_facts(encoder: EncoderIdentity, calibration: Calibration | None) -> 
 def obsolete_rows(tables: TableView, horizon: int) -> list[int]:
     """Returns the ids of the rows of `commits` that are no longer needed if commits before `horizon` cannot be queried.
 
-    A row with a source's position is needed until a later row has that source's position. Rows of `PERMANENT_KINDS` are
-    always needed. Rows that are only in the log are not considered. May run concurrently with commits.
+    A row that contains a source's position is needed until a later row contains a position of the same source. Rows of
+    `PERMANENT_KINDS` are always needed. Ignores rows that are only in the log. May run concurrently with commits.
     """
     table = tables.read_with_ids("commits", ("seq", "kind", "positions"))
     rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
@@ -143,7 +143,7 @@ def obsolete_rows(tables: TableView, horizon: int) -> list[int]:
             (forgotten.discard if value is not None else forgotten.add)(key)
     needed = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in PERMANENT_KINDS}
     needed |= {seqs[-1] for key, seqs in rows_with.items() if key not in forgotten}
-    # A kept row may contain another position that was removed later: then the row with the removal must be kept too.
+    # If a kept row contains a position that a later row removes, that later row must be kept too.
     while more := {
         rows_with[key][-1]
         for key in forgotten

@@ -1,8 +1,8 @@
-"""The commits: durable by one record in the log, and moved into the tables many at a time.
+"""The commits: one record in the log makes a commit durable; a flush moves many commits into the tables.
 
-A commit appends its rows, with one of the table `commits`, to the log (`store.log.log_files`). Readers see these rows as rows
-of the tables. A flush writes them into the tables and replaces the mark (`store.log.mark`). A change that rewrites or deletes
-rows (a purge, a migration, a compaction) also flushes, and takes effect with the mark.
+A commit appends its rows, including its row of the table `commits`, to the log (`store.log.log_files`). Readers see these rows
+as rows of the tables. A flush writes the rows into the tables and replaces the mark (`store.log.mark`). A change that rewrites
+or deletes rows (a purge, a migration, a compaction) also flushes, and takes effect when the mark is replaced.
 """
 
 import threading
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class CommitLog(CommitHistory):
-    """Opens the tables and the log of a store, and adds commits. One thread at a time, except `changing`."""
+    """Opens a store's tables and log, and adds commits. Only one thread at a time may use the log, except for `changing`."""
 
     def __init__(
         self,
@@ -45,33 +45,33 @@ class CommitLog(CommitHistory):
         check: Callable[[], None],
         before_migration: Callable[[int, int, float], object],
     ) -> None:
-        """`rule` and `calibration` are written into a new store. `check` raises StoreFolderLost if another folder may be at the
-        store's path. `before_migration` is called with the format, number and time of the last commit before an older store is
-        migrated; an error stops the migration."""
+        """`rule` and `calibration` are written into a new store. `check` raises StoreFolderLost if the store's path may lead to
+        another folder. `before_migration` is called before an older store is migrated, with the store's format and the number
+        and time of its last commit. An error stops the migration."""
         self._folder = folder
         self.write_lock = write_lock
         self._check = check
         self._mark = current_mark(folder)
-        """The mark on the disk. None until the first opening ends."""
+        """The mark on the disk. None until the first opening has ended."""
         mark = self._mark or mark_of_tables(folder)
         self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
-        """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
+        """Tables from which opening removed an unfinished change, and files to which it moved an unfinished commit."""
         self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
         self._head = Head(folder)
-        """The file that names an acknowledged commit. Later ones may have been acknowledged, too."""
+        """The file with the number of an acknowledged commit. Later commits may have been acknowledged too."""
         self._files = LogFiles(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
         self.repaired += self._files.torn
         self.pending_bytes = 0
         """Bytes of the commits that are only in the log."""
         self._visible = threading.Lock()
-        """Held while a commit becomes visible, so that the last commit and the tables change together (`now`)."""
+        """Must be held while a commit becomes visible, so that the last commit and the tables change together (`now`)."""
         self._unfinished = False
-        """Whether a change failed and could not be undone yet."""
+        """Whether a change has failed and has not been undone yet."""
         self._replay(mark.commit if mark is not None else 0)
         super().__init__(commits.from_table(self.tables.read("commits")))
         self.found_format = self.format if self.last.seq else FORMAT
-        """Format of the store when it was opened; opening migrates it to this version's format."""
+        """The store's format before opening migrated it to `FORMAT`."""
         if self.last.seq:
             self._check_identity(encoder)
             self._check_head()
@@ -90,7 +90,7 @@ class CommitLog(CommitHistory):
             write_mark(self._folder, self._mark)
 
     def _replay(self, flushed: int) -> None:
-        """Adds the commits of the log after `flushed` to the tables' rows."""
+        """Adds the commits after `flushed` from the log to the tables' rows."""
         last = flushed
         for record in self._files.records:
             if record.commit <= flushed:
@@ -137,21 +137,22 @@ class CommitLog(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # This version cannot read the format of earlier commits. A checkpoint of one is not used either.
+                    # This version cannot read earlier commits, which have the old format. Their checkpoints are not used
+                    # either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
                 self.add_commit(writer, "migrate", facts, self.with_rowless_costs(done.deleted_costs))
 
     def commit_at(self, moment: float) -> int | None:
-        """Returns the last commit that the clock dates at or before `moment` (Unix seconds), or None."""
+        """Returns the last commit whose recorded time is at or before `moment` (Unix seconds), or None."""
         times = self.times.copy()  # a commit may be added concurrently
         return next((seq for seq in reversed(times) if times[seq] <= moment), None)
 
     def commit_before_all_since(self, moment: float) -> int | None:
         """Returns the last commit before all commits that may have been made after `moment` (Unix seconds), or None.
 
-        If the clock was set back, this may be an earlier commit than `commit_at`.
+        If the clock was set back, this may be an earlier commit than the one of `commit_at`.
         """
         found, last = None, self.last.time
         # A copy, because a commit may be added concurrently.
@@ -165,8 +166,8 @@ class CommitLog(CommitHistory):
 
     @contextmanager
     def raised_horizon(self, horizon: int) -> Iterator[None]:
-        """Raises the horizon before the block, because concurrent readers of earlier commits check it; restores it if the block
-        fails. The caller holds the write lock."""
+        """Raises the horizon before the block, because concurrent readers of earlier commits check it. Restores the horizon if
+        the block fails. The caller must hold the write lock."""
         before = self.horizon
         self.horizon = max(before, horizon)
         try:
@@ -176,7 +177,7 @@ class CommitLog(CommitHistory):
             raise
 
     def forget_before(self, horizon: int) -> None:
-        """Drops the times and counts of commits before `horizon`. The caller holds the write lock."""
+        """Drops the times and counts of commits before `horizon`. The caller must hold the write lock."""
         self.horizon = max(self.horizon, horizon)
         self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
         self.counts = {seq: counts for seq, counts in self.counts.items() if seq >= self.horizon}
@@ -189,10 +190,10 @@ class CommitLog(CommitHistory):
         facts: Mapping[str, Any] | None = None,
         rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
-        """Commits `rows`, columns by table. When this returns, the commit survives a power loss. Raises OSError, after which
-        nothing has changed, or StoreStopped. The caller holds the write lock.
+        """Commits `rows`, given as columns by table. On return, the commit survives a power loss. Raises OSError, after which
+        nothing has changed, or StoreStopped. The caller must hold the write lock.
 
-        `rowless_costs` are written if the commit changes them or deletes the row that contained them.
+        `rowless_costs` must be given if the commit changes these costs or deletes the row that contained them.
         """
         row = self._next(kind, positions, facts, rowless_costs)
         columns = {**rows, "commits": commits.to_columns(row)}
@@ -205,7 +206,7 @@ class CommitLog(CommitHistory):
         return self.last
 
     def with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
-        """Returns the last commit's `rowless_costs` with `more` added; None if that adds nothing."""
+        """Returns the last commit's `rowless_costs` plus `more`; None if `more` is empty."""
         return add_costs(self.last.rowless_costs, more) if more else None
 
     def add_commit(
@@ -216,9 +217,9 @@ class CommitLog(CommitHistory):
         rowless_costs: ExtractionCosts | None = None,
         positions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Makes a change (`changing`) a commit of `kind`. `rowless_costs` as for `append`."""
+        """Makes a change (`changing`) a commit of the given `kind`. `rowless_costs`: see `append`."""
         if self._mark is None:
-            # The row takes the place of the mark: nothing that it names may be missing after a power loss.
+            # Without a mark, this row takes effect as the mark would, so all files that it names must be on the disk first.
             writer.sync()
         writer.row = row = self._next(kind, positions or {}, facts, rowless_costs, writer.versions)
         writer.add_columns("commits", commits.to_columns(row))
@@ -226,13 +227,14 @@ class CommitLog(CommitHistory):
 
     @contextmanager
     def changing(self, job: str | None = None) -> Iterator[TableWriter]:
-        """Flushes the log and changes the tables in the block; one change at a time.
+        """Flushes the log and changes the tables in the block; only one change at a time.
 
-        The change is durable and visible after the block. After an error, nothing has changed; except after StoreFolderLost or
-        StoreStopped, when the next opening shows whether it is durable, and nothing can be written until then.
+        The change is durable and visible afterwards. After an error, nothing has changed. Only after StoreFolderLost or
+        StoreStopped is it unknown whether the change is durable: the next opening shows that, and nothing can be written until
+        then.
 
-        With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only to begin and to
-        publish. Without, the caller holds it.
+        With a `job`, the block runs concurrently with commits; the write lock is held, under the job's name, only to begin and
+        to publish. Without a `job`, the caller must hold the write lock.
         """
         with self._locked_for(job):
             if self._unfinished:
@@ -251,7 +253,8 @@ class CommitLog(CommitHistory):
         except StoreStopped:
             raise
         except BaseException:
-            # If this fails, the next change or opening tries again. A lost folder may be replaced by another store.
+            # If undoing fails, the next change or opening tries again. If the folder is lost, another store may be in its
+            # place, so nothing is undone.
             try:
                 self._undo()
             except Exception:
@@ -271,7 +274,7 @@ class CommitLog(CommitHistory):
         self._files.remove(sealed)
 
     def _locked_for(self, job: str | None, *, writes: bool = True) -> AbstractContextManager[None]:
-        """Holds the write lock as this job; without one, the caller holds it."""
+        """Holds the write lock under the name `job`; if `job` is None, the caller already holds it."""
         return nullcontext() if job is None else self.write_lock.hold(job, writes=writes)
 
     def _undo(self) -> None:
@@ -280,7 +283,7 @@ class CommitLog(CommitHistory):
         self._unfinished = False
 
     def _write_mark(self, writer: TableWriter) -> None:
-        """Makes the change durable. After another error than StoreStopped, the old mark is on the disk."""
+        """Makes the change durable by replacing the mark. After any error except StoreStopped, the old mark is on the disk."""
         if self._mark is None:
             return
         mark = Mark(writer.commit, writer.versions)
@@ -295,12 +298,12 @@ class CommitLog(CommitHistory):
         self._mark = mark
 
     def now(self) -> tuple[Commit, TableView]:
-        """Returns the last commit, and the tables as of that commit. Thread-safe."""
+        """Returns the last commit and the tables as of that commit. Thread-safe."""
         with self._visible:
             return self.last, self.tables.view()
 
     def use_dim(self, dim: int) -> None:
-        """Sets the dimension of the vectors of later commits, after a change has replaced all vectors."""
+        """Sets the dimension of the vectors in later commits, after a change has replaced all vectors."""
         self.tables.use_dim(dim)
         self._schemas = self._files.schemas = schemas(dim)
 
@@ -317,13 +320,13 @@ class CommitLog(CommitHistory):
         return CommitRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
 
     def _note(self, row: CommitRow) -> None:
-        """Makes a durable commit the last one."""
+        """Records a durable commit as the last commit."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             self._head.write(row.seq)
         self.add(row)
 
     def drop_torn(self, before: float) -> None:
-        """Deletes the unfinished commits that an opening before a time (Unix seconds) set aside."""
+        """Deletes the unfinished commits that openings before `before` (Unix seconds) set aside."""
         self._files.drop_torn(before)
 
     def close(self) -> None:

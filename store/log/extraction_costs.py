@@ -1,4 +1,4 @@
-"""Costs and duration of extraction. Costs: the sum over the rows of `extractions`, and the sum in the log for extractions
+"""Costs and durations of extraction. Costs are summed over the rows of `extractions`, plus those in the log for extractions
 without a row."""
 
 from typing import Any
@@ -13,10 +13,10 @@ TIMES = ("extractor", "status", "took_ms")
 
 
 def costs_of(extractions: Any) -> ExtractionCosts:
-    """Returns, by extractor: number of extractions, prompt tokens and completion tokens. `extractions` is a table with the
-    columns `COSTS`.
+    """Returns the number of extractions, prompt and completion tokens by extractor. `extractions` is a table with the columns
+    `COSTS`.
 
-    Failed extractions do not count. Extractions by a stand-in are counted separately.
+    Failed extractions are not counted. Extractions by a stand-in are counted under a label of their own.
     """
     sums = extractions.group_by(["extractor", "status"]).aggregate(
         [("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")]
@@ -33,7 +33,7 @@ def costs_of(extractions: Any) -> ExtractionCosts:
 
 
 def add_costs(some: ExtractionCosts, others: ExtractionCosts) -> ExtractionCosts:
-    """Returns the sums of both costs, by extractor."""
+    """Returns the sum of two costs, by extractor."""
     none = (0, 0, 0)
     return {
         name: (a + d, b + e, c + f)
@@ -43,8 +43,8 @@ def add_costs(some: ExtractionCosts, others: ExtractionCosts) -> ExtractionCosts
 
 
 def times_of(extractions: Any) -> dict[str, tuple[int, float]]:
-    """Returns, by extractor: number of extractions and the sum of their durations in ms. `extractions` is a table with the
-    columns `TIMES`. Failed extractions do not count."""
+    """Returns the number of extractions and the sum of their durations in ms, by extractor. `extractions` is a table with the
+    columns `TIMES`. Failed extractions are not counted."""
     sums = extractions.group_by(["extractor", "status"]).aggregate([("took_ms", "count"), ("took_ms", "sum")])
     found: dict[str, tuple[int, float]] = {}
     for row in sums.to_pylist():

@@ -1,12 +1,14 @@
 """The write-ahead log: files with the rows of the commits that the tables do not contain yet.
 
-A commit is one record: a head with a checksum, then the commit's rows as Arrow IPC record batches, by table. Appending a record
-and flushing the file once makes a commit durable. Each file begins with a record of the tables' schemas, so it can be read
-without knowing its format. Once the tables contain all commits of a file (`store.log.mark`), it is deleted.
+A commit is one record: a header with a checksum, then the commit's rows as Arrow IPC record batches, by table. A commit is
+durable once its record is appended and the file is flushed, which takes one flush. Each file begins with a record of the
+tables' schemas, so that the file can be read without knowing its format. Once the tables contain all commits of a file
+(`store.log.mark`), the file is deleted.
 
-A process or a computer that stops can leave the last record incomplete, which was never acknowledged. Opening moves it to the
-folder `torn` and changes nothing else. Other damage is an error. The file `head` says which commits were acknowledged. If
-it is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
+If a process or a computer stops, the last record may be incomplete; such a record was never acknowledged. Opening moves an
+incomplete record to the folder `torn` and changes nothing else. Other damage is an error. The file `head` contains the number
+of the last acknowledged commit. If the file is missing or names an earlier commit, as after a power loss, an incomplete last
+record counts as never acknowledged.
 """
 
 import os
@@ -26,29 +28,30 @@ from store.lance.tables import RowsByTable
 from store.lance.versions import FOLDER as TORN
 
 FOLDER = "log"
-"""Folder in the store's folder."""
+"""Name of the log's folder in the store's folder."""
 
 SUFFIX = ".records"
-"""Suffix of the files. A file's name is the number of its first commit, and its salt in hexadecimal digits."""
+"""Suffix of the log's files. A file's name consists of the number of its first commit, and its salt in hexadecimal digits."""
 
 HEAD = "head"
-"""File in the store's folder with the number of the last commit."""
+"""Name of the file with the number of the last commit, in the store's folder."""
 
 _RECORD_MARK = b"HPLR"
 _SALT_BYTES = 8
 _RECORD_HEAD = struct.Struct("<12sIQQ")
-"""Mark with the file's salt, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head.
+"""Header of a record: mark with the file's salt, CRC-32 of the rest, commit (0: the schemas), number of bytes after the header.
 
-The salt is random, so that a record in a document's text, or in a reused block of the disk, is no record of the file. It is in
-the file's name, where damage of the content cannot change it."""
+The salt is random, so copies of a record in a document's text or in a reused block of the disk do not count as records of the
+file. The salt is also in the file's name, which damage of the content cannot change.
+"""
 _CHECKED = struct.Struct("<QQ")
 _PART = struct.Struct("<HQ")
-"""Before each table's name and rows: their numbers of bytes."""
+"""Header of each table: number of bytes of its name, number of bytes of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The rows of a commit, and the number of bytes that they have in the log."""
+    """The rows of a commit and their number of bytes in the log."""
 
     commit: int
     rows: RowsByTable
@@ -56,11 +59,10 @@ class Record:
 
 
 class Head:
-    """The file `head` with the number of the last commit. If the log ends before that number, it has lost commits.
+    """The file `head` with the number of the last commit. If the log ends before that commit, it has lost commits.
 
-    The file is not synced: after a power loss it may name an earlier commit, or be empty or missing. It is overwritten in
-    place: truncating it at each commit made the file system write it to the disk when it was closed, which took longer than
-    the commit.
+    The file is not synced: after a power loss it may name an earlier commit, or be empty or missing. The file is overwritten in
+    place. Truncating it at each commit made the file system write it on closing, which took longer than the commit.
     """
 
     def __init__(self, store: Path) -> None:
@@ -68,13 +70,13 @@ class Head:
         self._path = store / HEAD
         self._file: int | None = None
         self.acknowledged = 0
-        """The commit that the file names at the opening; 0 if it is missing, empty or damaged."""
+        """The commit that the file named at opening; 0 if the file was missing, empty or damaged."""
         with suppress(FileNotFoundError):
             written = self._path.read_bytes()
             self.acknowledged = int(written) if written.isdigit() else 0
 
     def write(self, commit: int) -> None:
-        """Writes the number of a commit that is on the disk. Raises OSError."""
+        """Writes the number of a commit that is already on the disk. Raises OSError."""
         if self._file is None:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         os.pwrite(self._file, b"%020d" % commit, 0)
@@ -86,7 +88,7 @@ class Head:
 
 
 class LogFiles:
-    """The log of one open store. One thread appends at a time."""
+    """The log of one open store. Only one thread at a time may append."""
 
     def __init__(
         self,
@@ -95,26 +97,26 @@ class LogFiles:
         acknowledged: int,
         must_succeed: Callable[[str], AbstractContextManager[None]] = lambda _failure: nullcontext(),
     ) -> None:
-        """Reads the records, and moves an incomplete one after the commit `acknowledged` to the folder `torn`. Raises
-        StoreDamaged or OSError; the log is then as before.
+        """Reads the records, and moves an incomplete record after the commit `acknowledged` to the folder `torn`. Raises
+        StoreDamaged or OSError and then leaves the log unchanged.
 
-        `must_succeed`: `WriteLock.must_succeed`.
+        `must_succeed` has the contract of `WriteLock.must_succeed`.
         """
         self._store = store
         self._must_succeed = must_succeed
         self._folder = store / FOLDER
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self.schemas = schemas
-        """Written at the beginning of each file."""
+        """The tables' schemas, which are written at the beginning of each file."""
         self._file: int | None = None
         self._path = self._folder
         self._begun = 0
-        """Where the file's first record ends, which holds no commit."""
+        """Offset of the end of the file's first record, which contains the schemas."""
         self._end = 0
         self.records: Sequence[Record] = []
         """The records found at opening."""
         self.torn: list[str] = []
-        """The file, relative to the store, to which opening moved an incomplete record, if any."""
+        """Names, relative to the store, of the files to which opening moved incomplete records."""
         paths = _paths(self._folder)
         for path in paths:
             found, end = _read(path)
@@ -133,7 +135,7 @@ class LogFiles:
                 path.unlink()
 
     def _move_tail(self, path: Path, at: int) -> None:
-        """Moves the end of a file to the folder `torn`."""
+        """Moves the bytes of a file from offset `at` to the folder `torn`."""
         folder = self._store / TORN
         folder.mkdir(mode=0o700, exist_ok=True)
         kept = folder / f"{path.stem}-{at}{SUFFIX}"
@@ -145,15 +147,15 @@ class LogFiles:
         self.torn.append(str(kept.relative_to(self._store)))
 
     def drop_torn(self, before: float) -> None:
-        """Deletes the incomplete records that an opening before a time (Unix seconds) moved to the folder `torn`."""
+        """Deletes the incomplete records that openings before `before` (Unix seconds) moved to the folder `torn`."""
         for path in _paths(self._store / TORN):
             with suppress(OSError):
                 if path.stat().st_mtime < before:
                     path.unlink()
 
     def append(self, commit: int, rows: RowsByTable) -> Record:
-        """Appends a commit. On return it is on the disk. Raises OSError, after which the log is as before, also after a power
-        loss; or StoreStopped, if the commit could not be removed again."""
+        """Appends a commit. On return, the commit is on the disk. Raises OSError after removing a failed commit, so that the
+        log is unchanged even after a power loss; raises StoreStopped if the commit could not be removed."""
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
@@ -184,7 +186,7 @@ class LogFiles:
         self._path, self._file, self._begun, self._end = path, file, len(head), len(head)
 
     def seal(self) -> list[Path]:
-        """Makes the next commit begin a file; returns the files so far."""
+        """Closes the current file, so that the next commit begins a new one; returns the files before it."""
         if self._file is not None and self._end == self._begun:
             self._path.unlink()  # it contains no commit
         self.close()
@@ -203,8 +205,7 @@ class LogFiles:
 
 
 def read_records(store: Path) -> list[Record]:
-    """Returns the records of a store that is open in this or another process. A flush may delete their files meanwhile. Raises
-    OSError."""
+    """Returns the records of a store that this or another process has open. A flush may delete their files. Raises OSError."""
     found: list[Record] = []
     for path in _paths(store / FOLDER):
         with suppress(FileNotFoundError):
@@ -213,7 +214,7 @@ def read_records(store: Path) -> list[Record]:
 
 
 def read_commits(store: Path, first: int, last: int) -> list[RowsByTable]:
-    """Returns the rows of the commits from `first` to `last` as the disk has them. Raises StoreDamaged or OSError."""
+    """Returns the rows of the commits from `first` to `last`, read from the disk. Raises StoreDamaged or OSError."""
     found = {record.commit: record.rows for record in read_records(store)}
     lacking = [commit for commit in range(first, last + 1) if commit not in found]
     if lacking:
@@ -233,7 +234,7 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _mark(path: Path) -> bytes:
-    """Returns the mark of the records in a file."""
+    """Returns the mark that the records of a file begin with."""
     return _RECORD_MARK + bytes.fromhex(path.stem.rpartition("-")[2])
 
 
@@ -258,7 +259,7 @@ def _write(file: int, content: bytes, at: int) -> None:
 
 
 def _read(path: Path) -> tuple[list[Record], int]:
-    """Returns the records of a file up to the first incomplete one, and where they end."""
+    """Returns the records of a file up to the first incomplete one, and the offset at which they end."""
     whole, mark = memoryview(path.read_bytes()), _mark(path)
     schemas: dict[str, pa.Schema] = {}
     found: list[Record] = []
@@ -282,7 +283,7 @@ def _read(path: Path) -> tuple[list[Record], int]:
 
 
 def _content(whole: memoryview, mark: bytes, at: int) -> memoryview | None:
-    """Returns the content of the record at a position, or None if there is no complete one."""
+    """Returns the content of the record at offset `at`; None if there is no complete record."""
     if len(whole) < at + _RECORD_HEAD.size:
         return None
     found, checksum, commit, size = _RECORD_HEAD.unpack_from(whole, at)
@@ -301,7 +302,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 
 
 def _has_record_after(path: Path, at: int) -> bool:
-    """Whether a complete record follows: then what precedes it was once acknowledged, and is damaged."""
+    """Whether a complete record follows offset `at`. If a complete record follows, the bytes before it belong to a damaged
+    record that was once acknowledged."""
     whole, mark = path.read_bytes(), _mark(path)
     while (at := whole.find(mark, at + 1)) >= 0:
         if _content(memoryview(whole), mark, at) is not None:

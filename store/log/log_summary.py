@@ -1,4 +1,4 @@
-"""Reads a summary of the log without opening the store: for checks, and for a start while the model server is unavailable."""
+"""Reads a summary of the log without opening the store, for checks and for a start without the model server."""
 
 import shutil
 import tempfile
@@ -22,31 +22,31 @@ from store.log.mark import is_stale, read_mark
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
 EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
-"""Of a store of an earlier release, which kept none: what it used for every encoder."""
+"""The calibration of a store whose earlier release recorded none; that release used it for every encoder."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """Summary of a log. `commit` is the last commit, `time` its time in Unix seconds."""
+    """Summary of a log. `commit` is the number of the last commit, `time` its time in Unix seconds."""
 
     encoder: EncoderIdentity
     format: int
     commit: int
     time: float
     edges_rule: SynonymRule
-    """The `[graph]` settings that the synonym edges were made with."""
+    """The `[graph]` settings with which the synonym edges were made."""
     calibration: Calibration
     positions: Mapping[str, Any]
-    """The sources' positions, and the settings that the store keeps, as of the last commit."""
+    """The sources' positions and the settings stored with them, as of the last commit."""
 
 
 class NoCommits(ValueError):
-    """The store's first opening was interrupted; the next opening starts again."""
+    """The store's first opening was interrupted. The next opening starts again."""
 
 
 def summarize_log(folder: Path) -> LogSummary:
     """Summarises the log of the store in `folder`. Raises NoCommits, or, if the log cannot be read, StoreDamaged, OSError,
-    RuntimeError, ValueError or KeyError; opening the store gives an error that says what to do."""
+    RuntimeError, ValueError or KeyError. Opening the store then gives an error that says what to do."""
     rows = _rows(folder)
     if not rows:
         error = NoCommits if read_mark(folder) is None else StoreDamaged
@@ -58,7 +58,8 @@ def summarize_log(folder: Path) -> LogSummary:
 
 
 def _rows(folder: Path) -> list[CommitRow]:
-    """Returns the rows of `commits`, by commit. While the mark stays, no file of the log is deleted that has later commits."""
+    """Returns the rows of `commits`, in commit order. Repeats the reading if the mark changed meanwhile. While the mark is
+    unchanged, log files with later commits are not deleted."""
     while True:
         mark = read_mark(folder)
         try:
@@ -77,10 +78,10 @@ def _rows(folder: Path) -> list[CommitRow]:
 
 
 def _read_commits(folder: Path, version: int | None) -> pa.Table:
-    """Reads `commits` at a version, or at its newest one.
+    """Reads `commits` at a version; at the newest version if `version` is None.
 
-    After a power loss, the newest version may be incomplete until the opening drops it. Then a copy without it is read, because
-    another process may have the store open.
+    After a power loss, the newest version may be incomplete until an opening drops it. If it is incomplete, a copy without it
+    is read, because another process may have the store open.
     """
 
     def read(store: Path) -> pa.Table:
@@ -97,7 +98,7 @@ def _read_commits(folder: Path, version: int | None) -> pa.Table:
 
 
 def summary_of_store(folder: Path) -> LogSummary | None:
-    """None where there is no store yet, or one that cannot be read."""
+    """Returns the summary of the store in `folder`; None if there is no store or its log cannot be read."""
     if not table_folder(folder, "commits").is_dir():
         return None
     try:

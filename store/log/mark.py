@@ -1,8 +1,8 @@
-"""The mark: the last commit that the tables contain, and each table's version with it.
+"""The mark: the last commit that the tables contain, and the version of each table at that commit.
 
-A change of tables (a flush of the log, a slice of a purge, a compaction) writes to several tables, flushes their files, and
-then replaces the mark. The mark makes the change of all tables atomic: opening drops every version above it. A store of format
-4 or earlier has no mark; there the last row of `commits` names the versions.
+A change of tables (a flush of the log, a slice of a purge, a compaction) writes to several tables, flushes their files and then
+replaces the mark. Replacing the mark makes the change of all tables atomic, because opening drops every version above the
+mark's. A store of format 4 or earlier has no mark; there, the last row of `commits` contains the versions.
 """
 
 import json
@@ -41,7 +41,7 @@ class Mark:
 
 
 def read_mark(store: Path) -> Mark | None:
-    """Returns None if there is no mark. Raises StoreDamaged or OSError."""
+    """Returns the mark; None if the store has none. Raises StoreDamaged or OSError."""
     path = store / FOLDER / NAME
     if not path.exists():
         return None
@@ -56,7 +56,7 @@ def read_mark(store: Path) -> Mark | None:
 
 
 def check_mark(store: Path, expected: Mark) -> None:
-    """Raises StoreDamaged unless the mark on the disk is the `expected` one, or OSError."""
+    """Raises StoreDamaged if the mark on the disk is not `expected`, or OSError."""
     if read_mark(store) != expected:
         raise StoreDamaged(
             f"the file {store / FOLDER / NAME} does not name the present versions of the tables; {RESTORE}"
@@ -64,8 +64,9 @@ def check_mark(store: Path, expected: Mark) -> None:
 
 
 def current_mark(store: Path) -> Mark | None:
-    """Returns the mark of a store that nobody has open. If an older hippod has written the tables since, they are restored
-    from a backup of an older format: moves the log to `before-restore-…`, and returns None. Raises StoreDamaged or OSError."""
+    """Returns the mark of a store that no process has open. If an older hippod has written the tables after the mark, the
+    tables come from a restored backup of an older format. In that case, the log is moved to `before-restore-…`, and None is
+    returned. Raises StoreDamaged or OSError."""
     mark = read_mark(store)
     if mark is None or not is_stale(store, mark, repair=True):
         return mark
@@ -79,8 +80,9 @@ def current_mark(store: Path) -> Mark | None:
 
 
 def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
-    """Whether an older hippod has written the tables since the mark: the newest complete version of `commits` has a format
-    without a mark. `repair` sets incomplete versions aside; without it, an incomplete newest version says nothing."""
+    """Whether an older hippod has written the tables since the mark. An older hippod has written them if the newest complete
+    version of `commits` has a format without a mark. With `repair`, moves incomplete versions to `torn/`; without it, an
+    incomplete newest version counts as not stale."""
     while found := [path for path in manifests(table_folder(store, "commits")) if is_known_name(path)]:
         try:
             if not is_whole(found[0]):
@@ -104,15 +106,15 @@ def _format_of_tables(store: Path) -> int:
 
 
 def write_mark(store: Path, mark: Mark) -> None:
-    """Replaces the mark; the new one is on the disk on return. Raises OSError."""
+    """Replaces the mark; on return, the new mark is on the disk. Raises OSError."""
     content = asdict(mark)
     with durable_file(store / FOLDER / NAME) as file:
         file.write(json.dumps(content | {"checksum": json_checksum(content)}).encode())
 
 
 def mark_of_tables(folder: Path) -> Mark | None:
-    """Returns the mark of a store that has none, by the last row of its log: an earlier hippod wrote the store, or the first
-    opening did not end. None for a store without commits."""
+    """Returns the mark that the last row of `commits` implies. Needed for a store without a mark: an earlier hippod wrote the
+    store, or its first opening did not end. Returns None for a store without commits."""
     if not table_folder(folder, "commits").exists():
         return None
     columns = commits.SCHEMA.names

@@ -1,14 +1,14 @@
 """Migrates a store of an older hippod to the format of this version.
 
-A store's format is written in its first commit and in the commit of each migration. Opening an older store runs the steps
-in between. Each step is one commit: after a crash, opening removes an unfinished step. There are no steps to older formats; a
-store with a newer format is refused. `store.upgrade_backup` keeps the state before the first step.
+A store's format is recorded in its first commit and in the commit of each migration. Opening an older store runs one step for
+each format in between. Each step is one commit: after a crash, the next opening removes the unfinished step. There are no steps
+to older formats, and a store with a newer format is refused. `store.upgrade_backup` keeps the state before the first step.
 
-To change the format, make one commit of the repository with these parts: increment `store.lance.schema.FORMAT`; add a step
-from the old format to `STEPS`; name the change in the changelog; and add a store written by the *last release* with
-`tests/store/log/released/make.py`, which `tests/store/log/test_migrations.py` opens from then on. A step rewrites the
-tables that it changes (`TableWriter.replace_rows`). The columns of `commits` never change, because the log is read before any
-step; additions go into `facts`.
+To change the format, make one commit of the repository with these parts: increment `store.lance.schema.FORMAT`; add a step from
+the old format to `STEPS`; name the change in the changelog; and add a store written by the *last release* with
+`tests/store/log/released/make.py`, which `tests/store/log/test_migrations.py` opens from then on. A step rewrites the tables
+that it changes (`TableWriter.replace_rows`). The columns of `commits` never change, because the table is read before any step;
+additions go into `facts`.
 """
 
 import json
@@ -33,9 +33,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """Result of a step, for the log. `deleted_costs` are the costs of the extractions whose rows the step deleted.
+    """Result of a step. `deleted_costs` are the costs of the extractions whose rows the step deleted.
 
-    `triples_changed` says that the triples of passages may have changed. Opening the store then recomputes the synonym edges.
+    `triples_changed`: whether the triples of passages may have changed; if so, opening recomputes the synonym edges.
     """
 
     deleted_costs: ExtractionCosts = field(default_factory=dict)
@@ -45,28 +45,28 @@ class Migrated:
 
 
 Step = Callable[[TableWriter], Migrated | None]
-"""Converts the tables of one format to the next. It may raise any error of Lance; the step is then undone."""
+"""Converts the tables of one format to the next. The step may raise any error of Lance, and is then undone."""
 
 STAND_IN_PREFIX = "fallback:"
-"""Prefix of the extractor in format 1 of a stand-in: `fallback:<extractor>`."""
+"""Prefix of the column `extractor` that marks a stand-in's extraction in format 1: `fallback:<extractor>`."""
 
 DONE, FAILED, INDEXED = "done", "failed", "indexed"
-"""State names in format 3."""
+"""Names of states in format 3."""
 
 GIVEN_UP_ATTEMPTS = 4
-"""Number of failures after which the daemon stops retrying."""
+"""Number of failures after which the daemon no longer retries an extraction."""
 
 READ_AGAIN = "since the upgrade of the store the passage has to be read again; `hippoctl retry` does it"
 
 READ_DOCUMENTS = 256
-"""Number of document rows that are Python objects at the same time."""
+"""Number of rows of `documents` that are converted to Python objects at a time."""
 
 
 def add_failure_columns(tables: TableWriter) -> None:
     """Format 1 to 2: adds columns for the outcome of extractions, and a failure code for documents.
 
-    Format 1 did not store which extractor had failed on a passage, so its name becomes empty. Documents that failed before
-    get the code `other`; their next try, or `hippoctl retry`, sets the real one.
+    Format 1 did not record which extractor had failed on a passage, so the name becomes empty. Documents that failed before get
+    the code `other`; their next try, or `hippoctl retry`, sets the actual code.
     """
     tables.replace_rows(
         "extractions",
@@ -77,7 +77,7 @@ def add_failure_columns(tables: TableWriter) -> None:
 
 
 def _with(tables: TableWriter, name: str, *columns: tuple[str, pa.DataType]) -> pa.Schema:
-    """Returns the table's current columns followed by `columns`."""
+    """Returns the table's present columns followed by `columns`."""
     schema = tables.before.columns(name)
     for column in columns:
         schema = schema.append(pa.field(*column))
@@ -122,16 +122,15 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
 
 
 def separate_record_extractions(tables: TableWriter) -> Migrated:
-    """Format 3 to 4: the table `extractions` contains only results of the local extractor, none from records.
+    """Format 3 to 4: the table `extractions` contains only results of the local extractor, and no extractions from records.
 
-    Format 3 also stored a record's extraction there, under the passage, where it applied to every document that contains
-    the passage. The triples are also in the record's document (`PassageRef.triples`), so the row is deleted. A row that may
-    come from either a record or the local extractor is deleted too, because its triples may belong to a document that a
-    reader of the passage must not see. A row is kept if no row of `documents` says that a record contained its passage.
+    Format 3 also stored a record's extraction in this table. In this table, the extraction applied to every document that
+    contains the passage. The triples are also stored in the record's document (`PassageRef.triples`), so the row is deleted. A
+    row that may come from either a record or the local extractor is deleted too: its triples may belong to a document that some
+    readers of the passage must not see. A row is kept if no row of `documents` shows that a record contained its passage.
 
-    A passage that the local extractor must now process is marked as failed, without a next try: an upgrade must not cause
-    paid calls of a model. `hippoctl retry` has the passage extracted; an extractor without costs processes it at the next
-    start.
+    A passage that now needs the local extractor is marked as failed without a next try, because an upgrade must not cause paid
+    calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.
     """
     uses = _Uses()
     for document in _documents(tables.before):
@@ -162,22 +161,22 @@ def _documents(tables: TableView) -> Iterator[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class _Uses:
-    """How documents use passages, identified by their ids."""
+    """Which documents use each passage, by passage id."""
 
     without: Counter[str] = field(default_factory=Counter)
-    """By passage: number of documents that contain it and supplied no extraction of it, after the last row taken."""
+    """For each passage: number of documents that contain it without supplying its extraction, as of the last added row."""
     brought: Counter[str] = field(default_factory=Counter)
-    """By passage: number of documents that supplied an extraction of it."""
+    """For each passage: number of documents that supply its extraction, as of the last added row."""
     recorded_since: dict[str, int] = field(default_factory=dict)
-    """By passage: the first known commit in which a record supplied an extraction of it."""
+    """For each passage: the first known commit in which a record supplied its extraction."""
     failed_since: dict[str, int] = field(default_factory=dict)
-    """By passage: the first known commit in which a record contained it without an extraction, and so may have supplied a
-    failure."""
+    """For each passage: the first known commit in which a record contained it without an extraction, so that the record may
+    have supplied a failure."""
     recorded: set[int] = field(default_factory=set)
     """Fingerprints of the extractions that records supplied (`_fingerprint`)."""
     last_commit: int = 0
     _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
-    """By URI: the passages of the document's last state without and with a supplied extraction."""
+    """For each URI: the passages in the document's last state without and with a supplied extraction."""
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Adds a row of `documents`. Rows must be added in commit order."""
@@ -204,18 +203,18 @@ class _Uses:
 
 @dataclass(slots=True)
 class _Sorting:
-    """Decides which rows of `extractions` are kept, deleted or emptied. Each row is identified by its passage and commit."""
+    """Decides which rows of `extractions` are kept, deleted or emptied. A row is identified by its passage and commit."""
 
     uses: _Uses
     dropped: set[tuple[str, int]] = field(default_factory=set)
     costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Costs of the dropped extractions, by extractor."""
+    """Costs of the deleted extractions, by extractor."""
     emptied: set[tuple[str, int]] = field(default_factory=set)
-    """Failure rows that may come from a record: their content is cleared, their number of attempts is kept."""
+    """Failure rows that may come from a record: their content is cleared, and their number of attempts is kept."""
     kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    """Kept rows by passage, for passages of which other rows may be deleted."""
+    """Kept rows by passage. Only passages are included that may also have deleted rows."""
     unaffected: set[str] = field(default_factory=set)
-    """Passages of which every row is kept."""
+    """Passages whose rows are all kept."""
 
     def take(self, row: Mapping[str, Any]) -> None:
         uses, passage, commit = self.uses, row["passage"], row["commit"]
@@ -239,8 +238,8 @@ class _Sorting:
             self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
 
     def drop_outdated(self, tables: TableView) -> None:
-        """Drops failure rows of passages that keep an extraction. Also drops kept rows whose triples were purged: a later
-        row, which is deleted now, had replaced them."""
+        """Deletes failure rows of passages that keep an extraction. Also deletes a kept row if its triples were purged: a later
+        row, which is deleted now, had replaced the row."""
         outdated = {each for each in self.emptied if each[0] in self.kept}
         self.emptied -= outdated
         self.dropped |= outdated
@@ -253,7 +252,7 @@ class _Sorting:
                     self._drop(row)
 
     def to_mark(self) -> list[str]:
-        """Returns the passages that must be extracted again: a document needs their extraction, they have no row left, and
+        """Returns the passages that must be extracted again: a document needs their extraction, no row of them is left, and
         they were not already waiting for the extractor."""
         read = {*self.kept, *self.unaffected, *(passage for passage, _ in self.emptied)}
         candidates = {passage for passage, number in self.uses.brought.items() if number}
@@ -269,7 +268,7 @@ class _Sorting:
 
 
 def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
-    """Returns the columns of rows of `extractions` that mark the passages to be extracted again."""
+    """Returns the columns of the rows of `extractions` that mark passages for another extraction."""
     n = len(passages)
     return {
         "passage": passages,
@@ -294,12 +293,12 @@ def _stored_triples(tables: TableView) -> set[tuple[str, ...]]:
 
 
 def _fingerprint(passage: str, extractor: str, triples: Sequence[Sequence[str]] | None) -> int:
-    """Hashes an extraction, because a store has millions. A collision only causes one more extraction."""
+    """Hashes an extraction, because a store has millions of extractions. A collision only causes one more extraction."""
     return hash((passage, extractor, frozenset(map(tuple, triples or ()))))
 
 
 def begin_log(_tables: TableWriter) -> Migrated:
-    """Format 4 to 5: later commits are in the log (`store.log.log_files`) before they are in the tables."""
+    """Format 4 to 5: later commits are written to the log (`store.log.log_files`) before they are moved into the tables."""
     return Migrated(earlier_commits_readable=True)
 
 

@@ -1,5 +1,5 @@
-"""Ensures one hippod per store: advisory locks on the store's folder and on a file in it, and checks that the locked folder
-is still there."""
+"""Ensures that only one hippod opens a store, with advisory locks on the store's folder and on a file in it; also checks that
+the locked folder is still at its path."""
 
 import fcntl
 import os
@@ -9,13 +9,13 @@ from typing import Self
 from store.errors import StoreFolderLost, StoreLocked, StoreRefused, refusal
 
 LOCK_FILE = "lock"
-"""File with the pid of the process that has the store open. Earlier releases lock only this file."""
+"""Name of the file with the pid of the process that has the store open. Earlier releases lock only this file."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def lock_owner(folder: Path) -> int | None:
-    """Returns the pid of the process that has the store open, or None if there is none or it is unknown. Takes no lock."""
+    """Returns the pid of the process that has the store open; None if there is none or it is unknown. Takes no lock."""
     try:
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:
@@ -42,15 +42,15 @@ def _not_written(folder: Path, error: OSError) -> StoreRefused:
 class StoreLock:
     """Locks the store's folder and `<store>/lock`. The kernel releases both locks when the process ends.
 
-    The lock on the folder survives the deletion of the file. The lock on the file excludes earlier releases, and is the
-    only one on file systems that cannot lock folders (NFS).
+    The lock on the folder remains effective if the file is deleted. The lock on the file excludes earlier releases. On file
+    systems that cannot lock folders (NFS), the lock on the file is the only lock.
     """
 
     def __init__(self, folder: Path) -> None:
         """Takes both locks. Raises StoreLocked or StoreRefused."""
         self.folder = folder
         self._held: dict[Path, int] = {}
-        """Descriptors of folders by path. While one is open, the system does not reuse the folder's inode."""
+        """Descriptors of the checked folders by path. While one is open, the system does not reuse the folder's inode."""
         self._file = -1
         self._lost: tuple[Path, str] | None = None
         """The folder that was lost during a write, and the reason."""
@@ -80,8 +80,8 @@ class StoreLock:
         except OSError as error:
             refused = error
             try:
-                # Without write access, the lock still shows whether another process has the store open, for example that of
-                # another systemd unit.
+                # Without write access, the lock still shows whether another process has the store open, for example the process
+                # of another systemd unit.
                 self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except OSError:
                 raise _not_written(self.folder, refused) from refused
@@ -107,12 +107,12 @@ class StoreLock:
         )
 
     def hold(self, folder: Path) -> None:
-        """Makes `check` also expect this folder at its path. Raises OSError."""
+        """Adds a folder that `check` expects at its path. Raises OSError."""
         if folder not in self._held:
             self._held[folder] = os.open(folder, _FOLDER)
 
     def check(self) -> None:
-        """Raises StoreFolderLost if the store's folder, or another folder given to `hold`, is no longer at its path.
+        """Raises StoreFolderLost if the store's folder, or another folder added by `hold`, is no longer at its path.
         Thread-safe; takes some microseconds."""
         if self._lost is not None:
             raise StoreFolderLost(*self._lost)
@@ -126,8 +126,7 @@ class StoreLock:
                 raise StoreFolderLost(path, "another folder is in its place")
 
     def check_written(self) -> None:
-        """Calls `check` after a write. If the folder is lost, the target of the write is unknown, so every later check
-        fails too."""
+        """Calls `check` after a write. If a folder is lost, the target of the write is unknown, so later checks fail too."""
         try:
             self.check()
         except StoreFolderLost as error:

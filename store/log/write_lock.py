@@ -1,5 +1,5 @@
-"""The lock that serialises commits and maintenance, measures how long each job delays commits, and refuses all writes once
-memory and disk may differ or the store is closed."""
+"""The lock that serialises commits and maintenance and measures how long each job delays commits. The lock refuses all writes
+once the store is closed or memory and disk may differ."""
 
 import threading
 import time
@@ -15,17 +15,17 @@ class WriteLock:
     """Only the holder of this lock may change the tables and the live index."""
 
     def __init__(self, store: Path, check: Callable[[], None] = lambda: None) -> None:
-        """`check` raises if nothing may be written now. `store`: the folder that errors name."""
+        """`check` raises an error if nothing may be written at present. `store`: the folder that error messages name."""
         self._store = store
         self._check = check
         self._stopped: str | None = None
-        """Why nothing may be written any more."""
+        """Why all writes are refused; None if they are not."""
         self._lock = threading.Lock()
         self._longest_s: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def hold(self, job: str, *, writes: bool = True) -> Iterator[None]:
-        """Holds the lock during the block. Raises StoreStopped or the error of `check`, unless `writes` is False."""
+        """Holds the lock during the block. Raises StoreStopped or the error of `check`; with `writes` False, raises neither."""
         with self._lock:
             if writes:
                 if self._stopped is not None:
@@ -39,9 +39,9 @@ class WriteLock:
 
     @contextmanager
     def must_succeed(self, failure: str) -> Iterator[None]:
-        """Runs a step without which memory and disk differ. If the block fails, `hold` refuses all later writes.
+        """If the block fails, memory and disk differ. `hold` then refuses all later writes.
 
-        `failure` says what has failed then. Raises StoreStopped.
+        `failure` describes the failure in the error message. Raises StoreStopped.
         """
         try:
             yield
@@ -56,7 +56,7 @@ class WriteLock:
             raise StoreStopped(self._store, why) from error
 
     def close(self) -> None:
-        """Refuses all later writes. The caller holds the lock."""
+        """Refuses all later writes. The caller must hold the lock."""
         self._stopped = "it is closed"
 
     @property
@@ -66,5 +66,5 @@ class WriteLock:
 
     @property
     def longest_s(self) -> dict[str, float]:
-        """By job: the longest continuous time in seconds for which it held the lock, since the store was opened."""
+        """By job: the longest continuous time in seconds for which the job has held the lock since the store was opened."""
         return dict(self._longest_s)

@@ -1,1 +1,1 @@
-"""Maintenance concurrent with commits: compaction, retention, folding, rebuilds, recall of synonyms."""
+"""Maintenance that runs concurrently with commits: compaction, retention, folding, rebuilding, measuring synonym recall."""

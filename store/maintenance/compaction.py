@@ -1,6 +1,6 @@
-"""Writes the log's commits into the tables, and keeps the number of table files small.
+"""Moves the log's commits into the tables, and limits the number of the tables' files.
 
-Flushes and rewrites run concurrently with commits and queries; a commit waits only while the log begins a new file and while
+Flushes and rewrites run concurrently with commits and queries. A commit waits only while the log begins a new file, and while
 the change becomes visible.
 """
 
@@ -19,23 +19,23 @@ from store.log.commits import CommitLog
 log = structlog.get_logger(__name__)
 
 FLUSH_BYTES = 16 << 20
-"""Bytes in the log after which it is written into the tables. A flush takes about half a second, the replay at a start less."""
+"""Number of bytes at which the log is flushed into the tables. A flush takes half a second, the replay at a start less."""
 
 FLUSH_COMMITS = 2_000
-"""The same, as a number of commits."""
+"""Number of commits at which the log is flushed into the tables."""
 
 MANY_FRAGMENTS = 64
-"""Number of a table's fragments from which a flush may also rewrite the table. Each fragment costs every flush about 0.1 ms."""
+"""Number of a table's fragments at which a flush may also rewrite the table. Each fragment adds about 0.1 ms to every flush."""
 
 REWRITE_SHARE = 0.25
-"""A table with many fragments is rewritten once the rows appended since the last rewrite reach this share of the others. So
-the rewrites of an appended row cost a bounded number of rows, however large the table is."""
+"""A table with many fragments is rewritten once the rows appended since its last rewrite reach this share of its other rows. So
+the rewriting work per appended row is bounded, regardless of the table's size."""
 
 MOST_FRAGMENTS = 1024
-"""Number of fragments from which a table is rewritten in any case."""
+"""Number of fragments at which a table is rewritten in any case."""
 
 MAX_RETRY_S = 600.0
-"""Maximum time before a failed flush is tried again. It doubles with each failure, from 2 s."""
+"""Maximum pause in seconds before a failed flush is tried again. The pause begins with 2 s and doubles with each failure."""
 
 
 class Compactor:
@@ -45,20 +45,20 @@ class Compactor:
         self._tables = tables = log.tables
         self._log = log
         self.lock = threading.Lock()
-        """Held while table files are rearranged. Code that needs them unchanged holds it too."""
+        """Must be held while table files are rearranged. Code that needs the files unchanged must hold it too."""
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._flushing: Future[None] | None = None
         self._failures = 0
-        """Number of failed flushes since the last that succeeded."""
+        """Number of failed flushes since the last successful one."""
         self._retry_at = 0.0
-        """The time, by the monotonic clock, before which no commit starts a flush."""
+        """Time (monotonic clock) before which commits do not start a flush."""
         self.flush_error: Exception | None = None
         """Why the last flush failed; None if it succeeded."""
         self._rewritten = {name: tables.flushed_rows(name) for name in TABLES}
-        """Number of each table's rows after its last rewrite, or after opening."""
+        """Number of rows of each table after its last rewrite, or at opening if that was later."""
 
     def flush_when_due(self) -> None:
-        """Starts writing the log into the tables in the background, concurrently with commits and queries."""
+        """If the log is long enough, starts flushing it in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
             try:
@@ -67,21 +67,21 @@ class Compactor:
                 log.exception("flush_failed")
 
     def _flush_in_background(self) -> None:
-        # If files are being rearranged or must not be, the log stays: the next commit tries again.
+        # If files are being rearranged or must not be rearranged, the log stays, and the next commit tries again.
         if not self.lock.acquire(blocking=False):
             return
         try:
             self._flush()
             self._rewrite_when_due()
         except Exception:
-            # Nothing reads the result of this job. A later commit tries again.
+            # The result of this job is never read, so the error is logged here. A later commit tries again.
             log.exception("flush_failed")
             raise
         finally:
             self.lock.release()
 
     def _flush(self) -> None:
-        """The caller holds `lock`, also for the methods below."""
+        """The caller must hold `lock`; the same applies to the methods below."""
         try:
             with self._log.changing("flush"):
                 pass
@@ -95,14 +95,14 @@ class Compactor:
     def _rewrite(self, names: Sequence[str]) -> None:
         """Merges all fragments of each table, and deletes its old versions."""
         for name in names:
-            # One table after another, so that the disk holds only one table twice.
+            # Rewrites one table after another, so that at most one table occupies its space on the disk twice.
             with self._log.changing("compact") as writer:
                 writer.optimize(name)
             self._tables.clean(name)
             self._rewritten[name] = self._tables.flushed_rows(name)
 
     def compact_when_due(self) -> None:
-        """Flushes the log, and rewrites tables with many fragments and enough appended rows."""
+        """Flushes the log, and rewrites the tables that have many fragments and enough appended rows."""
         with self.lock:
             self._flush()
             self._rewrite_when_due()
@@ -119,19 +119,19 @@ class Compactor:
         return rows - others >= REWRITE_SHARE * others or fragments >= MOST_FRAGMENTS
 
     def compact(self, min_fragments: int) -> None:
-        """Flushes the log, and rewrites tables with `min_fragments` or more."""
+        """Flushes the log, and rewrites the tables with at least `min_fragments` fragments."""
         with self.lock:
             self._flush()
             self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
 
     def reclaim(self) -> None:
-        """Removes the bytes of deleted rows from the disk.
+        """Deletes the bytes of deleted rows from the disk.
 
-        Finds by the files which tables have such bytes, because an earlier purge may have ended before this step.
+        Determines from the files which tables have such bytes, because an earlier purge may have ended before this step.
         """
         names = [name for name in TABLES if name != "commits" and self._has_deleted_rows(name)]
         self._rewrite(names)
-        # Lance rewrites a fragment only if a tenth of its rows is deleted.
+        # Lance rewrites a fragment only if at least a tenth of its rows is deleted.
         left = {name: fragments for name in names if (fragments := fragments_with_deletions(self._tables.folder, name))}
         if left:
             with self._log.changing("purge") as writer:
@@ -141,11 +141,11 @@ class Compactor:
             self._rewrite(list(left))
 
     def _has_deleted_rows(self, name: str) -> bool:
-        """Whether a table has files with deleted rows, or files of old versions. A fragment has one data file."""
+        """Whether a table has files of deleted rows or files of old versions. Each present fragment has one data file."""
         folder = self._tables.folder
         files = len(file_names(table_folder(folder, name))[DATA])
         return files > self._tables.fragment_count(name) or bool(fragments_with_deletions(folder, name))
 
     def close(self) -> None:
-        """Waits for the running flush."""
+        """Waits until the running flush has ended."""
         self._flusher.shutdown(cancel_futures=True)

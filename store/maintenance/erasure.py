@@ -1,8 +1,8 @@
-"""Purges what no kept commit needs, and rebuilds the live index after purges have left many unused rows in it.
+"""Purges rows that no kept commit needs, and rebuilds the live index after purges have left many unused rows in it.
 
-A purged row keeps its place in the index, so the index only grows; no checkpoint is written once a quarter of it was purged. A
-fresh index is loaded from the tables as of one commit, concurrently with later commits. These are then applied to it, as at a
-start, while the next commit waits.
+A purged row keeps its row number in the index, so the index only grows; once a quarter of its rows were purged, no checkpoint
+is written. A rebuild loads a new index from the tables as of one commit, concurrently with later commits. The later commits are
+then applied to the new index, as when a store is opened, while the next commit waits.
 """
 
 import time
@@ -20,10 +20,11 @@ from store.maintenance.merge_deltas import DeltaMerger
 from store.maintenance.retention import PURGE_SLICE_ROWS, Purge, PurgeSlice
 
 TRIM_MIN_ROWS = 1_000
-"""Minimum number of obsolete rows of `commits` to delete if a purge deleted nothing else. No query reads their commits."""
+"""Minimum number of obsolete rows of `commits` that a purge deletes if it deleted no other rows. No query reads their
+commits."""
 
 REBUILD_MIN_PURGED_ROWS = 2_000
-"""Purged rows, some megabytes, below which a rebuild is not worth its work."""
+"""Number of purged rows (some megabytes) up to which a rebuild does not pay."""
 
 
 class Erasure:
@@ -42,16 +43,16 @@ class Erasure:
         self._compactor = compactor
         self._checkpointing = checkpointing
         self.running: Purge | None = None
-        """The running purge."""
+        """The running purge; None if no purge is running."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Prevents rearranging and deleting table files, and replacing the index, inside the `with` block."""
+        """Prevents the rearrangement and deletion of table files, and the replacement of the index, during the `with` block."""
         with self._delta_merger.lock, self._compactor.lock:
             yield
 
     def purge(self, keep: timedelta) -> int:
-        """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted."""
+        """Deletes from the disk the rows that no commit younger than `keep` needs; returns the number of deleted rows."""
         before = time.time() - keep.total_seconds()
         self._log.drop_torn(before)
         horizon = self._log.commit_before_all_since(before)
@@ -76,7 +77,7 @@ class Erasure:
             self.running = None
 
     def _delete(self, purge: Purge, part: PurgeSlice) -> int:
-        """Deletes the unprotected rows of a slice from tables and index, as one commit; returns their number."""
+        """Deletes the unprotected rows of a slice from the tables and the index in one commit; returns their number."""
         with self._log.write_lock.hold("purge"):
             part = purge.without_protected(part)
             if self._live.index is not purge.index or not len(part):
@@ -91,7 +92,7 @@ class Erasure:
             return len(part)
 
     def _trim_commits(self, horizon: int, min_rows: int) -> None:
-        """Deletes rows of `commits` that only commits before `horizon` need, if there are `min_rows` or more."""
+        """Deletes the rows of `commits` that only commits before `horizon` need, if there are at least `min_rows` of them."""
         rows = obsolete_rows(self._log.tables, horizon)
         if len(rows) < min_rows:
             return
@@ -105,10 +106,10 @@ class Erasure:
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
 
     def rebuild(self, force: bool) -> bool:
-        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.
+        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it was reloaded.
 
-        Commits continue while it is loaded, and wait while the commits of that time are applied to it. Both indexes are in
-        memory meanwhile.
+        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. The old and
+        the new index are in memory during that time.
         """
         index = self._live.index
         if not force and index.purged_rows <= max(

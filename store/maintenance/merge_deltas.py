@@ -1,4 +1,4 @@
-"""Folds changes of the graph's matrices into their bases, and sorts the bands of sketches, concurrently with commits."""
+"""Folds the changes of the graph's matrices into their bases and sorts the bands of sketches, concurrently with commits."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -19,13 +19,13 @@ class DeltaMerger:
 
     def __init__(self, live: LiveMemory) -> None:
         self.lock = threading.Lock()
-        """Held while bases are replaced. Code that replaces the index or writes a checkpoint holds it too."""
+        """Must be held while bases are replaced. Code that replaces the index or writes a checkpoint must hold it too."""
         self._live = live
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="fold")
         self._job: Future[None] | None = None
 
     def fold_when_due(self) -> None:
-        """Starts folding in the background, concurrently with commits and queries."""
+        """If parts of the index have enough changes, starts folding them in the background, concurrently with commits."""
         if any(part.due for part in self._live.index.foldable()) and (self._job is None or self._job.done()):
             try:
                 self._job = self._executor.submit(self._fold_in_background)
@@ -36,12 +36,12 @@ class DeltaMerger:
         try:
             self.fold(lambda index: [part for part in index.foldable() if part.due])
         except Exception:
-            # Nothing reads the result of this job. The next commits try again.
+            # The result of this job is never read, so the error is logged here. Later commits try again.
             log.exception("fold_failed")
             raise
 
     def fold(self, chosen: Callable[[LiveIndex], Iterable[Foldable]]) -> None:
-        """Folds the changes of the `chosen` parts, however few they are."""
+        """Folds the changes of the `chosen` parts, even if there are few changes."""
         with self.lock:
             index = self._live.index
             for part in chosen(index):
@@ -52,5 +52,5 @@ class DeltaMerger:
                     self._live.swap(index, partial(part.take_fold, copied))
 
     def close(self) -> None:
-        """Waits for the running fold."""
+        """Waits until the running fold has ended."""
         self._executor.shutdown(cancel_futures=True)

@@ -1,22 +1,22 @@
-"""Retention: which rows no commit within the retention time needs, and the steps in which they leave the store.
+"""Retention: determines the rows that no commit within the retention time needs, and the slices in which they are deleted.
 
 A purge marks and sweeps, like a garbage collector. `Purge.mark` alone defines which rows are needed. The roots are the rows of
-`documents` in effect at the horizon or added after it. They lead to passages, passages lead to their extractions, documents and
-extractions to triples, and triples to phrases. All other rows are deleted.
+`documents` that are in effect at the horizon or were added after it. Documents refer to passages and triples, passages to their
+extractions, extractions to triples, and triples to phrases. All other rows are deleted.
 
-Rows are deleted in slices. Each slice is a commit that deletes its rows from the tables and the index in one step, so the index
-matches the tables after every commit, wherever a purge ends. The order of the slices leaves a consistent store after each of
-them:
+Rows are deleted in slices. Each slice is a commit that deletes its rows from the tables and the index in one step. The index
+therefore matches the tables after every commit, even if the purge ends early. The slices are in an order that leaves the store
+consistent after each of them:
 
 1. rows that a newer row replaced, oldest first: a document's removal row is deleted after the rows that it replaced;
 2. passages, each with its extraction;
-3. triples that no remaining document and extraction states;
+3. triples that no remaining document or extraction states;
 4. phrases that no remaining triple contains.
 
 Commits run concurrently with a purge and may use a row that is marked for deletion, for example if a removed paragraph is added
-again. Each commit shows its change to the purge (`Purge.protect_change`), which keeps the rows that the change refers to.
+again. Each commit reports its change to the purge (`Purge.protect_change`), which keeps the rows that the change refers to.
 `Purge.protect_batch` does the same for a batch that is being completed: texts that the store reported as known still exist when
-the batch is committed, unless the purge began in between.
+the batch is committed, unless a purge began in between.
 """
 
 import threading
@@ -39,7 +39,7 @@ from store.log.extraction_costs import COSTS, costs_of
 from store.types import Batch, ExtractionCosts, State
 
 PURGE_SLICE_ROWS = 2_000
-"""Rows of one table that one commit of a purge deletes: about 20 ms."""
+"""Number of rows of one table that one commit of a purge deletes; the deletion takes about 20 ms."""
 
 NO_ROW = -1
 
@@ -48,18 +48,18 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PurgeSlice:
-    """The deletions of one commit of a purge.
+    """The rows that one commit of a purge deletes.
 
-    `tables`, by name: the rows to delete. `_rowid` is the row in the table; `owner` is the index's row of the passage, phrase
-    or triple that the row belongs to, or -1. `contents` says which of these three kinds the index removes; None if the index
-    does not contain such rows.
+    `tables`: the rows to delete, by table name, in the columns `_rowid` and `owner`. `_rowid` identifies the row in the table.
+    `owner` is the index's row of the passage, phrase or triple to which the row belongs, or -1. `contents`: which of these
+    three kinds the index must remove; None if the index does not contain the rows.
     """
 
     contents: str | None
     tables: Mapping[str, Any]
 
     def without(self, protected: set[int]) -> "PurgeSlice":
-        """Returns the slice without the rows that belong to the index's rows `protected`."""
+        """Returns the slice without the rows whose owner is in `protected`."""
         among = np.array(sorted(protected), np.int64)
         tables = {
             name: rows.filter(pa.array(~np.isin(rows["owner"].to_numpy(), among))) for name, rows in self.tables.items()
@@ -67,11 +67,11 @@ class PurgeSlice:
         return PurgeSlice(self.contents, tables)
 
     def ids(self) -> dict[str, list[int]]:
-        """Returns the row ids by table, without tables that lose no rows."""
+        """Returns the row ids by table; tables that lose no rows are omitted."""
         return {name: rows["_rowid"].to_pylist() for name, rows in self.tables.items() if rows.num_rows}
 
     def index_rows(self) -> list[int]:
-        """Returns the index's rows of `contents` to remove."""
+        """Returns the rows of `contents` that the index must remove."""
         return self.tables[self.contents]["owner"].to_pylist() if self.contents is not None else []
 
     def costs(self) -> ExtractionCosts:
@@ -83,12 +83,12 @@ class PurgeSlice:
 
 
 class Purge:
-    """One purge, from its beginning until its last slice."""
+    """One purge, from its beginning to its last slice."""
 
     def __init__(self, index: LiveIndex, horizon: int, commit: int) -> None:
-        """`commit` is the last commit; the purge looks only at rows up to it. Called by the writer between two commits.
+        """`commit` is the last commit; the purge ignores later rows. Must be called by the writer between two commits.
 
-        Rows are rows of `index`: a purge ends if another index replaces it.
+        All rows are rows of `index`, so the purge ends if another index replaces it.
         """
         self.index = index
         self.horizon = horizon
@@ -100,7 +100,7 @@ class Purge:
         self._protected_lock = threading.Lock()
 
     def protect_change(self, delta: IndexDelta) -> None:
-        """Protects the rows that a commit refers to. Called by the writer before the change is applied."""
+        """Protects the rows that a commit refers to. Must be called by the writer before the change is applied."""
         index = self.index
         passages = {*delta.holders, *delta.extracted}
         _, stated, _ = delta.triple_change.edges.get("incidence", NO_ENTRIES)
@@ -122,9 +122,9 @@ class Purge:
         self._protect({index.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
 
     def _protect(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
-        """The arguments are rows of the index, possibly newer than the purge."""
+        """The arguments are rows of the index and may be newer than the purge."""
         found = [self._extracted[row] for row in passages if 0 <= row < len(self._extracted)]
-        # A passage that is used again keeps its extraction, with all triples of the extraction.
+        # If a passage is used again, its extraction is kept together with all triples of the extraction.
         read = {row for rows in found if rows is not None for row in rows.tolist()}
         ends = self._ends[sorted(read)].ravel().tolist()
         with self._protected_lock:
@@ -133,16 +133,16 @@ class Purge:
             self._protected["phrases"] |= phrases.union(ends)
 
     def without_protected(self, part: PurgeSlice) -> PurgeSlice:
-        """Returns the part of `part` that may be deleted now. Called by the writer."""
+        """Returns `part` without the rows that must be kept now. Must be called by the writer."""
         if part.contents is None:
             return part
         with self._protected_lock:
             return part.without(self._protected[part.contents])
 
     def mark(self, tables: TableView) -> list[PurgeSlice]:
-        """Returns the rows to delete. Commits that are only in the log are not considered: they are newer than the purge.
+        """Returns the rows to delete, in slices. Ignores commits that are only in the log: they are newer than the purge.
 
-        Runs concurrently with commits. O(all rows of the tables).
+        Runs concurrently with commits. Takes O(rows of all tables) time.
         """
         documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
         removed = pc.equal(documents["state"], State.REMOVED.value)
@@ -176,13 +176,13 @@ class Purge:
         return slices
 
     def _read(self, tables: TableView, name: str, columns: Sequence[str]) -> Any:
-        """Returns columns and ids of the rows up to the purge's commit, in commit order."""
+        """Returns the columns and the ids of the rows up to the purge's commit, in commit order."""
         return tables.read_with_ids(name, columns).filter(pc.field("commit") <= self._commit).sort_by("commit")
 
     def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
-        """Returns the indices of replaced rows up to the horizon: all except the last of each key.
+        """Returns the indices of the replaced rows up to the horizon, that is, of all rows except the last one of each key.
 
-        Includes the last row of a key if its `ended` is true.
+        The last row of a key is included too if its `ended` is true.
         """
         past = np.searchsorted(table["commit"].to_numpy(), self.horizon, "right")
         last = last_rows(keys[:past])
@@ -190,10 +190,10 @@ class Purge:
         return np.setdiff1d(np.arange(past), stay)
 
     def _replaced_extractions(self, extractions: Any, owners: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """Returns the indices of extractions that no query can read any more, and of each known passage's last extraction.
+        """Returns two arrays of indices: extractions that no query can read now, and each known passage's last extraction.
 
-        Of an unneeded passage only the last extraction counts: it is deleted with the passage, or stays with it if a commit
-        uses the passage again.
+        If a passage is not needed, only its last extraction matters: it is deleted with the passage, or kept with it if a
+        commit uses the passage again.
         """
         old = set(self._replaced(extractions, codes_of(extractions["passage"])).tolist())
         last: dict[int, int] = {}
@@ -208,14 +208,14 @@ class Purge:
         return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
 
     def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
-        """Returns the index's rows of passages; -1 for passages added after the purge began."""
+        """Returns the index's rows of passages; -1 for a passage added after the purge began."""
         known, count = self.index.passage_rows, len(self._extracted)
         rows = np.array([known.get(id, NO_ROW) for id in ids], np.int64)
         rows[rows >= count] = NO_ROW
         return rows
 
     def _referenced(self, references: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Returns the passages and triples (masks) that these rows of `documents` refer to."""
+        """Returns the masks of the passages and of the triples to which these rows of `documents` refer."""
         passages = np.zeros(len(self._ids["passages"]), np.bool_)
         triples = np.zeros(len(self._ids["triples"]), np.bool_)
         for start in range(0, len(references), CONVERTED_ROWS):
@@ -236,8 +236,7 @@ class Purge:
         old: Rows,
         last: Rows,
     ) -> None:
-        """Marks the triples of needed passages' extractions: the last ones, and earlier ones that a query with `at` can
-        read."""
+        """Marks the triples of needed passages' extractions: the last, and earlier ones that a query with `at` can read."""
         for row in np.flatnonzero(passages).tolist():
             found = self._extracted[row]
             if found is not None:
@@ -256,7 +255,7 @@ class Purge:
                 needed[row] = True
 
     def _unneeded(self, tables: TableView, name: str, needed: NDArray[np.bool_]) -> Any:
-        """Returns the rows of a table of contents that are not in `needed`, a mask of the index's rows."""
+        """Returns the rows of a table whose contents are not in `needed`, a mask over the index's rows."""
         if needed.all():
             return pa.table({"_rowid": pa.array([], pa.uint64()), "owner": pa.array([], pa.int64())})
         ids = self._ids[name]

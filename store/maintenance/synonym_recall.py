@@ -1,4 +1,4 @@
-"""The share of true synonym pairs that are edges, measured by comparing a sample of phrases with all others."""
+"""Measures the share of true synonym pairs that are edges by comparing a sample of phrases with all other phrases."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ from store.types import SynonymRule
 
 @dataclass(frozen=True, slots=True)
 class RecallMeasurement:
-    """The recall for a sample of `phrases` phrases: `found` of their `pairs` true pairs are edges.
+    """The recall for a sample of `phrases` phrases: `found` of their `pairs` true synonym pairs are edges.
 
-    `missing` counts the missing edges that the rule requires. The rule requires an edge if the phrases are similar and their
-    sketches collide (`store.index.synonyms.lsh`).
+    `missing` counts the pairs without an edge although the rule requires one: the phrases are similar and their sketches
+    collide (`store.index.synonyms.lsh`).
     """
 
     commit: int
@@ -32,7 +32,7 @@ class RecallMeasurement:
 
 
 def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> RecallMeasurement:
-    """Compares `sample` living phrases with all others. O(sample x phrases); equal commits give the same sample."""
+    """Compares `sample` living phrases with all others. Takes O(sample x phrases) time; equal commits give equal samples."""
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])

@@ -1,1 +1,1 @@
-"""Replaces the store's vectors by those of another encoder."""
+"""Replaces the store's vectors by vectors of another encoder."""

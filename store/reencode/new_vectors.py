@@ -1,8 +1,9 @@
-"""The vectors of a new encoder, kept in the store's folder until they replace the old ones, and the texts that lack one.
+"""The vectors of a new encoder, which stay in the store's folder until they replace the old vectors; and the texts that still
+lack a new vector.
 
-The file `vectors` is a sequence of records of one length: the key of a text, its vector, a checksum. Records are only
-appended, so encoding continues after a crash with the texts that have none. A record that a crash left incomplete or wrong
-ends the file; its text and those of the records after it are encoded again.
+The file `vectors` is a sequence of records of equal length: the key of a text, its vector, a checksum. Records are only
+appended, so that after a crash, encoding continues with the texts without a record. Reading stops at the first incomplete or
+damaged record; its text and the texts of later records are encoded again.
 """
 
 import hashlib
@@ -29,21 +30,21 @@ TARGET = "target.json"
 VECTORS = "vectors"
 KEY_BYTES = 16
 CHECKED_RECORDS = 8192
-"""Records that opening reads at a time."""
+"""Number of records that opening reads at a time."""
 ROWS_AT_ONCE = 4096
-"""Row numbers of a table whose texts are looked up at a time."""
+"""Number of a table's rows whose texts are looked up at a time."""
 MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
-"""New keys are merged into the sorted ones if there are so many of them, and such a share of the sorted ones."""
+"""New keys are merged into the sorted keys once they number at least MERGED_KEYS and MERGED_SHARE of the sorted keys."""
 VECTOR_COPIES = 3
-"""The new vectors are in their file, in the new tables, and in the index's files."""
+"""Number of copies of the new vectors: in their file, in the new tables, and in the index's files."""
 CODES_SHARE = 0.3
-"""Compressed copies of the vectors in the index, as a share of the vectors."""
+"""Size of the vectors' codes in the index, as a share of the size of the vectors."""
 
 Key = bytes
 
 
 def key_of(kind: str, *parts: str) -> Key:
-    """Returns the key of a text of one kind (a table's name). Equal keys mean equal parts."""
+    """Returns the key of a text; `kind` is a table's name. Equal keys mean equal kinds and parts."""
     lengths = ",".join(str(len(part)) for part in parts)
     text = "\0".join((kind, lengths, *parts)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
@@ -51,7 +52,7 @@ def key_of(kind: str, *parts: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What encodes the texts: the encoder, and the prefix that its server gets before a text."""
+    """The encoder, and the prefix that its server receives before each passage."""
 
     encoder: str
     dim: int
@@ -63,7 +64,7 @@ class Target:
 
 
 def target_of(store: Path) -> Target | None:
-    """Returns the target of the re-encoding that is under way in the store's folder; None if none is."""
+    """Returns the target of the re-encoding in progress in the store's folder; None if no re-encoding is in progress."""
     try:
         return Target(**json.loads((store / FOLDER / TARGET).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -71,17 +72,17 @@ def target_of(store: Path) -> Target | None:
 
 
 def discard(store: Path) -> None:
-    """Ends a re-encoding: deletes its vectors."""
-    # First, so that a crash in the middle leaves no target with a part of its vectors.
+    """Ends a re-encoding and deletes its vectors."""
+    # The target is deleted first, so that a crash in between leaves no target with only a part of its vectors.
     (store / FOLDER / TARGET).unlink(missing_ok=True)
     shutil.rmtree(store / FOLDER, ignore_errors=True)
 
 
 class NewVectors:
-    """The vectors of `target` in the store's folder. For one thread at a time."""
+    """The vectors of `target`, in the store's folder. Only one thread at a time may use the vectors."""
 
     def __init__(self, store: Path, target: Target) -> None:
-        """Continues with the vectors of `target`, or starts without any after deleting those of another target."""
+        """Continues with the existing vectors of `target`. Vectors of another target are deleted first."""
         self.target = target
         folder = store / FOLDER
         if target_of(store) != target:
@@ -96,9 +97,9 @@ class NewVectors:
         self._path.touch(mode=0o600)
         self._sorted: NDArray[np.bytes_] = np.empty(0, f"S{KEY_BYTES}")
         self._places: NDArray[np.int64] = np.empty(0, np.int64)
-        """The record of each of `_sorted`."""
+        """The record number of each key in `_sorted`."""
         self._recent: dict[Key, int] = {}
-        """The records of the keys that are not in `_sorted` yet."""
+        """The record numbers of the keys that are not yet in `_sorted`."""
         self._count = self._recover()
         self._file = self._path.open("ab", buffering=0)
 
@@ -106,7 +107,7 @@ class NewVectors:
         return self._count
 
     def _recover(self) -> int:
-        """Reads the keys, and cuts the file before the first record that is not whole. Returns the number of records."""
+        """Reads the keys, and truncates the file at the first incomplete or damaged record. Returns the number of records."""
         keys: list[bytes] = []
         count = 0
         with self._path.open("r+b") as file:
@@ -121,7 +122,7 @@ class NewVectors:
         return count
 
     def _good(self, block: bytes) -> int:
-        """Returns the number of whole records at the beginning of `block`."""
+        """Returns the number of intact records at the beginning of `block`."""
         size = self._record.itemsize
         count = len(block) // size
         stated = np.frombuffer(block, self._record, count)["checksum"]
@@ -137,7 +138,7 @@ class NewVectors:
         self._sorted, self._places = both[order], np.concatenate([self._places, places])[order]
 
     def add(self, keys: Sequence[Key], vectors: Fixed) -> None:
-        """Appends the vectors of texts that have none. Raises OSError; then none of them is added."""
+        """Appends the vectors of texts that have no vector yet. Raises OSError; in that case, none of the vectors was added."""
         records = np.zeros(len(keys), self._record)
         records["key"] = np.frombuffer(b"".join(keys), f"V{KEY_BYTES}")
         records["vector"] = vectors
@@ -155,7 +156,7 @@ class NewVectors:
             self._recent.clear()
 
     def _places_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
-        """Returns the record of each key, -1 for a key without one."""
+        """Returns the record number of each key; -1 for a key without a record."""
         found = np.full(len(keys), -1, np.int64)
         if len(self._sorted):
             wanted = np.array(keys, f"S{KEY_BYTES}")
@@ -168,12 +169,12 @@ class NewVectors:
         return found
 
     def lacking(self, keys: Sequence[Key]) -> list[int]:
-        """Returns the positions of the keys that have no vector."""
+        """Returns the positions in `keys` of the keys without a vector."""
         lacking: list[int] = np.flatnonzero(self._places_of(keys) < 0).tolist()
         return lacking
 
     def take(self, keys: Sequence[Key]) -> Fixed:
-        """Returns the vectors of `keys`, shape (len(keys), dim + 1). Raises NotEncoded if one is missing."""
+        """Returns the vectors of `keys`, shape (len(keys), dim + 1). Raises NotEncoded if a key has no vector."""
         places = self._places_of(keys)
         if (places < 0).any():
             raise NotEncoded("a text has no vector of the new encoder yet")
@@ -189,7 +190,7 @@ class NewVectors:
 
 @dataclass(frozen=True, slots=True)
 class TextsToEncode:
-    """Texts of one kind without a new vector, and their keys. `after`: the number after the last row that was read."""
+    """Texts of one kind that have no new vector, and their keys. `after`: the row at which the next call should begin."""
 
     after: int
     keys: Sequence[Key]
@@ -208,7 +209,7 @@ def key_of_content(kind: str, content: Any) -> Key | None:
 
 
 def texts_to_encode(index: LiveIndex, kind: str, first: int, after: int, vectors: NewVectors) -> TextsToEncode:
-    """Returns the texts of a table's rows from `first` to before `after` that have no new vector yet."""
+    """Returns the texts without a new vector in a table's rows from `first` to before `after`."""
     keyed: dict[Key, Any] = {}
     for row in range(*np.searchsorted(index.ids[kind].view(), (first, after)).tolist()):
         content = index.content(kind, row)
@@ -227,8 +228,8 @@ def _row_of(index: LiveIndex, kind: str, content: Any) -> int | None:
 
 
 def needed_bytes(store: Path, rows: int, encoded: int, old_dim: int, dim: int) -> int:
-    """Returns how many bytes more the store will need: for the new vectors of `rows` texts, of which `encoded` have theirs
-    already, and for the new tables' copy of the texts."""
+    """Returns the additional number of bytes that the store will need: for the new vectors of `rows` texts, of which `encoded`
+    texts already have theirs, and for the copy of the texts in the new tables."""
     vector = 2 * width(dim)
     tables = sum(
         file.stat().st_size for kind in KINDS for file in table_folder(store, kind).rglob("*") if file.is_file()

@@ -1,5 +1,5 @@
-"""Switches a store to another encoder: writes the new vectors into the tables. The commit that makes them valid is
-`Store.switch_encoder`'s."""
+"""Switches a store to another encoder by writing the new vectors into the tables. `Store.switch_encoder` makes the commit with
+which the new vectors become valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,8 @@ from store.types import Calibration, SynonymRule
 
 @dataclass(frozen=True, slots=True)
 class NewEncoder:
-    """`vectors`: those of all texts of the store. `rule`: of the synonym edges. `positions` to commit with the switch."""
+    """`vectors`: the vectors of all texts in the store. `rule`: the rule of the new synonym edges. `positions`: positions that
+    are committed together with the switch."""
 
     vectors: NewVectors
     calibration: Calibration
@@ -34,14 +35,14 @@ class NewEncoder:
     positions: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self, commit: int) -> dict[str, Any]:
-        """Returns the facts of the switch, which is the earliest commit that can be queried afterwards."""
+        """Returns the facts of the commit that switches the encoder; it becomes the earliest commit that can be queried."""
         made = encoder_facts(self.vectors.target.identity, self.calibration) | rule_facts(self.rule)
         return made | {"horizon": commit}
 
 
 def switched_index(tables: Tables, writer: TableWriter, old: LiveIndex, new: NewEncoder, commit: int) -> LiveIndex:
-    """Writes the rows of the commit that switches to `new`, and returns the index that follows. `old` is of the present tables.
-    Raises NotEncoded if a text has no new vector."""
+    """Writes the rows of the commit that switches to `new`; returns the resulting index. `old` must be the index of the present
+    tables. Raises NotEncoded if a text has no new vector."""
     _rewrite_tables(writer, old, new.vectors)
     index = load_index(tables.after(writer), new.vectors.target.dim, new.rule)
     index.keep_numbering_of(old)
@@ -53,9 +54,9 @@ def switched_index(tables: Tables, writer: TableWriter, old: LiveIndex, new: New
 
 
 def _rewrite_tables(tables: TableWriter, index: LiveIndex, vectors: NewVectors) -> None:
-    """Rewrites passages, phrases and triples with the new vectors, and empties the synonym edges.
+    """Rewrites the tables of passages, phrases and triples with the new vectors, and empties the table of synonym edges.
 
-    `index` is of the present tables. O(tables), in batches.
+    `index` must be the index of the present tables. Takes O(tables) time; works in batches.
     """
     for kind in KINDS:
         others = [field for field in tables.before.columns(kind) if field.name not in VECTOR_COLUMNS]

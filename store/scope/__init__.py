@@ -1,1 +1,1 @@
-"""Scopes: indexes of some of the documents, equal to a fresh memory of these documents, derived from the whole memory."""
+"""Scopes: indexes of some of the documents, derived from the whole memory and equal to a new memory of these documents."""

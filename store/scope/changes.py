@@ -1,4 +1,4 @@
-"""The changes of recent commits, and the batch of a scope's changed documents that updates the scope to a later commit."""
+"""The changes of recent commits, and the batch that updates a scope to a later commit."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from store.index.live_index import LiveIndex
 from store.types import Batch, Document, Extraction, State
 
 KEPT_CHANGES = 20_000
-"""Number of changed documents and passages that are kept. A scope that is further behind is rebuilt."""
+"""Maximum number of changed documents and passages that are kept. A scope from before the kept changes is rebuilt."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Changes:
 
 
 class RecentChanges:
-    """The changes of recent commits. The commit thread adds, other threads read; no commit may be applied during a call."""
+    """The changes of recent commits. The commit thread adds, other threads read. No commit may be applied during a call."""
 
     def __init__(self) -> None:
         self._entries: deque[tuple[int, Changes]] = deque()
@@ -46,7 +46,7 @@ class RecentChanges:
             self._size -= len(oldest)
 
     def since(self, commit: int) -> Changes | None:
-        """Returns the changes of the commits after `commit`; None if some were dropped."""
+        """Returns the changes of all commits after `commit`; None if some of these changes were dropped."""
         if commit < self._forgotten:
             return None
         found = Changes()
@@ -57,15 +57,15 @@ class RecentChanges:
         return found
 
     def clear(self, commit: int) -> None:
-        """Drops all changes, because rows have been renumbered as of `commit`."""
+        """Drops all changes, because the commit `commit` renumbers the rows."""
         self._entries.clear()
         self._size, self._forgotten = 0, commit
 
 
 def batch_of(changes: Changes, scoped: LiveIndex, whole: LiveIndex, wanted: Callable[[Document], bool]) -> Batch | None:
-    """Returns the batch that updates `scoped` to `whole`; None if nothing in the scope has changed.
+    """Returns the batch that updates `scoped` to the state of `whole`; None if nothing in the scope has changed.
 
-    The caller prevents commits from being applied meanwhile.
+    The caller must prevent commits from being applied during the call.
     """
     known = (whole.documents.get(uri) for uri in sorted(changes.documents))
     documents = tuple(document for document in known if document is not None and wanted(document))
@@ -110,18 +110,18 @@ def _extractions(passages: list[str], whole: LiveIndex) -> Iterator[Extraction]:
 
 
 def restore_documents(scoped: LiveIndex, batch: Batch) -> None:
-    """Sets the documents of `batch` as in the whole memory, with their original commit times."""
+    """Sets the documents of `batch` to those of the whole memory, which have their original commit times."""
     scoped.documents.update((document.uri, document) for document in batch.documents)
 
 
 def share_of_changes(index: LiveIndex) -> float:
-    """Returns the number of changed edges relative to the bases of the matrices. Queries pay for each change."""
+    """Returns the ratio of changed edges to edges in the bases of the matrices. Each change makes queries slower."""
     changed = sum(matrix.change_count for matrix in index.matrices.values())
     return changed / max(sum(matrix.base_entries for matrix in index.matrices.values()), 1)
 
 
 def share_of_dead(index: LiveIndex) -> float:
-    """Returns the share of rows that are not alive."""
+    """Returns the share of rows that are not living."""
     living = index.living
     return 1 - (living.passages + living.phrases + living.triples) / max(sum(index.stored().values()), 1)
 

@@ -1,10 +1,10 @@
-"""Builds the index of a scope from the index of the whole memory; it equals an index loaded with the scope's documents alone.
+"""Builds a scope's index from the index of the whole memory; it equals an index loaded from the scope's documents alone.
 
-Texts, vectors, sketches and postings are shared. Counts and edges are derived from the documents as at a start. Synonym edges
-are more complicated. An edge of the whole memory exists in the scope unless one of its ends is crowded in the scope. The scope
-can have additional edges if one of the ends is crowded in the whole memory, or dead there (triples that another document
-supplied replaced the extracted ones). Edges are therefore copied between phrases without any of these cases, and the other
-phrases are searched as if they were new.
+Texts, vectors, sketches and postings are shared with the whole memory. Counts and edges are derived from the documents, as when
+a store is opened. Synonym edges need more work. An edge of the whole memory exists in the scope unless one of its ends is
+crowded in the scope. The scope can have additional edges if one of the ends is crowded or dead in the whole memory. (A phrase
+is dead there if another document supplied triples that replaced the extracted ones.) Therefore edges between phrases without
+any of these cases are copied, and the other phrases are searched for edges as if they were new.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,16 +31,18 @@ from store.links.names import names_text
 from store.types import Document
 
 SORTED_FOR_SHARE = 0.05
-"""Share of searched phrases above which sorting the sketches pays."""
+"""Share of searched phrases above which sorting the sketches first is faster."""
 
 Rows32 = NDArray[np.int32]
 
 
 def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[Rows, Rows]) -> LiveIndex:
-    """Returns the index of `documents` (by URI), a subset of those of `whole`. O(the scope), plus arrays as long as `whole`.
+    """Returns the index of `documents` (by URI), a subset of those of `whole`. Takes O(scope) time, plus arrays as long as
+    `whole`.
 
-    `whole` does not change meanwhile, except that a purge may remove a text; then raises KeyError. `held`: the result of
-    `Holders.held_by` for the documents: rows of their passages, and rows of those passages that other documents contain too.
+    `whole` must not change during the call, except that a purge may remove a text; this then raises KeyError. `held`: the
+    result of `Holders.held_by` for the documents, (rows of their passages, rows of those passages that other documents also
+    contain).
     """
     index = LiveIndex(whole.dim, rule=whole.rule)
     passages, shared = held
@@ -68,7 +70,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     _take_names(index, whole, documents, own, apart)
     crowded = whole.crowding.mask(whole.size("phrases"))[phrases]
     known = whole.counts["phrases"].view().positive()[phrases] & ~crowded
-    # A phrase that lives in the whole memory has at least as many neighbours there as in the scope.
+    # A phrase that is living in the whole memory has at least as many neighbours there as in the scope.
     index.count_crowds(~known)
     can = index.synonym_candidates() & ~index.crowding.mask(len(phrases))
     _take_synonyms(index, whole, phrases, can & known)
@@ -77,7 +79,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
 
 
 def derive_counts(index: LiveIndex, lists: ListArrays) -> None:
-    """Derives counts and edges, except those of synonyms and names, from the holders of the passages and their triples."""
+    """Derives all counts and edges, except synonym edges and names, from the passages' documents and triples."""
     nothing = ListArrays(np.zeros(lists.n + 1, np.int64), NO_ROWS, np.zeros(lists.n, np.bool_))
     ends, statements = index.triple_ends.view(), index.statements.view()
     change = triple_change(np.arange(lists.n), nothing, lists, ends.__getitem__, statements.__getitem__)
@@ -90,7 +92,7 @@ def derive_counts(index: LiveIndex, lists: ListArrays) -> None:
 
 
 def _effective_rows(whole: LiveIndex, holders: Mapping[str, UpstreamTriples], extracted: Rows32 | None) -> Rows32:
-    """Returns the rows in `whole` of a passage's triples within the documents `holders`."""
+    """Returns the rows in `whole` of a passage's triples if only the documents `holders` contain the passage."""
     if (supplied := supplied_triples(holders)) is not None:
         rows = [row for triple in supplied if (row := whole.triple_row(triple)) is not None]
         if len(rows) < len(supplied):
@@ -100,7 +102,7 @@ def _effective_rows(whole: LiveIndex, holders: Mapping[str, UpstreamTriples], ex
 
 
 def _marked(parts: Sequence[Rows32], n: int) -> tuple[Rows, Rows32]:
-    """Returns the rows in `parts`, ascending, and the position of each of `n` rows among them, or -1."""
+    """Returns the distinct rows in `parts`, ascending, and for each of `n` rows its position among them, or -1."""
     there = np.zeros(n, np.bool_)
     there[np.concatenate(parts)] = True
     rows = np.flatnonzero(there)
@@ -147,7 +149,7 @@ def _take_triples(
 
 
 def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDArray[np.bool_]) -> None:
-    """Copies the edges between the `phrases` in the mask `known`: both memories have the same edges between them."""
+    """Copies the synonym edges between the `phrases` in the mask `known`; both memories have the same edges there."""
     a, b, weights = whole.matrices["synonym"].view().entries(phrases)
     place = np.full(whole.size("phrases"), -1, np.int32)
     place[phrases[known]] = np.flatnonzero(known)
@@ -156,7 +158,7 @@ def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDA
 
 
 def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows) -> None:
-    """Adds the edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have synonyms."""
+    """Adds synonym edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have synonyms."""
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
@@ -171,11 +173,11 @@ def _take_names(
     places: NDArray[np.int32],
     shared: Iterable[int],
 ) -> None:
-    """Fills the names of `index`, whose holders and passages are set: copies the names of passages of its documents alone, and
-    computes those of passages that other documents contain too.
+    """Fills the names of `index`, which must already contain its documents' passages. Copies the names of passages that only
+    the scope's documents contain, and computes the names of passages that other documents also contain.
 
-    `places`: by passage row of `whole`, the row in the scope if only `documents` contain the passage, or -1. `shared`: rows in
-    the scope of the passages that other documents contain too.
+    `places`: for each passage row of `whole`, the row in the scope if only `documents` contain the passage, or -1. `shared`:
+    rows in the scope of the passages that other documents also contain.
     """
     there = whole.matrices["naming"].view().merged().tocoo()
     columns = places[there.col]
@@ -197,15 +199,15 @@ def _take_names(
 
 
 def _row_of_names(index: LiveIndex, text: str) -> int:
-    """Returns the row of some names, adding it if necessary; -1 for no names."""
+    """Returns the row of some names, adding a row if necessary; -1 if `text` is empty."""
     if text and text not in index.names.rows:
         index.names.add([text])
     return index.names.rows[text] if text else -1
 
 
 class ScopedRows(LookupDict):
-    """Rows of phrases by text, or of triples by key, looked up in the whole memory: filling a map would cost more than all
-    lookups. The dictionary itself holds contents added after the scope was built."""
+    """Maps phrases (by text) or triples (by key) to rows of the scope by looking them up in the whole memory, because filling a
+    separate map would take longer than all lookups. The dictionary contains only contents added later."""
 
     def __init__(
         self,
@@ -213,8 +215,8 @@ class ScopedRows(LookupDict):
         places: Rows32,
         key_in_whole: Callable[[Any], Any | None] = lambda key: key,
     ) -> None:
-        """`places`: by row of the whole memory, the row in the scope, or -1. `key_in_whole` returns a key's equivalent in the
-        whole memory, or None."""
+        """`places`: for each row of the whole memory, the row in the scope, or -1. `key_in_whole` returns the equivalent key in
+        the whole memory; None if there is none."""
         super().__init__()
         self._whole, self._places, self._key_in_whole = whole, places, key_in_whole
 
@@ -222,18 +224,19 @@ class ScopedRows(LookupDict):
         row = super().get(key)
         if row is None and (wanted := self._key_in_whole(key)) is not None:
             there = self._whole.get(wanted)
-            # The whole memory may have added the same text again under a new row, which the scope does not contain.
+            # The whole memory may have added the text again under a new row, which the scope does not contain.
             if there is not None and there < len(self._places) and self._places[there] >= 0:
                 return int(self._places[there])
         return default if row is None else row
 
 
 class ScopedSketches(SketchIndex):
-    """The sketches of a scope's phrases, searched through the bands of the whole memory as sorted now, because sorting them
-    would be slow. Sketches of later phrases are compared one by one."""
+    """The sketches of a scope's phrases. Searches use the bands of the whole memory as they are sorted at the time of the
+    search, because sorting the scope's own would be slow. Sketches of phrases added later are compared one by one."""
 
     def __init__(self, whole: SketchIndex, vectors: Vectors, rows: Rows, places: Rows32) -> None:
-        """The sketches of `rows` (ascending) of `whole`. `places`: by row of the whole memory, the row in the scope, or -1."""
+        """Copies the sketches of `rows` (ascending) from `whole`. `places`: for each row of the whole memory, the row in the
+        scope, or -1."""
         super().__init__(whole.threshold, vectors)
         self._whole, self._rows, self._places = whole, rows, places
         signs, sorted_rows = whole.signs()[rows], int(np.searchsorted(rows, whole.tail.first))

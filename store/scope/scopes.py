@@ -1,6 +1,6 @@
-"""Scopes in use: built on first use, updated on later use, dropped when idle.
+"""Scopes in use: built on first use, updated on later uses, dropped when idle.
 
-A commit only notes its changes, so scopes add no cost to commits, and an unused scope costs nothing.
+A commit only records its changes, so scopes hardly slow down commits, and an unused scope takes no time.
 """
 
 import threading
@@ -30,25 +30,25 @@ MAX_CACHED_SCOPES = 32
 """Maximum number of scopes in memory; the least recently used one is dropped first."""
 
 MAX_CACHED_BYTES = 1 << 30
-"""Approximate memory limit of all scopes in bytes. A single larger scope stays until another one is used."""
+"""Approximate memory limit of all scopes in bytes. A single scope above the limit stays until another scope is used."""
 
 IDLE_S = 900.0
 """Seconds without a query after which a scope is dropped."""
 
 FOLLOWED_PASSAGES = 50
 FOLLOWED_SHARE = 0.05
-"""Number of new passages, and their share of the scope's passages, up to which an update is faster than a rebuild."""
+"""Up to this number of new passages, or this share of the scope's passages, an update is faster than a rebuild."""
 
 CHANGED_SHARE = 0.5
 DEAD_SHARE = 0.5
-"""Shares of changed edges, and of dead rows, above which a scope is rebuilt."""
+"""A scope is rebuilt above this share of changed edges or this share of dead rows."""
 
 FOLDED_SHARE = 0.05
-"""Share of changed edges above which the matrices of a new scope are folded."""
+"""Share of changed edges above which the matrices of a new scope are folded, that is, merged into their bases."""
 
 SHARED_ROWS_SHARE = 0.9
-"""Minimum share of all passages for a scope that shares the rows of the whole memory: searching all rows then costs hardly more
-than searching its own."""
+"""Minimum share of all passages with which a scope shares the rows of the whole memory, because searching all rows is then
+hardly slower than searching only the scope's."""
 
 BUILD_TRIES = 5
 """Attempts to build a scope; a concurrent purge can make an attempt fail."""
@@ -60,7 +60,7 @@ DocumentFilter = Callable[[Document], bool]
 class _Scope:
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: LiveIndex | None = None
-    """None before it is built, and if the scope contains every document."""
+    """None before the index is built, and also if the scope contains every document."""
     memory: DocumentSnapshot | None = None
     used_at: float = 0.0
 
@@ -69,7 +69,7 @@ class Scopes:
     """All scopes in use. Thread-safe."""
 
     def __init__(self, whole: Callable[[], AbstractContextManager[tuple[LiveIndex, Snapshot]]]) -> None:
-        """`whole` yields the index of all documents, which does not change during the block, and its snapshot."""
+        """`whole` yields the index of all documents and its snapshot; the index must not change during the block."""
         self._whole = whole
         self._recent = RecentChanges()
         self._scopes: dict[Hashable, _Scope] = {}
@@ -86,17 +86,17 @@ class Scopes:
         return sum(index_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
-        """Notes the changes of a commit. Called while it is applied to the index."""
+        """Records the changes of a commit. Must be called while the commit is applied to the index."""
         self._recent.add(commit, changes)
 
     def clear(self, commit: int) -> None:
-        """Drops all scopes because another index replaces the live one, as of `commit`."""
+        """Drops all scopes, because another index, as of `commit`, replaces the live one."""
         self._recent.clear(commit)
         with self._lock:
             self._scopes.clear()
 
     def drop_idle(self) -> None:
-        """Drops scopes without a query for `IDLE_S`."""
+        """Drops the scopes that no query has used for `IDLE_S` seconds."""
         with self._lock:
             for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.used_at > IDLE_S]:
                 del self._scopes[key]
@@ -121,7 +121,7 @@ class Scopes:
                     del self._scopes[other]
 
     def _followed(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot | None:
-        """Returns the scope updated to the last commit; None if it must be rebuilt."""
+        """Returns the scope's memory updated to the last commit; None if the scope must be rebuilt."""
         if scope.memory is None:
             return None
         with self._whole() as (whole, now):
@@ -172,7 +172,7 @@ class Scopes:
                     index = scoped_index(whole, documents, held)
                 return self._publish(scope, index, now)
             except (KeyError, IncompleteBatch):
-                # A concurrent purge removed a text that only this older commit needs.
+                # A concurrent purge removed a text that only the copied, older index needs.
                 continue
         raise StoreError("the memory changes faster than this scope can be built; ask again")
 
@@ -184,7 +184,7 @@ class Scopes:
 
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
-    """Returns `whole`, a copy of the live index, after a commit that removes all other documents than `documents`."""
+    """Removes all documents except `documents` from `whole`, a copy of the live index, as a commit would; returns it."""
     delta = plan_removal(whole, documents)
     plan_synonyms(whole, delta)
     whole.change_documents(delta)
@@ -193,7 +193,7 @@ def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
 
 
 def fold_changes(index: LiveIndex) -> None:
-    """Folds the matrices of an index that will hardly change any more, if queries would pay for many changes."""
+    """Folds the matrices of an index that will hardly change any more, if their many changes would slow down queries."""
     if share_of_changes(index) > FOLDED_SHARE:
         for matrix in index.matrices.values():
             matrix.fold()

@@ -1,1 +1,1 @@
-"""Language and BM25 terms of texts."""
+"""Language detection, and the BM25 terms of texts."""

@@ -1,10 +1,10 @@
-"""Detects the language of a text with Compact Language Detector 2: letter 4-grams, 83 languages, a few microseconds per
-kilobyte.
+"""Detects the language of a text with Compact Language Detector 2, which uses letter 4-grams, knows 83 languages, and takes a
+few microseconds per kilobyte.
 
-In seven languages with Latin letters, a count of function words may override CLD2. For texts of 100 characters this
-increases the share of correct answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2
-mistakes a sentence with an English name for English. The result depends on the text alone. A short or mixed text may get
-the wrong language or none; callers must tolerate that.
+For seven languages with Latin letters, the number of their function words in the text may override CLD2. For texts of 100
+characters, this increases the share of correct results from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because
+CLD2 takes sentences that contain English names for English. The result depends only on the text. A short or mixed text may get
+a wrong language or none; callers must tolerate this.
 """
 
 import re
@@ -14,8 +14,8 @@ from unicodedata import normalize
 import pycld2
 
 DETECTED_CHARS = 4_000
-"""Number of characters, from the beginning of a text, that are examined. More than a passage has; it bounds the cost of
-huge texts."""
+"""Number of characters of a text, from its beginning, that are examined. No passage is longer; this bounds the cost of huge
+texts."""
 
 # Characters that the detector refuses: control characters and lone surrogates.
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -24,9 +24,9 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 def detect_language(text: str) -> str:
-    """Returns the ISO 639 code of the language of most of `text` ("de", "zh"), or "" if it is unknown."""
-    # PDF and macOS write letters and accents as separate characters. They form other 4-grams: CLD2 then mistakes French for
-    # Portuguese.
+    """Returns the ISO 639 code of the main language of `text` (for example "de" or "zh"); "" if it is unknown."""
+    # PDF files and macOS encode letters and accents as separate characters. Separate accents give other 4-grams, with which
+    # CLD2 mistakes French for Portuguese.
     clean = _REFUSED.sub(" ", normalize("NFC", text[:DETECTED_CHARS]))
     try:
         _, _, found = pycld2.detect(clean, isPlainText=True, bestEffort=True)
@@ -62,15 +62,15 @@ FUNCTION_WORDS = {
 _LANGUAGES_OF = {
     word: [code for code, known in FUNCTION_WORDS.items() if word in known] for word in chain(*FUNCTION_WORDS.values())
 }
-"""The languages of each function word."""
+"""The languages to which each function word belongs."""
 _LATIN_RELATIVES = frozenset(
     ["af", "ca", "ceb", "da", "gl", "id", "la", "lb", "ms", "no", "oc", "ro", "so", "sv", "sw", "tl", "war"]
 )
-"""Other languages that CLD2 may report for a few words of a language in `FUNCTION_WORDS`."""
+"""Other languages that CLD2 may report for a few words in one of the languages of `FUNCTION_WORDS`."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FEWEST, _SHARE, _LEAD = 2, 8, 1.5
-"""A language's function words override CLD2 if the text has at least `_FEWEST` of them, at least one in `_SHARE` words, and
-more than `_LEAD` times as many as function words of CLD2's language."""
+"""Function words of a language override CLD2 if the text contains at least `_FEWEST` of them, at least one per `_SHARE` words,
+and more than `_LEAD` times as many as function words of the language that CLD2 reports."""
 
 
 def _outvoted(text: str, code: str) -> str:

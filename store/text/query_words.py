@@ -1,9 +1,9 @@
-"""The content words of a query, without function words.
+"""Extracts the content words of a query, that is, omits function words.
 
-"How" and "which" are common in questions and rare in passages, so BM25 would give them a high weight: the query
-"怎样创建交换空间" would find a passage that contains "怎样". A Chinese query is first segmented into words, so that no pair
-of characters contains half of a function word. English queries keep all words, because removing function words did
-not improve the results.
+Words such as "how" and "which" are common in questions and rare in passages, so BM25 would give them a high weight: the query
+"怎样创建交换空间" would find a passage that contains "怎样". A Chinese query is segmented into words before it is split into
+pairs of characters, so that no pair contains half of a function word. English queries keep all words, because removing function
+words did not improve the results.
 """
 
 import re
@@ -63,30 +63,30 @@ IDLE_WORDS: dict[str, frozenset[str]] = {
         "zh": "是 有 能 可以 会 应该 应 要 需要 请 用 使用 让 使 得 所",
     }.items()
 }
-"""Function words by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries. They say nothing
-about the subject of a query. Words that are also nouns are left out ("état", "Weg", "parte"). The Chinese set contains only
-words whose class the tagger does not recognise."""
+"""Function words by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries. Function words carry
+no information about the subject of a query. Words that are also nouns are not included ("état", "Weg", "parte"). The Chinese
+set contains only words whose part of speech the tagger does not recognise."""
 
 IDLE_TAGS: dict[str, frozenset[str]] = {
     "zh": frozenset(re.findall(r"\w+", "r u uj ul uz ug ud uv p c d y e o x w k h"))
 }
-"""The tagger's parts of speech that are function words: pronouns and question words, particles, prepositions, conjunctions,
-adverbs, punctuation."""
+"""The tagger's codes for parts of speech that are function words: pronouns and question words, particles, prepositions,
+conjunctions, adverbs, punctuation."""
 
 MIN_VOTES = 2
-"""Minimum number of function words of one language that override the detector. CLD2 often mistakes a few words for a
-related language."""
+"""Minimum number of function words of one language that can override the detector. If a text has only a few words, CLD2 often
+reports a related language."""
 SEGMENTED_CHARS = 4_000
-"""Number of characters of a Chinese query that are segmented into words. The rest is split into pairs."""
+"""Number of characters at the beginning of a Chinese query that are segmented into words. The rest is split into pairs."""
 CACHED_QUERIES = 64
-"""Number of queries whose words are cached: several steps of a query need them."""
+"""Number of queries whose words are cached, because several steps of a query need them."""
 _ENGLISH = "en"
 
 
 @lru_cache(CACHED_QUERIES)
 def content_words(query: str) -> tuple[str, ...]:
-    """Returns the query's words in order, as `split_words` yields them, without function words. Returns all words if all
-    are function words."""
+    """Returns the query's words without function words, in the order of `split_words`. Returns all words if all are function
+    words."""
     everything = tuple(split_words(query))
     code = query_language(query)
     if code == "zh":
@@ -99,7 +99,8 @@ def content_words(query: str) -> tuple[str, ...]:
 
 @lru_cache(CACHED_QUERIES)
 def query_language(query: str) -> str:
-    """Returns the code of the query's language: the detector's, unless the function words show another one; "" if unknown."""
+    """Returns the code of the query's language; "" if unknown. The language is the detector's result unless function words
+    indicate another one."""
     code = detect_language(query)
     words = list(split_words(query))
     votes = {each: sum(word in idle for word in words) for each, idle in IDLE_WORDS.items()}
@@ -118,7 +119,7 @@ _ENGLISH_WORDS = FUNCTION_WORDS[_ENGLISH] | frozenset(
 
 
 def _chinese_content(query: str) -> Iterator[str]:
-    """Yields the pairs of characters of each run of content words, and the words written in letters."""
+    """Yields the pairs of characters in each run of content words, and the words in alphabetic scripts."""
     import rjieba  # imported here because the import loads the dictionary
 
     run = ""

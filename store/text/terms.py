@@ -1,12 +1,12 @@
-"""BM25 terms of a text: word stems, or pairs of characters in scripts without spaces.
+"""The BM25 terms of a text: word stems, or pairs of characters for scripts without spaces.
 
-A passage's words are stemmed by the rules of the passage's language. The language is part of the term, so that Italian
-"rom" (Roma) differs from English "rom". The language of a query is uncertain, and the memory may contain several languages.
-So each query word stands for its stems in every language of the index, and matches a passage whatever language was detected
-for it. A passage's terms depend on that passage alone.
+A passage's words are stemmed with the stemmer of the passage's language. The language is part of a term, so that the Italian
+stem "rom" (Roma) differs from the English word "rom". The language of a query is often uncertain, and a memory may contain
+several languages. Each query word therefore represents its stems in every language of the index, and it matches a passage
+whatever language was detected for the passage. A passage's terms depend only on that passage.
 
-A word counts once in the length of its passage. If its spelling without accents, or with "ue" for "ü", has another stem,
-the passage gets that term too: so "oublie" finds "oublié", and "Mueller" finds "Müller".
+Each word counts once in the length of its passage. A word may also be spelt without accents, or with "ue" for "ü". If that
+spelling has another stem, the passage gets that term too: "oublie" finds "oublié", and "Mueller" finds "Müller".
 """
 
 import re
@@ -46,10 +46,10 @@ STEMMERS = {
     "sv": "swedish",
     "tr": "turkish",
 }
-"""Languages with a Snowball stemmer, by the detector's code."""
+"""Languages with a Snowball stemmer, by the detector's codes."""
 
 _MARK = "\x1f"
-"""Separates a stem from its language. Never part of a word."""
+"""Separates a stem from the code of its language. The separator never occurs in a word."""
 
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _ACCENTS = "".join(map(chr, range(0x300, 0x370)))
@@ -60,7 +60,7 @@ _stem_of = {code: snowballstemmer.stemmer(name).stemWord for code, name in STEMM
 
 
 def passage_terms(text: str) -> tuple[Counter[str], str, int]:
-    """Returns the count of each term of a passage, the language of these terms, and the passage's length in words."""
+    """Returns the count of each term in a passage, the language of the terms, and the passage's length in words."""
     code = detect_language(text)
     code = code if code in STEMMERS else ENGLISH
     words = Counter(split_words(text))
@@ -72,28 +72,28 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
-    """Returns a map from each query word's terms in `languages` to the number of times that the query contains the word.
+    """Returns how often the query contains each word; a word is represented by the tuple of its terms in `languages`.
 
-    Function words of queries in languages other than English are left out if other words remain (`store.text.query_words`).
+    Function words of languages other than English are omitted, unless no other word remains (`store.text.query_words`).
     """
     codes = tuple(sorted({ENGLISH, *languages}))
     return Counter(_terms_in(word, codes) for word in content_words(query))
 
 
 def language_of(term: str) -> str:
-    """Returns the language whose stemmer made a term."""
+    """Returns the language whose stemmer produced a term."""
     return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
 
 
 @lru_cache(1 << 12)
 def _terms_in(word: str, codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the terms of a word in several languages, each once."""
+    """Returns the distinct terms of a word in several languages."""
     return tuple(dict.fromkeys(term for code in codes for term in _terms(word, code)))
 
 
 @lru_cache(1 << 16)
 def _terms(word: str, code: str) -> tuple[str, ...]:
-    """Returns the terms of a word in a language: first its stem, then the stems of its other spellings."""
+    """Returns the terms of a word in one language: first its stem, then the stems of its other spellings."""
     if is_unspaced(word):
         return (word,)
     stem_of, mark = _stem_of[code], "" if code == ENGLISH else _MARK + code
@@ -104,7 +104,7 @@ def _terms(word: str, code: str) -> tuple[str, ...]:
 
 
 def folded(text: str) -> str:
-    """Folds a text for comparison by letters: case-folded and NFKC-normalised, without accents and strokes."""
+    """Converts a text for comparison by letters: case-folded, NFKC-normalised, without accents and strokes."""
     if text.isascii():
         return text.lower()
     text = normalize("NFD", _composed(_composed(text).casefold()))
@@ -116,7 +116,7 @@ def _composed(text: str) -> str:
 
 
 def without_accents(word: str) -> str:
-    """Returns a Latin word without accents, other marks and strokes; any other word unchanged."""
+    """Returns a word in Latin letters without accents, other marks and strokes; any other word unchanged."""
     if word.isascii() or not "a" <= normalize("NFD", word[:1]).translate(_STROKES)[:1] <= "z":
         return word
     return "".join(c for c in normalize("NFD", word.translate(_STROKES)) if not combining(c))

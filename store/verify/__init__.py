@@ -1,1 +1,1 @@
-"""Verifies a store: derives everything from the tables again and reports each difference."""
+"""Verifies a store: derives everything from the tables again and reports the differences."""

@@ -1,4 +1,4 @@
-"""Finds damaged files of the store by the checksums of the tables' and the checkpoint's files."""
+"""Finds damaged files of the store by the checksums of the tables' files and the checkpoint's files."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,13 +34,13 @@ KEYS = {
     "documents": ("uri",),
     "commits": ("seq",),
 }
-"""The columns of each table that identify a row for users."""
+"""The columns of each table that identify a row to users."""
 
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
 """Errors that Lance, Arrow and the parsing of rows raise for damaged files."""
 
 NAMED_ROWS = 5
-"""Number of rows of a damaged file that a problem names; further rows are counted."""
+"""Maximum number of rows of a damaged file that a problem names; further rows are only counted."""
 
 
 UNREADABLE = " (which rows it has cannot be read)"
@@ -48,7 +48,8 @@ UNREADABLE = " (which rows it has cannot be read)"
 
 @dataclass(slots=True)
 class CheckedTables:
-    """Number of table files that were compared with their checksums, and of those that an earlier hippod wrote without one."""
+    """Number of table files that were compared with their checksums (`checked`), and of those for which an earlier hippod
+    recorded no checksum (`without_checksum`)."""
 
     checked: int = 0
     without_checksum: int = 0
@@ -56,13 +57,13 @@ class CheckedTables:
 
 
 def files_of(store: Path, versions: Mapping[str, int]) -> dict[str, list[str]]:
-    """Returns, by table, the files that the given versions of the tables need, relative to the store. O(files)."""
+    """Returns, for each table, the files that its given version needs, relative to the store's folder. Takes O(files) time."""
     found = {}
     for table, version in versions.items():
         folder = table_folder(store, table)
         manifest = folder / VERSIONS / manifest_name(version)
         names = [f"{VERSIONS}/{manifest.name}"]
-        # The check of the files reports a missing or damaged manifest.
+        # `check_tables` reports a missing or damaged manifest.
         with suppress(OSError, struct.error):
             listing, content = file_names(folder), manifest_proper(manifest)
             for part in (DATA, DELETIONS, TRANSACTIONS):
@@ -76,7 +77,7 @@ def check_tables(
 ) -> CheckedTables:
     """Compares table files with their checksums. The caller must prevent pruning.
 
-    `rows_in(table, name)` returns a clause that names the rows of a damaged file.
+    `rows_in(table, name)` returns a clause that names the rows in a damaged file.
     """
     found = CheckedTables()
     for table, names in files.items():
@@ -97,7 +98,7 @@ def check_tables(
 
 
 def damaged_elsewhere(store: Path, checksums: Checksums) -> Iterator[str]:
-    """Yields problems of the checksum file and of the newest checkpoint."""
+    """Yields the problems of the checksum file and of the newest checkpoint."""
     for number in checksums.damaged_lines():
         yield f"line {number} of the file {NAME} is damaged"
     if (place := newest(store)) is not None and (damaged := _damaged_in(place)) is not None:
@@ -119,7 +120,7 @@ def _damaged_in(place: Path) -> str | None:
 
 
 def rows_in(store: Path, dim: int, table: str, name: str) -> str:
-    """Returns a clause that names the rows of a data file; "" for other files."""
+    """Returns a clause that names the rows in a data file; "" for other files."""
     folder, part, file = Path(name).parts
     if part != DATA:
         return ""
@@ -138,7 +139,7 @@ def rows_in(store: Path, dim: int, table: str, name: str) -> str:
 
 
 def wrong_passage_ids(index: LiveIndex) -> Iterator[str]:
-    """Yields passages whose id is not the hash of their title and text. O(texts)."""
+    """Yields a sentence for each passage whose id is not the hash of its title and text. Takes O(texts) time."""
     for row in range(len(index.passages)):
         passage = index.passages[row]
         if passage.id != passage_id(passage.title, passage.text):

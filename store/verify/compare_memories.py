@@ -1,7 +1,7 @@
-"""Compares the memory in use with one built from the tables, in what queries use: first what an export contains, kind by kind,
-and line by line if a kind differs; then the rest, apart from vectors (`store.verify.compare_tables`).
+"""Compares the memory in use with one built from the tables. First compares what an export contains, kind by kind, and line by
+line if a kind differs; then the other data that queries use, except vectors (`store.verify.compare_tables`).
 
-The two memories number their rows differently, so everything is compared by name.
+The two memories number their rows differently, so contents are compared by name.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ from store.snapshot import DocumentSnapshot, Snapshot
 
 
 def compare_exports(mine: CanonicalOrder, theirs: CanonicalOrder, on_lines: Callable[[int], None]) -> Iterator[str]:
-    """Yields a sentence for each line of `mine` (the memory) that differs in `theirs` (built from the tables). `on_lines`
-    is called with the number of equal lines so far."""
+    """Yields a sentence for each line that differs between `mine` (the memory) and `theirs` (built from the tables). `on_lines`
+    is called with the number of lines that were equal so far."""
     done = 0
     for lines, same in _kinds(mine, theirs):
         if not same:
@@ -29,8 +29,8 @@ def compare_exports(mine: CanonicalOrder, theirs: CanonicalOrder, on_lines: Call
 
 
 def _kinds(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[tuple[int, bool]]:
-    """Yields, for each kind of line, the number of lines in `mine` and whether `theirs` has the same ones. Does not format
-    the lines."""
+    """Yields, for each kind of line, the number of lines in `mine`, and whether `theirs` has the same lines. Compares the lines
+    without formatting them."""
     one, other = mine.snapshot, theirs.snapshot
     yield len(mine.passages), _same(one.passage, mine.passages, other.passage, theirs.passages)
     yield len(mine.phrases), _same(one.phrase, mine.phrases, other.phrase, theirs.phrases)
@@ -57,10 +57,10 @@ def _different_lines(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[s
 def compare_snapshots(
     live: DocumentSnapshot, anew: DocumentSnapshot, mine: CanonicalOrder, theirs: CanonicalOrder
 ) -> Iterator[str]:
-    """Yields a sentence for each difference. If the counts of live passages, phrases or triples differ, yields only
-    that, because it causes other differences.
+    """Yields a sentence for each difference. If the numbers of living passages, phrases or triples differ, yields only that
+    difference, because it causes others.
 
-    `mine` and `theirs` are the orders of `live` and `anew`.
+    `mine` and `theirs` are the canonical orders of `live` and `anew`.
     """
     triples, triples_anew = mine.triples_and_mentions, theirs.triples_and_mentions
     sizes = [(len(mine.passages), len(theirs.passages)), (len(mine.phrases), len(theirs.phrases))]
@@ -95,8 +95,8 @@ def compare_snapshots(
 
 
 def _stated_triples(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
-    """Encodes each pair of a passage and a triple that it states as one number: place in `passages` * (len(triples) + 1) +
-    place in `triples` + 1. The place of a triple that is not live is -1."""
+    """Returns the pairs of a passage and a triple that it states, each encoded as one number: position in `passages` *
+    (len(triples) + 1) + position in `triples` + 1. The position of a triple that is not living is -1."""
     matrix = snapshot.incidence.merged().tocoo()
     found: Rows = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
     found += places(triples, snapshot.n_triples)[matrix.col] + 1

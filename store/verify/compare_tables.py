@@ -1,7 +1,7 @@
-"""Compares the stored contents in memory, live or not, and their vectors, with the tables.
+"""Compares the stored contents in memory, living or not, and their vectors, with the tables.
 
-Vectors are compared while an index is loaded from the tables. The loaded index shares the vectors in memory for the same rows
-instead of copying them: vectors are most of a store, and a machine may not have memory for two copies.
+Vectors are compared while an index is loaded from the tables. For equal rows, the loaded index shares the vectors in memory
+instead of copying them, because vectors are most of a store, and memory may be too small for two copies.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,18 +19,18 @@ from store.lance.tables import TableView
 from store.types import ExtractionState
 
 MAX_LENGTH_ERROR = 1e-3
-"""Maximum deviation of a vector's length from 1."""
+"""Maximum allowed difference between a vector's length and 1."""
 
 
 class ComparedVectors:
-    """Fills the vectors of a loaded index and compares them with the tables. A `store.change.load.FillVectors`."""
+    """Fills the vectors of a loaded index and compares them with the tables. Usable as `store.change.load.FillVectors`."""
 
     def __init__(self, live: StoredContents, max_problems: int) -> None:
-        """`live` holds the vectors in memory. `max_problems` is the maximum number of reported differences."""
+        """`live` contains the vectors in memory. `max_problems`: maximum number of reported differences."""
         self._live = live
         self._max_problems = max_problems
         self.problems: list[str] = []
-        """A sentence for each difference."""
+        """One sentence for each difference."""
 
     def __call__(self, index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
         read = 0
@@ -38,8 +38,7 @@ class ComparedVectors:
             numbers = index.ids[kind].view().astype(np.int64)
             numbers_live, live = self._live.vectors(kind)
             places, there = _places(numbers_live, numbers)
-            # The remaining rows are copied: rows that are newer than the memory and, if the memory is damaged, all rows
-            # after a lost one.
+            # Other rows are copied: rows newer than the memory, and, if the memory is damaged, all rows after a missing one.
             same = len(there) if there.all() else int(np.argmin(there))
             rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
             for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), from_row(first[kind])):
@@ -54,7 +53,7 @@ class ComparedVectors:
 
     def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: Fixed) -> None:
         lengths = np.linalg.norm(floats(by_tables), axis=1)
-        # The zero vector belongs to a text without any word that the encoder knows.
+        # A zero vector belongs to a text of which the encoder knows no word.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
         differing = (live.fixed(rows) != by_tables).any(axis=1)
         for found, problem in (
@@ -70,7 +69,7 @@ class ComparedVectors:
 
 
 def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """Returns the places of the sorted numbers `theirs` in `mine`, and whether each is there."""
+    """Returns the positions in `mine` of the numbers `theirs` (both sorted), and the mask of those found."""
     places = np.searchsorted(mine, theirs)
     there = places < len(mine)
     there[there] = mine[places[there]] == theirs[there]
@@ -78,11 +77,11 @@ def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
 
 
 def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str]:
-    """Yields a sentence for each content that only one of `live` and `anew` contains, or that differs. `anew` is built from
-    the tables.
+    """Yields a sentence for each content that differs between `live` and `anew`, or is in only one of them. `anew` must be
+    built from the tables.
 
-    Texts that no document contains any more are compared too. They are a cache: a document that adds such a text again
-    causes neither an extraction nor a write.
+    Texts that no document contains any more are compared too. The texts serve as a cache: if a document contains such a text
+    again, it is neither extracted nor written again.
     """
     for kind in KINDS:
         (mine, rows), (theirs, rows_anew) = live.rows(kind), anew.rows(kind)
@@ -92,7 +91,7 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
             for place in np.flatnonzero(~np.isin(numbers, other)).tolist():
                 content = memory.content(kind, int(at[place]))
                 yield f"number {numbers[place]} of the {kind}, {content!r}, is in {where} alone"
-        # A damaged table may contain a number twice.
+        # A damaged table may contain the same number twice.
         both, places, places_anew = np.intersect1d(mine, theirs, return_indices=True)
         pairs = zip(both.tolist(), rows[places].tolist(), rows_anew[places_anew].tolist(), strict=True)
         for number, row, row_anew in pairs:

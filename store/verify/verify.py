@@ -1,4 +1,4 @@
-"""Compares the store's files with their checksums, and the memory in use with one built from the tables."""
+"""Compares the store's files with their checksums, and the memory in use with a memory built from the tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,33 +29,33 @@ from store.verify.compare_memories import compare_exports, compare_snapshots
 from store.verify.compare_tables import ComparedVectors, compare_contents
 
 MAX_PROBLEMS = 20
-"""Maximum number of reported differences, because one fault causes many."""
+"""Maximum number of reported differences; a single fault can cause many."""
 
 RECALL_SAMPLE_PHRASES = 500
-"""Number of phrases whose synonyms are checked if there are too many phrases to check all."""
+"""Number of phrases whose synonyms are checked if there are too many phrases to check them all."""
 
 
 @dataclass(slots=True)
 class VerifyReport:
-    """Result of the comparison at `commit`. An intact store has no `problems`."""
+    """Result of the comparison as of `commit`. An intact store has no `problems`."""
 
     commit: int
     checked: int = 0
     """Number of table files that were compared with their checksums."""
     without_checksum: int = 0
-    """Number of table files without a checksum, because an earlier hippod wrote them."""
+    """Number of table files without a checksum; an earlier hippod wrote them."""
     lines: int = 0
-    """Number of compared lines of the export."""
+    """Number of lines of the export that were compared."""
     synonym_recall: float = 1.0
     problems: list[str] = field(default_factory=list)
 
 
 ReportStep = Callable[[str, int, int | None], None]
-"""Called with the step, the amount done, and the total amount or None if unknown."""
+"""A callback with the step, the amount done, and the total amount (None if unknown)."""
 
 
 def _no_report(_step: str, _done: int, _total: int | None) -> None:
-    """Ignores the progress."""
+    """A `ReportStep` that ignores the progress."""
 
 
 def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:

@@ -1,4 +1,4 @@
-"""Columns of texts and lists by row: mapped from a checkpoint's files, with later rows as Python objects.
+"""Columns of texts and lists by row: older rows are mapped from a checkpoint's files, later rows are Python objects.
 
-A start reads none of the mapped data, and the system can drop pages that are not used.
+A start does not read the mapped data, and the system can drop pages that are not in use.
 """

@@ -1,4 +1,4 @@
-"""Documents of a checkpoint: their metadata are objects, their passages stay in the checkpoint's file."""
+"""Documents of a checkpoint: their metadata are objects in memory, while their passages remain in the checkpoint's file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
@@ -10,21 +10,21 @@ from store.lance.schema import documents as schema
 from store.types import Document, PassageRef
 
 LENGTH = "length"
-"""Additional column of the checkpoint's table: the number of passages of a document."""
+"""Name of an additional column in the checkpoint's table: the number of a document's passages."""
 
 
 class MappedRefs(Sequence[PassageRef]):
-    """A document's passages, read from the file on each access. Equal to a tuple of the same passages."""
+    """A document's passages, which each access reads from the file. Compares equal to a tuple of the same passages."""
 
     __slots__ = ("_length", "_number", "_texts")
 
     def __init__(self, texts: SavedTexts, number: int, length: int) -> None:
-        """The `length` passages of document `number` in `texts`."""
+        """Refers to the `length` passages of the document with the given number in `texts`."""
         self._texts, self._number, self._length = texts, number, length
 
     @property
     def text(self) -> str:
-        """Returns the passages as the column `passages` of the table `documents` stores them."""
+        """Returns the passages in the format of the column `passages` of the table `documents`."""
         return self._texts[self._number]
 
     @overload
@@ -61,15 +61,14 @@ def shells(table: pa.Table, texts: SavedTexts) -> list[Document]:
 
 
 def passages_texts(documents: Iterable[Document]) -> Iterator[str]:
-    """Yields each document's passages as the table stores them."""
+    """Yields each document's passages in the format of the table."""
     for document in documents:
         refs = document.passages
         yield refs.text if isinstance(refs, MappedRefs) else schema.passages_text(refs)
 
 
 def map_passages(documents: Sequence[Document], texts: SavedTexts) -> None:
-    """Replaces the passages of the documents with the equal passages in `texts`, which frees memory. Readers may run
-    concurrently."""
+    """Replaces the documents' passages by the equal passages in `texts`, which frees memory. Readers may run concurrently."""
     for number, document in enumerate(documents):
         if length := len(document.passages):
             # The new value equals the old one, so readers see no change.
@@ -77,7 +76,7 @@ def map_passages(documents: Sequence[Document], texts: SavedTexts) -> None:
 
 
 def shell_table(documents: Mapping[str, Document]) -> pa.Table:
-    """Returns the table from which `shells` makes the documents."""
+    """Returns the table from which `shells` creates the documents again."""
     columns: dict[str, Any] = schema.shell_columns(list(documents.values()))
     arrays = {name: pa.array(columns[name], schema.SCHEMA.field(name).type) for name in schema.SHELL_COLUMNS}
     return pa.table(arrays | {LENGTH: pa.array((len(each.passages) for each in documents.values()), pa.int32())})

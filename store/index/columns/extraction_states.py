@@ -11,7 +11,7 @@ from store.types import ExtractionState, extraction_state
 
 
 class ExtractionStates(dict[int, ExtractionState], Part):
-    """By row of a passage with an extraction, its state."""
+    """Maps the row of each passage that has an extraction to the extraction's state."""
 
     def copy(self) -> "ExtractionStates":
         return ExtractionStates(self)
@@ -23,7 +23,7 @@ class ExtractionStates(dict[int, ExtractionState], Part):
         files.array(f"{name}-numbers", np.array([number[state] for state in self.values()], np.int32))
 
     def load(self, files: PartFiles, name: str) -> None:
-        """Equal states share one object."""
+        """Loads the states; equal states become one shared object."""
         states = [extraction_state(*json.loads(text)) for text in files.table(name)["state"].to_pylist()]
         rows, numbers = files.array(f"{name}-rows").tolist(), files.array(f"{name}-numbers").tolist()
         self.update((row, states[number]) for row, number in zip(rows, numbers, strict=True))

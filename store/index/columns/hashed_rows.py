@@ -1,6 +1,6 @@
-"""Maps from a key to its row without a Python object for each of millions of keys.
+"""Maps from keys to rows that do not need a Python object for each of millions of keys.
 
-Hashes are the same in every process and on every machine, so a checkpoint stores them sorted and a start maps them.
+Hashes are the same in every process and on every machine, so a checkpoint stores the sorted hashes and a start maps them.
 """
 
 from abc import abstractmethod
@@ -19,19 +19,19 @@ from store.index.part import Foldable, PartFiles, PartWriter
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
-"""The dict is folded into the arrays once it has more keys than this number and than FOLD_SHARE of the arrays."""
+"""The dictionary is merged into the arrays once its keys number more than both FOLD_MIN_KEYS and FOLD_SHARE of the arrays."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 TripleKey = tuple[int, str, int]
-"""(subject's phrase row, predicate, object's phrase row)."""
+"""(phrase row of the subject, predicate, phrase row of the object)."""
 
 _MASK = (1 << 64) - 1
 _SUBJECT, _PREDICATE, _OBJECT, _LAST = 0x9E3779B97F4A7C15, 0x165667B19E3779F9, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9
 """Random odd multipliers for the parts of a key."""
 
 SortedHashes = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""Hashes in ascending order, and the row of each."""
+"""Hashes in ascending order, and the row of each hash."""
 
 
 def save_hashes(files: PartWriter, name: str, hashes: SortedHashes) -> None:
@@ -44,15 +44,15 @@ def map_hashes(files: PartFiles, name: str) -> SortedHashes:
 
 
 def text_hash(text: str) -> int:
-    """Returns an unsigned 64-bit hash."""
+    """Returns an unsigned 64-bit hash of a text."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class HashedRows(Foldable, Generic[Key]):
-    """A map from key to row: sorted arrays of hashes for most keys, a dict for recent ones.
+    """A map from keys to rows: sorted arrays of hashes contain most keys, a dictionary contains the recent ones.
 
-    A key is located by its hash and verified against the key stored in the row. The arrays take 12 bytes a key; a dict takes
-    about 190. One writer. A reader in another thread sees each change completely or not at all.
+    A key is located by its hash and then compared with the key stored in the row. The arrays need 12 bytes per key, a
+    dictionary about 190. Only one thread may write. A reader in another thread sees each change completely or not at all.
     """
 
     def __init__(self, storage: ArrayStorage) -> None:
@@ -60,7 +60,7 @@ class HashedRows(Foldable, Generic[Key]):
         self._storage = storage
         self._set((np.empty(0, np.uint64), np.empty(0, np.int32)), frozenset())
         self._removed: set[int] = set()
-        """Rows that were removed and may be in the base of an earlier copy."""
+        """Removed rows that the base of an earlier copy may still contain."""
         self._later: dict[Key, int] = {}
 
     def _set(self, hashes: SortedHashes, gone: frozenset[int]) -> None:
@@ -73,7 +73,7 @@ class HashedRows(Foldable, Generic[Key]):
 
     @abstractmethod
     def hash(self, key: Key) -> int:
-        """Returns an unsigned 64-bit hash."""
+        """Returns an unsigned 64-bit hash of a key."""
 
     @overload
     def get(self, key: Key) -> int | None: ...
@@ -82,7 +82,7 @@ class HashedRows(Foldable, Generic[Key]):
     def get(self, key: Key, default: int) -> int: ...
 
     def get(self, key: Key, default: int | None = None) -> int | None:
-        # The dict first: `take_fold` fills the arrays before it empties the dict.
+        # The dictionary is searched first, because `take_fold` fills the arrays before it empties the dictionary.
         later = self._later.get(key)
         if later is not None:
             return later
@@ -112,7 +112,7 @@ class HashedRows(Foldable, Generic[Key]):
         self._later[key] = row
 
     def discard(self, rows: Sequence[int]) -> None:
-        """Removes the keys of `rows`. Keeps a key that was added again with another row."""
+        """Removes the keys of `rows` from the map. Keeps a key that was added again under another row."""
         found = {row for row in rows if self.get(self.key(row)) == row}
         later = {row for row in found if self._later.pop(self.key(row), None) is not None}
         *_, gone, arrays = self._sorted
@@ -136,7 +136,7 @@ class HashedRows(Foldable, Generic[Key]):
 
     @property
     def arrays(self) -> SortedHashes:
-        """Returns the base: hashes and rows, including removed ones."""
+        """Returns the base: hashes and rows, including removed rows."""
         return self._sorted[3]
 
     def copy(self) -> Self:
@@ -153,7 +153,7 @@ class HashedRows(Foldable, Generic[Key]):
         numbers = np.fromiter(self._later.values(), np.int32, len(self._later))
         order = np.argsort(added, kind="stable")
         added, numbers = added[order], numbers[order]
-        # Both arrays are sorted, so one pass places all entries.
+        # The hashes of the base and the new hashes are sorted, so the entries can be placed in one pass.
         places = np.searchsorted(hashes, added, "right") + np.arange(len(added))
         total = len(hashes) + len(added)
         out = self._storage.empty((total,), np.uint64), self._storage.empty((total,), np.int32)
@@ -173,27 +173,27 @@ class HashedRows(Foldable, Generic[Key]):
         self._later = later
 
     def remove_rows(self, rows: NDArray[np.bool_]) -> list[int]:
-        """Removes the keys of `rows` (mask) from the base; returns the rows that had one."""
+        """Removes the keys of the rows in the mask `rows` from the base; returns the removed rows."""
         *_, gone, hashes = self._sorted
         removed: list[int] = hashes[1][rows[hashes[1]]].tolist()
         self._set(hashes, gone.union(removed))
         return removed
 
     def load(self, hashes: SortedHashes) -> None:
-        """Sets the saved base, in place of equal keys."""
+        """Sets a saved base. The present base must be empty or have the same keys."""
         self._set(hashes, frozenset())
 
 
 class TextRows(HashedRows[str]):
-    """Map from a text to its row."""
+    """A map from texts to rows."""
 
     def __init__(self, texts: Sequence[str], storage: ArrayStorage) -> None:
-        """`texts` holds the text of every row; this map reads it and never changes it."""
+        """`texts`: the text of each row. The map reads the texts and never changes them."""
         super().__init__(storage)
         self._texts = texts
 
     def copy_for(self, texts: Sequence[str]) -> "TextRows":
-        """Returns a copy whose later texts are in `texts`, which begins with the present texts."""
+        """Returns a copy that finds later texts in `texts`, which must begin with the present texts."""
         other = self.copy()
         other._texts = texts
         return other
@@ -206,10 +206,10 @@ class TextRows(HashedRows[str]):
 
 
 class TripleRows(HashedRows[TripleKey]):
-    """Rows of triples by predicate and the rows of their ends."""
+    """A map to the rows of triples, keyed by predicate and phrase rows."""
 
     def __init__(self, ends: GrowableArray[np.int32], predicates: Sequence[str], storage: ArrayStorage) -> None:
-        """`ends` and `predicates` hold all rows; this map reads them and never changes them."""
+        """`ends`: the phrase rows of each triple; `predicates`: the predicate of each triple. The map never changes them."""
         super().__init__(storage)
         self._ends = ends
         self._predicates = predicates

@@ -1,4 +1,4 @@
-"""The documents that contain each passage, and the triples that they supplied for it."""
+"""The documents that contain each passage (its holders), and the triples that they supplied for it."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -15,17 +15,16 @@ from store.index.part import Part, PartFiles, PartWriter
 from store.types import Document
 
 READ_DOCUMENTS = 64
-"""Number of documents whose triples stay in the cache: passages of one document are often read one after another."""
+"""Number of documents whose triples are cached, because the passages of one document are often read in succession."""
 
 Held = dict[str, UpstreamTriples]
-"""By URI, the triples that a document supplied, possibly none; None if it supplied no extraction."""
+"""For each URI: the triples that the document supplied (possibly none); None if it supplied no extraction."""
 
 
 class SavedHolders:
     """The holders of a checkpoint's passages. Immutable.
 
-    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied an extraction of the
-    passage.
+    An entry of `lists` is 2 * (number of a document in `documents`), plus 1 if the document supplied an extraction.
     """
 
     def __init__(
@@ -45,12 +44,12 @@ class SavedHolders:
         return found
 
     def take(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
-        """Returns the holders of the passages `rows`, whose ids are `ids`."""
+        """Returns the holders of the passages `rows`; `ids` are the ids of these passages."""
         return SavedHolders(self.lists.take(rows), self.documents, ids)
 
 
 class Holders(ChangedRows[Held]):
-    """The holders of each passage, by row. Readers in other threads call methods that go through all rows on a copy."""
+    """The holders of each passage, by row. In other threads, methods that read all rows must be called on a copy."""
 
     _saved: SavedHolders
 
@@ -75,8 +74,8 @@ class Holders(ChangedRows[Held]):
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the rows of the passages in any of `documents`, ascending, and those of them that other documents contain
-        too."""
+        """Returns two arrays of passage rows, both ascending: the passages that any of `documents` contains, and among these
+        the passages that other documents also contain."""
         lists = self._saved.lists
         uris = map(attrgetter("uri"), self._saved.documents)
         chosen = np.fromiter(map(documents.__contains__, uris), np.bool_, len(self._saved.documents))
@@ -89,7 +88,7 @@ class Holders(ChangedRows[Held]):
         return held, held[some[held] < many[held]]
 
     def take(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
-        """Returns the holders of the passages `rows`, ascending, whose ids are `ids`."""
+        """Returns the holders of the passages `rows` (ascending); `ids` are the ids of these passages."""
         other = Holders(self._saved.take(rows[rows < self._saved.n], ids))
         other.grow(len(rows))
         places = np.full(self._n, -1, np.int64)
@@ -98,10 +97,10 @@ class Holders(ChangedRows[Held]):
         return other
 
     def arrays(self, numbers: Mapping[str, int]) -> ListArrays:
-        """Returns all holders in the format of `SavedHolders.lists`; `numbers` are the documents' numbers, by URI."""
+        """Returns all holders in the format of `SavedHolders.lists`; `numbers` maps URIs to numbers of documents."""
         saved = self._saved
         renumbered = np.fromiter((numbers.get(each.uri, -1) for each in saved.documents), np.int64)
-        # Each list that contained a removed document has changed, so it is not read here.
+        # A list that contained a removed document has changed, so it is not read here.
         coded = (2 * renumbered[saved.lists.rows >> 1] + (saved.lists.rows & 1)).astype(np.int32)
         changed: dict[int, RowNumbers | None] = {
             row: np.array([2 * numbers[uri] + (triples is not None) for uri, triples in holders.items()], np.int32)
@@ -111,7 +110,7 @@ class Holders(ChangedRows[Held]):
 
 
 class HeldDocuments(Part):
-    """The documents, by URI, and the documents that contain each passage."""
+    """The documents by URI, together with the documents that contain each passage."""
 
     def __init__(self, documents: dict[str, Document], holders: Holders, ids: Texts) -> None:
         """`ids`: the ids of the passages, by row."""
@@ -121,7 +120,7 @@ class HeldDocuments(Part):
         return HeldDocuments(self.documents.copy(), self.holders.copy(), self._ids)
 
     def save(self, files: PartWriter, name: str) -> None:
-        """Writes the documents, and maps their passages from the files, which frees memory."""
+        """Writes the documents, then maps their passages from the written files, which frees memory."""
         files.table(name, shell_table(self.documents))
         save_blocks(files, name, blocks_of(passages_texts(self.documents.values())))
         self.holders.arrays({uri: number for number, uri in enumerate(self.documents)}).save(files, "holders")

@@ -1,4 +1,4 @@
-"""The texts of one kind of content, the map from key to row, and the words of the texts, saved together."""
+"""The texts of one kind, the map from their keys to rows, and their postings, saved together."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from store.index.words.postings import Postings
 
 
 class KeyedTexts(Part):
-    """Passages, phrases, triples or names of documents. A row without key was purged: its texts must leave the disk."""
+    """For passages, phrases, triples and names of documents. A row without a key was purged; its texts must leave the disk."""
 
     def __init__(
         self,
@@ -20,12 +20,11 @@ class KeyedTexts(Part):
         columns: Mapping[str, Texts],
         words: Mapping[str, Postings] | None = None,
     ) -> None:
-        """`columns`: the columns of texts. `words`: their postings, if they are indexed by words. Both by the name of their
-        files."""
+        """`columns`: columns of texts, by file name. `words`: postings of indexed texts, by file name."""
         self._rows, self._columns, self._words = rows, columns, words or {}
 
     def copy(self) -> "KeyedTexts":
-        """The caller prevents folding of the rows until `map_saved`."""
+        """The caller must prevent folding of the rows until `map_saved` has run."""
         columns = {name: texts.copy() for name, texts in self._columns.items()}
         return KeyedTexts(self._rows.copy(), columns, self._words)
 

@@ -43,5 +43,5 @@ class Passages(Sequence[PassageText]):
             self.append(passage)
 
     def take(self, rows: NDArray[np.integer[Any]] | range) -> "Passages":
-        """Returns a selection of passages, in this order."""
+        """Returns the passages in `rows`, in this order."""
         return Passages(*(TakenTexts(texts, rows) for texts in (self.ids, self.titles, self.texts)))

@@ -1,4 +1,5 @@
-"""A value for each row: those of a checkpoint are mapped, changed ones are in memory. One class for all such columns."""
+"""A value for each row: values of a checkpoint are mapped from its files, and changed values are in memory. All such columns
+use these classes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -17,7 +18,7 @@ NO_ROWS = np.empty(0, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class ListArrays:
-    """List `i` is `rows[starts[i]:starts[i + 1]]`, or None if `none[i]`."""
+    """List number `i` is `rows[starts[i]:starts[i + 1]]`, or None if `none[i]`."""
 
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     rows: RowNumbers = field(default_factory=lambda: NO_ROWS)
@@ -31,11 +32,11 @@ class ListArrays:
         return None if self.none[row] else self.rows[self.starts[row] : self.starts[row + 1]]
 
     def owners(self) -> RowNumbers:
-        """Returns, for each element of `rows`, the number of its list."""
+        """Returns the number of the list to which each element of `rows` belongs."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.starts))
 
     def take(self, rows: NDArray[np.int64]) -> "ListArrays":
-        """Returns the lists of `rows`, in this order."""
+        """Returns the lists numbered `rows`, in this order."""
         sizes = self.starts[rows + 1] - self.starts[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -43,12 +44,12 @@ class ListArrays:
         return ListArrays(starts, self.rows[places], self.none[rows])
 
     def renumbered(self, numbers: RowNumbers) -> "ListArrays":
-        """Returns the lists with `numbers[row]` in place of each row."""
+        """Returns the lists with each row replaced by `numbers[row]`."""
         return ListArrays(self.starts, numbers[self.rows], self.none)
 
     def replaced(self, changed: Mapping[int, RowNumbers | None], n: int) -> "ListArrays":
-        """Returns `n` lists, with the lists in `changed` replaced by row. Adds empty lists, or drops the last ones, to have
-        `n`."""
+        """Returns `n` lists, some of which are replaced: `changed` maps numbers of lists to new lists. If there are fewer than
+        `n` lists, adds empty lists; if there are more, drops the last ones."""
         known = min(n, self.n)
         sizes, none = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         sizes[:known], none[:known] = np.diff(self.starts[: known + 1]), self.none[:known]
@@ -59,7 +60,7 @@ class ListArrays:
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
         out = np.empty(int(starts[-1]), np.int32)
-        # Lists between two changed lists are copied in one piece.
+        # The lists between two changed lists are copied in one piece.
         for first, end in zip([0, *(row + 1 for row in moved)], [*moved, known], strict=True):
             end = min(end, known)
             if first < end:
@@ -87,14 +88,14 @@ def list_arrays(lists: Sequence[RowNumbers | None]) -> ListArrays:
 
 
 class ChangedRows(Sequence[Item], Generic[Item]):
-    """A sequence of values: those of the first rows in `saved`, which never changes, and changed and new ones in a dict.
+    """A sequence of values. The first rows' values are in `saved`, which never changes; changed and new ones are in a
+    dictionary.
 
-    One writer replaces whole values and appends empty ones. A reader in another thread sees each change completely or not at
-    all.
+    One writer replaces and appends whole values. A reader in another thread sees each change completely or not at all.
     """
 
     def __init__(self, saved: Any, empty: Item) -> None:
-        """`saved` has `n` values, by row. `empty`: the value of appended rows until they change."""
+        """`saved` has `n` values. `empty`: the value of an appended row until it changes."""
         self._saved, self._empty = saved, empty
         self._changed: dict[int, Item] = {}
         self._n: int = saved.n
@@ -111,7 +112,7 @@ class ChangedRows(Sequence[Item], Generic[Item]):
     def __getitem__(self, row: int | slice) -> Any:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # The dict first: `swap_in` replaces `_saved` before it empties the dict.
+        # The dictionary is searched first, because `swap_in` replaces `_saved` before it empties the dictionary.
         changed, saved = self._changed, self._saved
         if row in changed:
             return changed[row]
@@ -126,22 +127,22 @@ class ChangedRows(Sequence[Item], Generic[Item]):
         return map(self.__getitem__, range(self._n))
 
     def grow(self, n: int) -> None:
-        """Appends empty values until there are `n`."""
+        """Appends empty values until there are `n` values."""
         self._n = max(self._n, n)
 
     def fill(self, saved: Any) -> None:
-        """Sets the values of an empty sequence."""
+        """Sets the values of a sequence that is still empty."""
         self._saved, self._n = saved, saved.n
 
     def copy(self) -> Self:
-        """Returns an independent copy. O(changes since the checkpoint)."""
+        """Returns an independent copy. Takes O(changes since the checkpoint) time."""
         changed = self._changed.copy()  # first, as in `__getitem__`
         other = copy(self)
         other._changed = changed
         return other
 
     def swap_in(self, saved: Any, captured: Self) -> None:
-        """Replaces the values of `captured`, an earlier copy, with the equal ones in `saved`."""
+        """Replaces the values of `captured`, an earlier copy, by the equal values in `saved`."""
         then, missing = captured._changed, object()
         later = {row: value for row, value in self._changed.items() if then.get(row, missing) is not value}
         self._saved = saved
@@ -149,7 +150,7 @@ class ChangedRows(Sequence[Item], Generic[Item]):
 
 
 class RowLists(ChangedRows[Item], Part):
-    """A list of row numbers for each row; None if `Item` allows it."""
+    """A list of row numbers for each row; a list can be None if `Item` allows that."""
 
     def __init__(self, saved: ListArrays | None = None, empty: Any = NO_ROWS) -> None:
         super().__init__(saved or ListArrays(), empty)
@@ -167,7 +168,7 @@ class RowLists(ChangedRows[Item], Part):
         return saved.replaced(changed, self._n)
 
     def compact(self) -> None:
-        """Stores all lists as arrays, which take less memory."""
+        """Converts all lists to arrays, which need less memory."""
         self._saved, self._changed = self.arrays(), {}
 
     def save(self, files: PartWriter, name: str) -> None:

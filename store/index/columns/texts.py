@@ -1,4 +1,4 @@
-"""Texts by row: mapped from a checkpoint's files, with later texts as strings."""
+"""Texts by row: older texts are mapped from a checkpoint's files, later texts are strings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from store.index.part import PartFiles, PartWriter
 
 BLOCK_TEXTS = 1 << 15
-"""Texts in one block. Full blocks never change, so a checkpoint hard-links those of the previous checkpoint."""
+"""Number of texts in one block. Full blocks never change, so a checkpoint links those of the previous checkpoint."""
 
 TextArrays = tuple[NDArray[np.int64], NDArray[np.uint8]]
-"""Texts as UTF-8: text `i` is `octets[starts[i]:starts[i + 1]]`; `starts` has one entry more than there are texts."""
+"""Texts as UTF-8: text number `i` is `octets[starts[i]:starts[i + 1]]`, so `starts` has one more entry than there are texts."""
 
 
 def text_arrays(texts: Iterable[str]) -> TextArrays:
@@ -24,7 +24,7 @@ def text_arrays(texts: Iterable[str]) -> TextArrays:
 
 
 def blocks_of(texts: Iterator[str]) -> Iterator[TextArrays]:
-    """Yields the texts as arrays of `BLOCK_TEXTS` texts; the last may have fewer."""
+    """Yields blocks of `BLOCK_TEXTS` texts as arrays; the last block may have fewer texts."""
     while part := list(islice(texts, BLOCK_TEXTS)):
         yield text_arrays(part)
 
@@ -38,7 +38,7 @@ def save_blocks(files: PartWriter, name: str, blocks: Iterator[TextArrays]) -> N
 
 
 def map_texts(files: PartFiles, name: str, known: Sequence[TextArrays] = ()) -> "SavedTexts":
-    """Maps texts; keeps the arrays of `known` that are mapped from the same files."""
+    """Maps texts; uses the arrays of `known` that are mapped from the same files."""
     blocks = []
     for number in range(files.count(f"{name}-text-starts")):
         starts, octets = known[number] if number < len(known) else (None, None)
@@ -52,7 +52,7 @@ def map_texts(files: PartFiles, name: str, known: Sequence[TextArrays] = ()) -> 
 
 
 class SavedTexts:
-    """Texts in blocks of `BLOCK_TEXTS`, the last of which may be shorter. Immutable."""
+    """Texts in blocks of `BLOCK_TEXTS` texts; the last block may have fewer. Immutable."""
 
     __slots__ = ("_blocks", "arrays", "n")
 
@@ -69,7 +69,7 @@ class SavedTexts:
 
 
 class Texts(Sequence[str]):
-    """A sequence of texts. One writer appends; a reader in another thread sees all texts that were present when it began."""
+    """A sequence of texts. One writer appends; a reader in another thread sees all texts present when its read began."""
 
     def __init__(self, saved: SavedTexts | None = None) -> None:
         self._parts: tuple[SavedTexts, list[str]] = saved or SavedTexts(), []
@@ -104,15 +104,15 @@ class Texts(Sequence[str]):
         self._parts[1].extend(texts)
 
     def swap_in(self, saved: SavedTexts) -> None:
-        """Replaces the first texts with the equal texts in `saved`, which lie in the checkpoint's files."""
+        """Replaces the first texts by the equal texts in `saved`, which are mapped from the checkpoint's files."""
         self._parts = saved, self[saved.n :]
 
     def save(self, files: PartWriter, name: str, forgotten: NDArray[np.bool_]) -> None:
-        """Writes all texts, with empty texts in place of those in the rows `forgotten` (mask)."""
+        """Writes all texts; the texts of the rows in the mask `forgotten` are replaced by empty texts."""
         save_blocks(files, name, self.blocks(forgotten))
 
     def copy(self) -> "Texts":
-        """Returns an independent copy. O(texts added since the checkpoint)."""
+        """Returns an independent copy. Takes O(texts added since the checkpoint) time."""
         saved, later = self._parts
         other = Texts(saved)
         other._parts[1].extend(later)
@@ -120,13 +120,13 @@ class Texts(Sequence[str]):
 
     @property
     def saved(self) -> SavedTexts:
-        """Returns the texts of the checkpoint."""
+        """Returns the texts that are mapped from the checkpoint."""
         return self._parts[0]
 
     def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
-        """Yields all texts as arrays of `BLOCK_TEXTS` texts. Full saved blocks are not copied.
+        """Yields all texts in blocks of `BLOCK_TEXTS`, as arrays. Full blocks of the checkpoint are not copied.
 
-        `forgotten`: mask by row of the texts to replace with empty ones.
+        `forgotten`: mask of the rows whose texts are replaced by empty texts.
         """
         saved, later = self._parts
         whole = saved.n // BLOCK_TEXTS
@@ -145,10 +145,10 @@ class Texts(Sequence[str]):
 
 
 class TakenTexts(Texts):
-    """A selection of another column's texts, followed by texts appended here."""
+    """A selection of another column's texts, followed by texts that are appended to this object."""
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:
-        """`rows`: the rows of `whole` to select, in this order."""
+        """`rows`: the selected rows of `whole`, in this order."""
         super().__init__(_TakenSaved(whole, rows))
 
 

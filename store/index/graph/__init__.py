@@ -1,6 +1,7 @@
-"""The graph of the random walk: one symmetric matrix of edge weights over all phrases, then all passages.
+"""The graph of the random walk: one symmetric matrix of edge weights over all phrases, followed by all passages.
 
-PageRank needs only products with this matrix, many per query. The bases of a snapshot's matrices are joined into one CSR at
-their first walk; all snapshots with the same bases share it. Later changes form layers, which snapshots share too, except the
-last. The sum of the products is exact, because joining adds only the weights between equal pairs of nodes.
+PageRank uses the matrix only in products, of which a query needs many. The bases of a snapshot's matrices are joined into one
+CSR at the first walk; all snapshots with the same bases share this CSR. Later changes form layers; snapshots share all layers
+except the last. The product with the graph is exactly the sum of the products with the base and with each layer, because
+joining only adds the weights between the same two nodes.
 """

@@ -1,4 +1,4 @@
-"""The edge weights at one commit, with nodes numbered as in the snapshot: phrases by row, then passages."""
+"""The edge weights as of one commit. Nodes are numbered as in the snapshot: phrases by row, then passages."""
 
 from copy import copy
 from functools import cached_property
@@ -24,7 +24,7 @@ from store.index.triple_change import Entries
 
 
 class Adjacency:
-    """The edge weights at one commit. Immutable and therefore thread-safe."""
+    """The edge weights as of one commit. Immutable and therefore thread-safe."""
 
     def __init__(self, graph: Graph, weights: EdgeWeights) -> None:
         self.nodes = graph.n_phrases + graph.n_passages
@@ -38,8 +38,8 @@ class Adjacency:
         """The same weights in the node order in which products are fastest, for callers that compute many products."""
 
     def without(self, passages: NDArray[np.int64], phrases: NDArray[np.int64]) -> "Adjacency":
-        """Returns the graph without `passages` and without `phrases`, which no other passages contain. O(the edges of these
-        nodes)."""
+        """Returns the graph without `passages` and `phrases`; no other passage may contain these phrases. Takes O(edges of
+        these nodes) time."""
         rows, cols, weights = stated_entries(self._graph, self._weights, passages, phrases)
         other = copy(self)
         other.__dict__.pop("degrees", None)
@@ -50,11 +50,12 @@ class Adjacency:
 
     @cached_property
     def degrees(self) -> Vector:
-        """Weighted degree of every node, shape (nodes,). O(nodes)."""
+        """Weighted degree of every node, shape (nodes,). Takes O(nodes) time."""
         return self.inside.leave(self.inside.degrees)
 
     def among(self, nodes: NDArray[np.int64]) -> Any:
-        """Returns the weights between `nodes` (distinct) as a CSR in their order. O(nodes of the graph + their edges)."""
+        """Returns the weights between `nodes` (distinct) as a CSR in the order of `nodes`. Takes O(nodes of the graph + edges
+        of `nodes`) time."""
         place = np.full(self.inside.size, -1)
         numbers = self.inside.inner(nodes)
         place[numbers] = np.arange(len(nodes))
@@ -68,7 +69,8 @@ class Adjacency:
         return without_dust(sparse.csr_array(entries, shape=(len(nodes), len(nodes))))
 
     def neighbours(self, nodes: NDArray[np.int64]) -> Entries:
-        """Returns (node, neighbour, weight) of every edge of `nodes` (distinct), by node and neighbour. O(their edges)."""
+        """Returns (node, neighbour, weight) of every edge of `nodes` (distinct), by node and neighbour. Takes O(edges of
+        `nodes`) time."""
         parts = self.inside.edges(self.inside.inner(nodes))
         sources = np.concatenate([np.repeat(nodes[at], np.diff(part.indptr)) for at, part in parts])
         others = self.inside.outer(np.concatenate([part.indices.astype(np.int64) for _, part in parts]))
@@ -79,7 +81,7 @@ class Adjacency:
         return keys // max(self.nodes, 1), keys % max(self.nodes, 1), sums
 
     def merged(self) -> Any:
-        """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
+        """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. Takes O(edges of the graph) time."""
         *ends, weights = self._base.entries()
         rows, cols = (self.inside.outer(each.astype(np.int64)) for each in ends)
         parts = zip((rows, cols, weights), changed_entries(self._graph, self._weights), *self._taken_away, strict=True)

@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 
 
 class BaseOrder:
-    """The joined base and its layers; nodes are numbered by `order`. Immutable and therefore thread-safe."""
+    """The joined base and its layers; `order` numbers the nodes. Immutable and therefore thread-safe."""
 
     def __init__(self, base: JoinedBase, layers: list[ChangeLayer], order: NodeOrder) -> None:
         self._base = base
@@ -24,11 +24,11 @@ class BaseOrder:
         self.inner, self.outer = order.inner, order.outer
         self.enter, self.leave = order.enter, order.leave
         self.size = order.size
-        """Number of node numbers, including unused ones."""
+        """Length of a vector over the node numbers, including unused numbers."""
 
     @cached_property
     def degrees(self) -> Vector:
-        """Weighted degree of every node, shape (size,). O(nodes)."""
+        """Weighted degree of every node, shape (size,). Takes O(nodes) time."""
         degrees = np.concatenate([self._base.degrees, np.zeros(self.size - self._order.known)])
         for layer in self._layers:
             degrees[layer.rows] += layer.sums
@@ -56,7 +56,7 @@ class BaseOrder:
 
     @cached_property
     def passage_degrees(self) -> float:
-        """Sum of the degrees of all passages. O(changes since the base)."""
+        """Sum of the degrees of all passages. Takes O(changes since the base) time."""
         changed = sum(float(layer.sums[self._order.is_passage(layer.rows)].sum()) for layer in self._layers)
         return self._base.passage_degrees + changed
 
@@ -74,9 +74,10 @@ class BaseOrder:
         return max(largest, float(unchanged.max(initial=0.0)))
 
     def edges(self, numbers: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], Any]]:
-        """Returns the summands of the edges of some nodes (distinct) as pairs (places, entries).
+        """Returns the edges of `numbers` (distinct nodes) as summands (places, entries). `entries` is a CSR with one row for
+        each of `places`, which are positions in `numbers`.
 
-        `entries` is a CSR with one row for each of `places`, which are positions in `numbers`. O(the edges).
+        Takes O(edges of `numbers`) time.
         """
         old = np.flatnonzero(numbers < self._order.known)
         parts = [(old, self._base.of(numbers[old]))]
@@ -87,9 +88,9 @@ class BaseOrder:
         return parts
 
     def spread(self, numbers: NDArray[np.int64], amounts: Vector) -> tuple[NDArray[np.int64], Vector]:
-        """Computes A[:, numbers] @ amounts; returns the receiving nodes, possibly repeated, and the amount that each receives.
+        """Computes A[:, numbers] @ amounts; returns the receiving nodes, possibly repeated, and the received amounts.
 
-        `numbers` (distinct) and `amounts` have shape (k,). O(the edges of these nodes).
+        `numbers` (distinct) and `amounts` have shape (k,). Takes O(edges of these nodes) time.
         """
         parts = self.edges(numbers)
         reached = np.concatenate([part.indices.astype(np.int64) for _, part in parts])
@@ -97,7 +98,7 @@ class BaseOrder:
         return reached, np.concatenate(gets)
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns A @ x; both of shape (size,). In float32 if `x` is."""
+        """Returns A @ x; `x` and the result have shape (size,). The product is in float32 if `x` is float32."""
         known = self._order.known
         product: NDArray[Any] = self._base.product(x[:known])
         if known < self.size:

@@ -1,7 +1,8 @@
 """The changes of a graph's matrices since the joined base, in layers.
 
-There may be millions of changes, and a query may follow each commit. Changes therefore become layers, each at least four
-times as large as the next; all later snapshots share them. Each snapshot sorts only the entries after the last layer.
+There may be millions of changes, and a query may run after each commit. Changes are therefore grouped into layers. Each layer
+is at least four times as large as the next, and later snapshots share the layers. Each snapshot sorts only the changes after
+the last layer.
 """
 
 import threading
@@ -20,27 +21,27 @@ from store.index.graph.node_order import NodeOrder
 from store.index.triple_change import Entries
 
 LAYER_MIN_ENTRIES = 4_096
-"""Maximum number of changes that each snapshot sorts anew: about a millisecond."""
+"""Maximum number of changes that each snapshot sorts itself, which takes about a millisecond."""
 LAYER_RATIO = 4
-"""A layer that is less than this many times as large as the next one is merged with it."""
+"""A layer with less than this many times the entries of the next layer is merged with it."""
 FILTER_SHARE = 8
-"""Size of a layer's filter in bytes for each of its rows: at most 1/8 of the other numbers pass the filter."""
+"""Size of a layer's filter in bytes per row of the layer: at most 1/8 of the numbers of other rows pass the filter."""
 KEPT_MATRICES = 4
-"""Sets of matrices whose layers are kept: those of the whole memory, and of scopes that changed entries on the same bases."""
+"""Number of sets of matrices whose layers are kept: the whole memory's, and those of changed scopes on the same bases."""
 
 
 class ChangeLayer:
-    """Changes by row. `NodeOrder` numbers the rows and columns; its size may have grown since."""
+    """Changes of a matrix, by row. `NodeOrder` numbers rows and columns; the order may have grown since the layer was made."""
 
     def __init__(self, entries: Entries, order: NodeOrder) -> None:
         rows, cols, values = entries
         self.rows, at = np.unique(order.inner(rows), return_inverse=True)
-        """The rows that have entries, ascending."""
+        """The rows with entries, ascending."""
         self._width = order.size
         self._exact = sparse.csr_array((values, (at, order.inner(cols))), shape=(len(self.rows), order.size))
         self.sums: NDArray[np.float64] = self._exact.sum(axis=1)
         """Sum of each row's entries, shape (len(rows),)."""
-        # A filter by the low bits of the row number. It has false positives, but fits in the processor's cache.
+        # A filter by the low bits of the row number: it has false positives, but fits into the processor's cache.
         self._bits = (1 << (FILTER_SHARE * len(self.rows)).bit_length()) - 1
         self._may_have: NDArray[np.bool_] = np.zeros(self._bits + 1, np.bool_)
         self._may_have[self.rows & self._bits] = True
@@ -50,7 +51,7 @@ class ChangeLayer:
         return self._exact.astype(np.float32)
 
     def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the positions of those of `numbers` that have entries in the layer, and their positions in `rows`."""
+        """Returns two arrays: positions in `numbers` of the numbers that have entries here, and their positions in `rows`."""
         places = np.flatnonzero(self._may_have[numbers & self._bits])
         if not len(places):
             return places, places
@@ -60,18 +61,18 @@ class ChangeLayer:
         return places[found], rows[found]
 
     def of(self, rows: NDArray[np.int64]) -> Any:
-        """Returns the entries of `rows`, given as positions that `find` returned, as a CSR."""
+        """Returns the entries of `rows` as a CSR; `rows` are positions that `find` returned."""
         return self._exact[rows]
 
     def add_product(self, x: NDArray[Any], product: NDArray[Any]) -> None:
-        """Adds this matrix @ `x` to `product`. In float32 if `x` is."""
+        """Adds the product of this layer and `x` to `product`. The product is in float32 if `x` is float32."""
         matrix = self._rough if x.dtype == np.float32 else self._exact
         product[self.rows] += matrix @ x[: self._width]
 
 
 @dataclass(frozen=True, slots=True)
 class _SharedLayer:
-    """A layer, and the number of its last change of each kind."""
+    """A layer, and for each kind of edge the number of its last change."""
 
     layer: ChangeLayer
     ends: Mapping[str, int]
@@ -86,7 +87,7 @@ class ChangeLayers:
         self._kept: OrderedDict[tuple[object, ...], list[_SharedLayer]] = OrderedDict()
 
     def of(self, graph: Graph, weights: EdgeWeights, order: NodeOrder) -> list[ChangeLayer]:
-        """Returns the layers of a graph on this base. The graph may be an earlier snapshot with fewer changes."""
+        """Returns the layers of a graph on this base. The graph may be an earlier snapshot, which has fewer changes."""
         views = {name: view for name, (view, _) in walked_matrices(graph, weights).items()}
         lengths = {name: view.change_count for name, view in views.items()}
         identities = tuple(view.identity for view in views.values())

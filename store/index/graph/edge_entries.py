@@ -1,4 +1,4 @@
-"""The edges of a snapshot's matrices as entries of one matrix over phrases and passages."""
+"""Converts the edges of a snapshot's matrices to entries of one matrix over phrases and passages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,25 @@ from store.index.delta_csr import MatrixView
 from store.index.triple_change import Entries, phrase_edges
 
 MIN_WEIGHT = 1e-9
-"""A smaller weight is no edge, but a rounding residue of weights that were added and removed."""
+"""Minimum weight of an edge; a smaller weight is a rounding residue of weights that were added and removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeWeights:
-    """Factors of the kinds of edges in the walk: an edge counts its own weight times the factor; 0 excludes the kind."""
+    """Factor of each kind of edge in the walk: the weight of an edge is multiplied by the factor; 0 excludes the kind."""
 
     relation: float
     mention: float
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
-    """Passage-phrase edges again, weighted by the number of the passage's triples with the phrase."""
+    """Factor of additional passage-phrase edges, weighted by the number of the passage's triples with the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The parts of a snapshot that a walk needs. A walk keeps them, not the snapshot, which keeps its walks."""
+    """The parts of a snapshot that a walk needs. A walk refers to these parts rather than to the snapshot, because the snapshot
+    refers to its walks."""
 
     n_phrases: int
     n_passages: int
@@ -42,7 +43,7 @@ class Graph:
 
 
 def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[MatrixView, float]]:
-    """Returns, by kind of edge, its matrix and the factor of its weights; kinds with factor 0 are left out."""
+    """Returns the matrix and the factor of each kind of edge; kinds with factor 0 are omitted."""
     views = {
         "relation": graph.relation,
         "mention": graph.mention,
@@ -57,8 +58,8 @@ def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[Matri
 def changed_entries(
     graph: Graph, weights: EdgeWeights, begins: Mapping[str, int] | None = None, ends: Mapping[str, int] | None = None
 ) -> Entries:
-    """Returns the changes as entries, converted by `edge_entries`. Limited to the numbers `begins` to `ends` of each
-    kind."""
+    """Returns the changes of the matrices as entries, converted by `edge_entries`. For each kind, only the changes numbered
+    from `begins` up to but excluding `ends`; by default all changes."""
     parts = []
     for name, (view, factor) in walked_matrices(graph, weights).items():
         part = slice(begins[name] if begins else 0, ends[name] if ends else view.change_count)
@@ -69,9 +70,9 @@ def changed_entries(
 
 
 def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """Returns the weights that `passages` contribute, with the synonym edges of `phrases`, which no other passages contain.
+    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only they may contain.
 
-    The contribution of a passage is its own edges and the relation and mention edges of its triples.
+    A passage contributes its own edges, and the relation and mention edges of its triples.
     """
     rows, triples, counts = graph.incidence.entries(passages)
     parts = [("occurrence", rows, triples, counts, weights.occurrence)]
@@ -88,10 +89,9 @@ def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], p
 
 
 def edge_entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int) -> Entries:
-    """Converts parts (kind, rows, columns, values, factor) to (row, column, weight) entries in both directions.
+    """Converts `parts`, each (kind, rows, columns, values, factor), to entries (row, column, weight) in both directions.
 
-    Passages are numbered after the `phrases` phrases. `ends`: phrase rows of the triples' subjects and objects, shape (triples,
-    2).
+    Passages are numbered after the phrases. `ends`: phrase rows of the triples' subjects and objects, shape (triples, 2).
     """
     rows_, cols_, values_ = [], [], []
     for name, rows, cols, values, factor in parts:
@@ -124,7 +124,7 @@ def _passage_phrase(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) 
 
 
 def without_dust(matrix: Any) -> Any:
-    """Removes the entries below `MIN_WEIGHT` from the matrix, in place, and returns it."""
+    """Removes entries below `MIN_WEIGHT` from the matrix in place and returns the matrix."""
     matrix.data[np.abs(matrix.data) < MIN_WEIGHT] = 0.0
     matrix.eliminate_zeros()
     return matrix

@@ -1,4 +1,4 @@
-"""The bases of a snapshot's matrices joined into one CSR, shared by all snapshots with these bases."""
+"""The bases of a snapshot's matrices, joined into one CSR that all snapshots with the same bases share."""
 
 import threading
 import weakref
@@ -15,18 +15,17 @@ from store.index.graph.matrix_product import RowBlocks
 from store.index.triple_change import Entries
 
 CACHED_BASES = 4
-"""Cached joined bases: those of the present memory for two sets of weights, and the two before a fold."""
+"""Number of cached joined bases: two for the present memory (for two sets of weights), and two from before a fold."""
 
 
 class JoinedBase:
-    """One CSR over the `phrases` phrases and `passages` passages that the bases contain.
+    """One CSR over the phrases and passages that the bases contain.
 
-    Its rows are sorted by length: among rows of equal length, the processor predicts the end of each row, which halves the time
-    of a product.
+    Its rows are sorted by length: the processor then predicts the end of each row, which halves the time of a product.
     """
 
     def __init__(self, matrix: Any, places: NDArray[np.int32], phrases: int, passages: int) -> None:
-        """`places`: the row of each node in `matrix`."""
+        """`places`: the row in `matrix` of each node."""
         self._matrix = matrix
         self._places = places
         self.phrases = phrases
@@ -41,9 +40,9 @@ class JoinedBase:
         self._float32_blocks: RowBlocks | None = None
 
     def product(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns the product with `x`; both of shape (nodes,). In float32 if `x` is."""
+        """Returns the matrix @ `x`; both vectors have shape (nodes,). The product is in float32 if `x` is float32."""
         blocks = self._in_float32 if x.dtype == np.float32 else self._float64_blocks
-        # `clip` is the fastest mode; no place is out of range.
+        # `clip` is the fastest mode; all places are within range.
         product: NDArray[Any] = (blocks @ x).take(self._places, mode="clip")
         return product
 
@@ -52,7 +51,7 @@ class JoinedBase:
         return self._matrix[self._places[nodes]]
 
     def entries(self) -> Entries:
-        """Returns all entries."""
+        """Returns all entries as (node, column, weight)."""
         joined = self._matrix.tocoo()
         nodes = np.empty(len(self._places), np.int64)
         nodes[self._places] = np.arange(len(nodes))
@@ -60,7 +59,7 @@ class JoinedBase:
 
     @property
     def _in_float32(self) -> RowBlocks:
-        """The matrix in float32, with half the bytes to read. Built at first use, because only whole walks use it."""
+        """The matrix in float32, half as many bytes to read. Built on first use; only walks over the whole graph need it."""
         with self._lock:
             if self._float32_blocks is None:
                 matrix = self._matrix
@@ -72,7 +71,7 @@ class JoinedBase:
 
 
 class _JoinedCache:
-    """The last few joined bases, by the bases that they were made of."""
+    """Caches the last joined bases, keyed by the bases that they consist of."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,7 +80,7 @@ class _JoinedCache:
     def get(self, graph: Graph, weights: EdgeWeights) -> JoinedBase:
         used = walked_matrices(graph, weights)
         bases = [view.base for view, _ in used.values()]
-        # If two queries follow a fold, the second waits for the join of the first.
+        # If two queries follow a fold, the second query waits for the join that the first one computes.
         with self._lock:
             self._kept = [each for each in self._kept if all(ref() is not None for ref in each[1])]
             for at, (known, refs, joined) in enumerate(self._kept):

@@ -1,7 +1,7 @@
-"""Products of a large sparse matrix with a vector, on up to four processors.
+"""Products of a large sparse matrix and a vector, on up to four processors.
 
-scipy releases the GIL while it multiplies, so blocks of rows with about equally many entries are multiplied in parallel. One
-thread sums each row in the order of its columns, so the result is identical to the last bit for any number of threads.
+scipy releases the GIL during a multiplication, so blocks of rows with about equal numbers of entries are multiplied in
+parallel. Each row is summed by one thread in column order, so the result is bit-identical for any number of threads.
 """
 
 from itertools import pairwise
@@ -14,11 +14,11 @@ from scipy import sparse
 from store.index.parallel import processors, threads
 
 BLOCK_MIN_ENTRIES = 500_000
-"""Minimum entries of a block for a thread: about 0.5 ms of work, while handing it over takes 0.1 ms."""
+"""Minimum number of entries of a block: about 0.5 ms of work, compared with 0.1 ms for handing a block to a thread."""
 
 
 class RowBlocks:
-    """A CSR as blocks of rows. The blocks are views, without copies."""
+    """A CSR divided into blocks of rows. The blocks are views that copy nothing."""
 
     def __init__(self, matrix: Any, max_blocks: int | None = None) -> None:
         count = min(max_blocks or processors(), max(matrix.nnz // BLOCK_MIN_ENTRIES, 1))
@@ -27,7 +27,7 @@ class RowBlocks:
         self._blocks = [matrix] if count == 1 else [_rows(matrix, *pair) for pair in pairwise(bounds)]
 
     def __matmul__(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Returns the product with `x`, shape (columns,); the result has shape (rows,)."""
+        """Returns the product of the matrix and `x`, shape (columns,); the result has shape (rows,)."""
         first, *others = self._blocks
         if not others:
             whole: NDArray[Any] = first @ x
@@ -39,7 +39,7 @@ class RowBlocks:
 def _rows(matrix: Any, start: int, stop: int) -> Any:
     first, last = matrix.indptr[start], matrix.indptr[stop]
     block = sparse.csr_array((stop - start, matrix.shape[1]), dtype=matrix.dtype)
-    # Attributes are set one by one: the constructor copies arrays that are views of less than half of another array.
+    # Attributes are set one by one, because the constructor copies arrays that are views of less than half of another array.
     block.data, block.indices = matrix.data[first:last], matrix.indices[first:last]
     block.indptr = matrix.indptr[start : stop + 1] - first
     return block

@@ -1,7 +1,7 @@
-"""The node order in which products are fastest: the phrases and passages of the joined base come first.
+"""The node order in which products are fastest: the joined base's phrases and passages come first.
 
-Later phrases and passages follow alternately, so that a node keeps its number when others are added; some numbers are unused. A
-product therefore reads and writes the base's part of a vector in place.
+Later phrases and passages follow alternately, so that a node keeps its number when nodes are added; some numbers are unused. A
+product can therefore read and write the base's part of a vector in place.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 
 class NodeOrder:
-    """The order of a graph of `phrases` phrases, then `passages` passages; the base contains the first of each."""
+    """The node order of a graph with `phrases` phrases, then `passages` passages. The base contains the first of each."""
 
     def __init__(self, base: tuple[int, int], phrases: int, passages: int) -> None:
-        """`base`: number of phrases and passages in the base."""
+        """`base`: (number of phrases, number of passages) in the base."""
         self._base_phrases, self._base_passages = base
         self.known = sum(base)
         """Number of nodes in the base."""
@@ -22,10 +22,10 @@ class NodeOrder:
         self._nodes = phrases + passages
         self._later_phrases, later_passages = phrases - base[0], passages - base[1]
         self.size = self.known + 2 * max(self._later_phrases, later_passages)
-        """Number of node numbers, including unused ones."""
+        """Length of a vector over the node numbers, including unused numbers."""
 
     def inner(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
-        """Converts the graph's node numbers to numbers of this order."""
+        """Converts node numbers of the graph to numbers of this order."""
         nodes = nodes.astype(np.int64, copy=False)
         if self.size == self.known:
             return nodes
@@ -38,7 +38,7 @@ class NodeOrder:
         return placed
 
     def outer(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Converts numbers of this order to the graph's node numbers."""
+        """Converts numbers of this order to node numbers of the graph."""
         if self.size == self.known:
             return numbers
         behind, is_passage = np.divmod(numbers - self.known, 2)
@@ -52,13 +52,13 @@ class NodeOrder:
         return slice(self._base_phrases, self.known)
 
     def is_passage(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Returns the mask of the numbers that are passages."""
+        """Returns the mask of the numbers that belong to passages."""
         old = (numbers >= self._base_phrases) & (numbers < self.known)
         later: NDArray[np.bool_] = (numbers >= self.known) & ((numbers - self.known) % 2 == 1)
         return old | later
 
     def enter(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Converts a vector over the graph's nodes, shape (nodes,), to this order, shape (size,)."""
+        """Converts a vector over the graph's nodes, shape (nodes,), to a vector in this order, shape (size,)."""
         if self.size == self.known:
             return x
         first, passages = self._base_phrases, self._phrases + self._base_passages
@@ -70,7 +70,7 @@ class NodeOrder:
         return y
 
     def leave(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Converts a vector in this order, shape (size,), to the graph's nodes, shape (nodes,)."""
+        """Converts a vector in this order, shape (size,), to a vector over the graph's nodes, shape (nodes,)."""
         if self.size == self.known:
             return y
         first, passages = self._base_phrases, self._phrases + self._base_passages

@@ -1,12 +1,13 @@
-"""Codes of four bits for each component, in memory, that find the rows near a query: TurboQuant by the library turbovec.
+"""Codes of four bits per component, in memory, to find the rows near a query: TurboQuant, by the library turbovec.
 
-The one-byte codes of ten million rows are 3.8 GB; reading them takes one processor more than a tenth of a second. A group
-covers `MIN_GROUP_ROWS` to `MAX_GROUP_ROWS` consecutive rows. A group never changes after it was made, so queries and commits
-do not wait for each other. Two small neighbouring groups become one, because searching a group costs a third of a millisecond
-whatever its size. Few rows follow the last group. `docs/decisions/0004-four-bit-codes.md` compares libraries.
+The one-byte codes of ten million rows take 3.8 GB; one processor needs more than a tenth of a second to read them. A group
+contains the codes of `MIN_GROUP_ROWS` to `MAX_GROUP_ROWS` consecutive rows. A group never changes once it is made, so queries
+and commits do not wait for each other. Two small adjacent groups are merged, because searching a group has a fixed cost of a
+third of a millisecond. Fewer than `MIN_GROUP_ROWS` rows remain after the last group. `docs/decisions/0004-four-bit-codes.md`
+compares libraries.
 
-A row's code depends on its one-byte code alone (rotation and codebook depend on the number of dimensions; nothing is trained),
-so neither the order of arrival nor a restart changes a score.
+A row's four-bit code depends only on its one-byte code, because rotation and codebook depend only on the number of dimensions,
+and nothing is trained. The order of arrival and restarts therefore do not change scores.
 """
 
 import threading
@@ -25,20 +26,20 @@ from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
 MIN_GROUP_ROWS = 32_768
 MAX_GROUP_ROWS = 1_048_576
-"""A group has a power of two of rows: 6 to 201 MB of codes at 384 dimensions."""
+"""The number of a group's rows is a power of two; a group's codes have 6 to 201 MB at 384 dimensions."""
 GROUP_BITS = 4
 SCORE_DEVIATION = 0.1
-"""Standard deviation of a score's error, times sqrt(dim), for unit vectors.
+"""Standard deviation of the error of a score, multiplied by sqrt(dim), for unit vectors.
 
-Measured at 384 dimensions: a deviation of 0.005, and a largest error of 0.029 among 800,000 scores.
+Measured at 384 dimensions: a standard deviation of 0.005, and a maximum error of 0.029 among 800,000 scores.
 """
 UNMASKED_SHARE = 0.75
-"""If at least this share of a group's rows is compared, the search covers all rows and the others are dropped afterwards."""
+"""If at least this share of a group's rows is to be compared, the search covers all rows, and others are dropped afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The codes of the rows from `first` to `end` of a matrix."""
+    """The codes of the rows from `first` to before `end` of a matrix."""
 
     first: int
     end: int
@@ -46,7 +47,7 @@ class Group:
 
 
 class QuantisedGroups:
-    """The groups of one append-only matrix. A background thread makes them once they are first requested."""
+    """The groups of one append-only matrix. A background thread makes the groups once they are first requested."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
@@ -55,10 +56,10 @@ class QuantisedGroups:
         self._maker: threading.Thread | None = None
 
     def made(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> list[Group]:
-        """Returns the finished groups that contain some of the first `rows` rows, and starts making missing ones.
+        """Returns the finished groups that contain any of the first `rows` rows, and starts to make the missing groups.
 
-        The groups are adjacent and begin with the first row; the last may end after `rows`. `blocks` returns the one-byte codes
-        of the first N rows; N is a multiple of the block size.
+        The groups are adjacent, and the first begins with the first row; the last may end after `rows`. `blocks(n)` returns the
+        one-byte codes of the first n rows; n is a multiple of the block size.
         """
         if self._dim % 8 or not _is_installed():
             return []  # the library's codes are whole bytes
@@ -77,7 +78,7 @@ class QuantisedGroups:
                 per_block = len(coded[0].units)
                 codes = _quantised(self._dim, coded[first // per_block : end // per_block])
                 with self._lock:
-                    # The new group replaces the smaller groups within it.
+                    # The new group replaces the smaller groups that it contains.
                     others = [group for group in self._made if group.end <= first or group.first >= end]
                     self._made = sorted([*others, Group(first, end, codes)], key=lambda group: group.first)
         finally:
@@ -86,7 +87,8 @@ class QuantisedGroups:
 
 
 def _spans(rows: int) -> Iterator[tuple[int, int]]:
-    """Yields the begin and end of each group of `rows` rows, largest first. Fewer than `MIN_GROUP_ROWS` rows remain."""
+    """Yields (begin, end) of each group of a matrix with `rows` rows, largest group first. Fewer than `MIN_GROUP_ROWS` rows
+    remain after the last group."""
     first, size = 0, MAX_GROUP_ROWS
     while size >= MIN_GROUP_ROWS:
         if rows - first >= size:
@@ -98,7 +100,7 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 @cache
 def _is_installed() -> bool:
-    """Whether turbovec is installed; some machines have no build of it. Without it all rows are compared by one-byte codes."""
+    """Whether turbovec is installed; some machines lack it. Without turbovec, all rows are compared by their one-byte codes."""
     return find_spec("turbovec") is not None
 
 
@@ -117,7 +119,7 @@ def _quantised(dim: int, blocks: Sequence[CodedBlock]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """The `rows` found in a group and their `scores`, best first. Other compared rows of the group score at most `others`."""
+    """The `rows` found in a group and their `scores`, best first. The group's other compared rows score at most `others`."""
 
     scores: NDArray[np.float32]
     rows: NDArray[np.int64]
@@ -125,10 +127,10 @@ class FoundRows:
 
 
 def search_group(group: Group, query: NDArray[np.float32], compared: NDArray[np.bool_], k: int) -> FoundRows:
-    """Returns the best of a group's `compared` rows by its codes.
+    """Returns the rows in the mask `compared` that score best among the group's rows, according to the group's codes.
 
-    These are the compared rows among the `k` best of all rows, or the `k` best compared rows if few are compared. `query` has
-    shape (dim,); `compared` is a mask over the matrix; rows after its end are not compared.
+    If few rows are compared, returns the `k` best compared rows; otherwise, those of the group's `k` best rows that are
+    compared. `query` has shape (dim,); `compared` is a mask over the matrix, and rows after its end are not compared.
     """
     here = compared[group.first : group.end]
     living = int(np.count_nonzero(here))
@@ -136,7 +138,7 @@ def search_group(group: Group, query: NDArray[np.float32], compared: NDArray[np.
         return FoundRows(np.empty(0, np.float32), np.empty(0, np.int64), -np.inf)
     if len(here) < group.end - group.first:
         here = np.concatenate([here, np.zeros(group.end - group.first - len(here), np.bool_)])
-    # A mask doubles the time of a search.
+    # A mask doubles the duration of a search.
     mask = None if living >= UNMASKED_SHARE * len(here) else np.ascontiguousarray(here)
     found = group.codes.search(query[None], k, mask=mask)
     scores, rows = np.asarray(found[0])[0], np.asarray(found[1])[0].astype(np.int64)

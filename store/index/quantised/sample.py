@@ -1,12 +1,12 @@
-"""A sample of the rows of a large matrix, to estimate mean and deviation of all cosines.
+"""A sample of the rows of a large matrix, from which the mean and the standard deviation of all cosines are estimated.
 
-A checksum of a row's unit decides whether the row is sampled: it must end in a number of zero bits. The choice thus depends on
-the row's code alone, not on when it was added. A larger memory requires more zero bits, so the sample's size stays about the
-same. With the minimum of 65,536 rows, the estimated deviation is within half a percent of the true one (0.17 % at the median,
-of ten million).
+A row is sampled if the checksum of its unit ends in a certain number of zero bits. Whether a row is sampled therefore depends
+only on the row's code, not on when it was added. A larger memory requires more zero bits, so that the sample's size stays about
+the same. For the minimum of 65,536 rows, the estimated standard deviation is within 0.5% of the true one (0.17% at the median,
+measured on ten million rows).
 
-The sum of a query's products with all sampled rows is its product with the sum of the rows; the sum of squares follows from the
-second moments. A query is therefore compared only with the sampled rows that do not count.
+The sum of a query's products with all sampled rows equals its product with the sum of these rows; the sum of the squares
+follows from the second moments. Only those sampled rows that a query must not count are therefore compared with it directly.
 """
 
 import threading
@@ -24,13 +24,14 @@ Floats = NDArray[np.float64]
 
 SAMPLE_MIN_ROWS = 65_536
 STEP_ROWS = 512
-"""Approximate number of sampled rows that are added to the moments at a time. Remaining rows are compared with each query."""
+"""Approximate number of sampled rows that are added to the moments at a time. Each query is compared directly with the rows
+that are not yet in the moments."""
 _MIX = np.uint32(2_654_435_769)
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sum of the products of `count` rows with a query, and the sum of their squares."""
+    """The sum of the products of `count` rows and a query, and the sum of the squares of these products."""
 
     count: int
     products: float
@@ -45,9 +46,9 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The sum of some rows, shape (dim,), and the sum of their outer products, shape (dim, dim).
+    """The sum of some rows, shape (dim,), and the sum of the outer product of each row with itself, shape (dim, dim).
 
-    In float64, because rounding errors depend on the order of the rows.
+    The sums are float64, because float32 rounding errors would depend on the order of the rows.
     """
 
     count: int
@@ -55,18 +56,18 @@ class Moments:
     second: Floats
 
     def with_rows(self, coded: Sequence[CodedBlock]) -> "Moments":
-        """Returns the moments with the rows in `coded` added. O(rows · dim²)."""
+        """Returns these moments plus those of the rows in `coded`. Takes O(rows · dim²) time."""
         rows = np.concatenate([_decoded(part) for part in coded])
         return Moments(self.count + len(rows), self.first + rows.sum(axis=0), self.second + rows.T @ rows)
 
     def sums(self, query: Floats) -> Sums:
-        """Returns the sums of the rows' products with `query`, shape (dim,)."""
+        """Returns the sums of the products of the rows and `query`, shape (dim,)."""
         return Sums(self.count, float(self.first @ query), float(query @ self.second @ query))
 
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """Sampled row numbers, ascending, and the moments of the first of them. Earlier views have fewer rows."""
+    """The numbers of the sampled rows, ascending, and the moments of the first of them. Earlier views have fewer rows."""
 
     rows: NDArray[np.int64]
     moments: Moments
@@ -74,7 +75,7 @@ class SampledRows:
     def sums(
         self, query: Floats, compared: NDArray[np.bool_], codes_of: Callable[[NDArray[np.int64]], CodedBlock]
     ) -> Sums:
-        """Returns the sums of the products of `query` with the sampled rows in `compared`, a mask over all rows."""
+        """Returns the sums of the products of `query` and those sampled rows that are in `compared`, a mask over all rows."""
         counted: NDArray[np.bool_] = np.zeros(len(self.rows), np.bool_)
         there = int(np.searchsorted(self.rows, len(compared)))
         counted[:there] = compared[self.rows[:there]]
@@ -86,7 +87,7 @@ class SampledRows:
 
 
 class _GrowingSample:
-    """The sample of the rows whose checksum ends in `zeros` zero bits. It grows with the matrix."""
+    """The sample of the rows whose checksums end in `zeros` zero bits; it grows with the matrix."""
 
     def __init__(self, dim: int, zeros: int) -> None:
         self._zeros = zeros
@@ -95,9 +96,9 @@ class _GrowingSample:
         self._moments = Moments(0, np.zeros(dim), np.zeros((dim, dim)))
 
     def of(self, blocks: Sequence[CodedBlock], block_rows: int) -> SampledRows:
-        """Returns the sample of the rows in `blocks`. Not thread-safe."""
+        """Returns the sample of the rows in `blocks`. Must not be called concurrently."""
         n = _rows_in(blocks, block_rows)
-        # Steps end at fixed rows, so that rounding errors depend on the rows alone.
+        # Steps end at fixed row numbers, so that rounding errors depend only on the rows.
         while (end := self._seen + (STEP_ROWS << self._zeros)) <= n:
             parts = list(_sampled_parts(blocks, block_rows, self._zeros, self._seen, end))
             self._moments = self._moments.with_rows(
@@ -118,14 +119,13 @@ class RowSample:
         self._dim = dim
         self._lock = threading.Lock()
         self._kept: dict[int, _GrowingSample] = {}
-        """By number of zero bits. Two samples are kept, because the number of living rows may cross a limit in both directions.
-        """
+        """The samples by number of zero bits. Two are kept, because the number of living rows may cross a limit repeatedly."""
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
-        """Returns the sample of the rows in `blocks` for `living` living rows. All blocks except the last have `block_rows`
-        rows.
+        """Returns the sample of the rows in `blocks` for a memory with `living` living rows. All blocks except the last must
+        have `block_rows` rows.
 
-        If less than half of the rows are alive, as in an early commit, no query uses the moments: they are not computed.
+        If less than half of the rows are living, as in an early commit, no query uses the moments, so they are not computed.
         """
         zeros = max((living // SAMPLE_MIN_ROWS).bit_length() - 1, 0)
         if 2 * living < (n := _rows_in(blocks, block_rows)):
@@ -146,7 +146,7 @@ def _rows_in(blocks: Sequence[CodedBlock], block_rows: int) -> int:
 def _sampled_parts(
     blocks: Sequence[CodedBlock], block_rows: int, zeros: int, begin: int, end: int
 ) -> Iterator[tuple[int, CodedBlock, NDArray[np.int64]]]:
-    """Yields, for each block with rows from `begin` to `end`, its first row, the block, and the places of the sampled rows."""
+    """Yields (first row, block, places of sampled rows in the block) for each block with rows from `begin` to before `end`."""
     for number in range(begin // block_rows, -(-end // block_rows)):
         first, block = number * block_rows, blocks[number]
         part = slice(max(begin - first, 0), min(end - first, block_rows))
@@ -154,13 +154,13 @@ def _sampled_parts(
 
 
 def _numbers(parts: Iterable[tuple[int, CodedBlock, NDArray[np.int64]]]) -> NDArray[np.int64]:
-    """Returns the numbers of the sampled rows."""
+    """Returns the row numbers of the sampled rows."""
     return np.concatenate([np.empty(0, np.int64), *(first + found for first, _, found in parts)])
 
 
 def _sampled(units: NDArray[np.float32], zeros: int) -> NDArray[np.int64]:
-    """Returns the positions of the sampled rows among `units`. Rows without a vector have unit 0 and are never sampled."""
-    # The upper bits of the product depend on all bits of the unit.
+    """Returns the positions in `units` of the sampled rows. Rows without a vector have unit 0 and are never sampled."""
+    # The upper bits of this product depend on all bits of the unit.
     checksums = (np.ascontiguousarray(units).view(np.uint32) * _MIX) >> np.uint32(8)
     return np.flatnonzero((checksums & np.uint32((1 << zeros) - 1) == 0) & (units > 0))
 
@@ -173,7 +173,7 @@ def _sums(query: Floats, rows: NDArray[Any], codes_of: Callable[[NDArray[np.int6
     count, products, squares = len(rows), 0.0, 0.0
     for start in range(0, count, CODED_ROWS):
         coded = codes_of(rows[start : start + CODED_ROWS])
-        # Scaling after the product is half the work of scaling the decoded components.
+        # Scaling the product instead of the decoded components is half the work.
         found = (coded.codes.astype(np.float64) @ query) * coded.units
         products += float(found.sum())
         squares += float(found @ found)

@@ -1,4 +1,4 @@
-"""Boolean flags by row, of which a commit changes a few. The cost of a change does not depend on the number of rows."""
+"""Boolean flags by row. Changing a few flags takes a time that does not depend on the number of rows."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,14 +10,14 @@ from store.index.synonyms.pairs import Rows
 
 
 class Flags(Protocol):
-    """Flags that can be indexed by row numbers or by a slice: an array, or a class of this module."""
+    """Flags that can be indexed with row numbers or a slice: an array, or a class of this module."""
 
     def __getitem__(self, rows: Any, /) -> NDArray[np.bool_]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFlags:
-    """The flags `before`, with `values` for `rows` (sorted, unique). Other rows beyond the end of `before` are false."""
+    """The flags `before`, except that `rows` (sorted, distinct) have the flags `values`. Other rows after its end are false."""
 
     before: NDArray[np.bool_]
     rows: Rows
@@ -40,13 +40,13 @@ class ChangedFlags:
 
 
 def unchanged(flags: NDArray[np.bool_]) -> ChangedFlags:
-    """Returns `flags`, extended by false beyond their end."""
+    """Returns `flags` unchanged; rows after their end are false."""
     return ChangedFlags(flags, np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class OneWithoutOther:
-    """Flags that are true for rows where `one` is true and `other` is false."""
+    """Flags that are true for the rows for which `one` is true and `other` is false."""
 
     one: Flags
     other: Flags
@@ -56,7 +56,7 @@ class OneWithoutOther:
 
 
 def among(rows: Rows, ordered: Rows) -> NDArray[np.bool_]:
-    """Returns which of `rows` are in `ordered` (sorted), in the shape of `rows`."""
+    """Returns the mask of the `rows` that are in `ordered` (sorted), in the shape of `rows`."""
     if not len(ordered):
         return np.zeros(len(rows), np.bool_)
     found: NDArray[np.bool_] = ordered[np.searchsorted(ordered, rows).clip(max=len(ordered) - 1)] == rows

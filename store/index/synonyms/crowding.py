@@ -1,20 +1,20 @@
-"""Crowded phrases: so many other phrases are near their vector that a cosine distinguishes nothing.
+"""Crowded phrases: phrases with so many other phrases near their vector that cosines do not distinguish them.
 
 Crowded phrases get no synonym edges.
 
-An encoder that does not know a language gives thousands of its phrases nearly the same vector. All pairs of them are near, and
-edges between all of them would say nothing and grow with the square of their number. The number of phrases near a vector is
-estimated as in Luo and Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018): the signs of the sketch (`lsh`)
-are cut into 32 cells of 24 bits, and the living phrases are counted for each cell and value. A phrase is crowded while at
-least four of its cells (an eighth) hold more than `CELL_PHRASES` phrases.
+An encoder that does not know a language gives nearly the same vector to thousands of its phrases. All pairs of these phrases
+are near. Edges between these phrases would carry no information, and their number would grow quadratically. The number of
+phrases near a vector is estimated as in Luo and Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018). The
+signs of a sketch (`lsh`) are divided into 32 cells of 24 bits, and for each cell, the living phrases are counted by the cell's
+value. A phrase is crowded while at least four of its cells (an eighth) are full, that is, have a count above `CELL_PHRASES`.
 
-The counts are sums over the living phrases, and a phrase's sketch follows from its vector. So the set of living phrases alone
-decides which phrases are crowded, not their order of arrival or what lived before. A phrase that comes or goes changes 32
-counts. If one of these counts passes `CELL_PHRASES`, the phrases of that cell are checked again.
+The counts are sums over the living phrases, and a phrase's sketch depends only on its vector. Which phrases are crowded
+therefore depends only on the set of living phrases, not on the order of arrival or on former phrases. Adding or removing a
+phrase changes 32 counts. If one of them crosses `CELL_PHRASES`, the phrases with that value in that cell are checked again.
 
-Measured with 384 dimensions: more than 200 equal vectors are crowded, and more than about 1,200 vectors with a cosine of 0.95
-between any two, 4,000 with 0.9, 15,000 with 0.82. Of 60,000 English phrases, the most crowded one had 8 phrases in its fourth
-fullest cell.
+Measured with 384 dimensions: phrases are crowded if they number more than 200 with equal vectors, about 1,200 with pairwise
+cosines of 0.95, 4,000 with 0.9, or 15,000 with 0.82. Among 60,000 English phrases, the most crowded one had a count of 8 in its
+fourth fullest cell.
 """
 
 from collections.abc import Callable
@@ -29,28 +29,29 @@ from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import SIGN_WORDS, Sketches
 
 CELL_PHRASES = 200
-"""A cell with more living phrases than this is full."""
+"""Count above which a cell is full."""
 
 FULL_CELLS = 4
-"""A phrase is crowded with at least this many full cells. One cell alone is full by chance in a large memory, because cells
-have unequal sizes."""
+"""Minimum number of full cells of a crowded phrase. One cell alone may be full by chance in a large memory, because some values
+of a cell are more frequent than others."""
 
 CELL_BYTES = 3
 CELLS = 8 * SIGN_WORDS // CELL_BYTES
 SLOT_BITS = 17
-"""The values of a cell are counted in 2¹⁷ slots: 17 MB for all cells. Of a million phrases, eight share a slot by chance."""
+"""The values of a cell are hashed to 2¹⁷ slots, which have a count each: 17 MB for all cells. With a million phrases, eight
+phrases share a slot by chance."""
 
 SLOT_MULTIPLIER = np.uint32(0x9E3779B1)
-"""Odd, so that multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section 6.4)."""
+"""Odd: multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section 6.4)."""
 
 SCANNED_ROWS = 1 << 16
-"""Sketches processed at a time: 8 MB of slots."""
+"""Number of sketches processed at a time: 8 MB of slots."""
 
 FEW_ROWS = 1_000
-"""Up to this number of phrases, the counts of most slots stay zero and take no memory."""
+"""Up to this number of phrases, most counts stay zero, and their pages take no memory."""
 
 MANY_ROWS = 10_000
-"""Number of phrases that come or go from which an array of all slots is faster than sorting theirs."""
+"""If more phrases than this are added or removed, an array over all slots is faster than sorting the changed slots."""
 
 Slots = NDArray[np.int32]
 
@@ -61,7 +62,7 @@ _FIRST = np.arange(CELLS, dtype=np.int32) << SLOT_BITS
 def _moves(
     slots: Callable[[NDArray[np.int64]], Slots], came: NDArray[np.int64], went: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the slots whose counts change, ascending, and the changes. `slots` returns the slots of rows."""
+    """Returns the slots whose counts change (ascending) and the changes. `slots` returns the slots of phrase rows."""
     if len(came) + len(went) > MANY_ROWS:
         sums = np.zeros(CELLS << SLOT_BITS, np.int64)
         for rows, sign in ((came, 1), (went, -1)):
@@ -79,18 +80,18 @@ def _moves(
 
 
 def slots_of(sketches: Sketches) -> Slots:
-    """Returns the slot of each cell of each sketch, shape (len(sketches), CELLS). Slots are numbered through all cells. Only
-    the signs of the sketches are read."""
+    """Returns the slots of each sketch, one per cell, shape (len(sketches), CELLS). Slot numbers are distinct across cells.
+    Reads only the signs of the sketches."""
     return _slots(_octets(sketches), _FIRST)
 
 
 def _octets(sketches: Sketches) -> NDArray[np.uint8]:
-    """Returns the bytes of each cell, shape (len(sketches), CELLS, CELL_BYTES)."""
+    """Returns the bytes of the cells, shape (len(sketches), CELLS, CELL_BYTES)."""
     return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint8).reshape(len(sketches), CELLS, CELL_BYTES)
 
 
 def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Slots:
-    """Returns the slots of cells with these bytes (the last axis). `first`: the first slot of their cell."""
+    """Returns the slots of cells, whose bytes are the last axis of `octets`. `first`: the first slot of the cell."""
     value = np.zeros(octets.shape[:-1], np.uint32)
     for place in range(CELL_BYTES):
         value |= octets[..., place].astype(np.uint32) << np.uint32(8 * place)
@@ -102,27 +103,28 @@ def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Sl
 
 @dataclass(slots=True)
 class CrowdingChange:
-    """Changes of the counts by a commit. `rows`: phrases that become crowded (true) or stop being crowded (false)."""
+    """The changes that a commit makes to the counts. `rows`: for each phrase that changes, whether it becomes crowded (true) or
+    ceases to be crowded (false)."""
 
     slots: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
     changes: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Added to the count of each of `slots`."""
+    """The value to add to the count of each of `slots`."""
     rows: dict[int, bool] = field(default_factory=dict)
 
 
 class Crowding(Part):
-    """Counts of all living phrases that can have synonyms (`store.index.synonyms.search.can_have_synonyms`)."""
+    """The counts over all living phrases that can have synonyms (`store.index.synonyms.search.can_have_synonyms`)."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
-        """The number of phrases of each slot."""
+        """The number of phrases in each slot."""
         self.flags: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        """Which phrases are crowded; rows beyond the end are not. A change replaces the array."""
+        """Mask of the crowded phrases; rows after its end are not crowded. A change replaces the array."""
         self.n = 0
         """Number of crowded phrases."""
 
     def copy(self) -> "Crowding":
-        """Returns an independent copy. O(slots): about 5 ms."""
+        """Returns an independent copy. Takes O(slots) time: about 5 ms."""
         other = Crowding()
         other._counts, other.flags, other.n = self._counts.copy(), self.flags, self.n
         return other
@@ -136,7 +138,7 @@ class Crowding(Part):
         self._set_flags(np.array(files.array(f"{name}-flags")))
 
     def mask(self, n: int) -> NDArray[np.bool_]:
-        """Returns which of the first `n` phrases are crowded, shape (n,)."""
+        """Returns the mask of the crowded phrases among the first `n`, shape (n,)."""
         out = np.zeros(n, np.bool_)
         out[: len(self.flags)] = self.flags[:n]
         return out
@@ -145,9 +147,9 @@ class Crowding(Part):
         self.flags, self.n = flags, int(np.count_nonzero(flags))
 
     def count(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
-        """Counts all phrases. `present`: which rows can have synonyms, shape (len(sketches),).
-        `maybe`, of the same shape: which rows may be crowded, if that is known."""
-        # Pages without counts take no memory.
+        """Counts all phrases anew. `present`: mask of the rows that can have synonyms, shape (len(sketches),). `maybe`: mask of
+        the rows that may be crowded, in the same shape; None if unknown."""
+        # A new array, because pages without counts then take no memory.
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         pieces = range(0, len(sketches), SCANNED_ROWS)
         for start in pieces:
@@ -161,11 +163,11 @@ class Crowding(Part):
         self._set_flags(crowded)
 
     def _count(self, slots: Slots) -> None:
-        """Counts phrases with these slots, shape (n, CELLS)."""
+        """Counts phrases; `slots`: their slots, shape (n, CELLS)."""
         if len(slots) < FEW_ROWS:
             np.add.at(self._counts, slots, 1)
             return
-        # One cell at a time, so that its counts fit into the processor's cache.
+        # Counts one cell at a time, so that its counts fit into the processor's cache.
         for cell, first in enumerate(_FIRST.tolist()):
             self._counts[first : first + (1 << SLOT_BITS)] += np.bincount(
                 slots[:, cell] - first, minlength=1 << SLOT_BITS
@@ -173,11 +175,11 @@ class Crowding(Part):
 
     @property
     def bytes(self) -> int:
-        """Upper bound of the memory for the counts, in bytes."""
+        """Upper bound of the memory for the counts in bytes."""
         return self._counts.nbytes
 
     def _crowded(self, slots: Slots, change: CrowdingChange) -> NDArray[np.bool_]:
-        """Returns which phrases with these slots, shape (n, CELLS), are crowded after `change`."""
+        """Returns the mask of the phrases that are crowded after `change`; `slots`: the phrases' slots, shape (n, CELLS)."""
         counts = self._counts[slots]
         if len(change.slots):
             places = np.searchsorted(change.slots, slots).clip(max=len(change.slots) - 1)
@@ -194,11 +196,11 @@ class Crowding(Part):
         came: NDArray[np.int64],
         went: NDArray[np.int64],
     ) -> CrowdingChange:
-        """Returns the changes caused by the phrases that come (`came`) and go (`went`), without applying them.
+        """Returns the changes that the added phrases (`came`) and the removed phrases (`went`) cause, without applying them.
 
-        `sketches` belong to the known rows, `extra` to the rows that follow. For all of these rows, `present` says which can
-        have synonyms after the change, and `crowded` which are crowded before it; `went` are known rows. O(change), and
-        O(known rows) for each cell with a count that passes `CELL_PHRASES`.
+        `sketches`: the sketches of the known rows; `extra`: those of the new rows after them. For all these rows, `present`
+        says whether they can have synonyms after the change, and `crowded` whether they are crowded before it. `went` contains
+        only known rows. Takes O(change) time, plus O(known rows) for each cell with a count that crosses `CELL_PHRASES`.
         """
         known = len(sketches)
 
@@ -222,7 +224,7 @@ class Crowding(Part):
 
     @staticmethod
     def _inside(sketches: Sketches, slots: NDArray[np.int64], present: Flags) -> NDArray[np.int64]:
-        """Returns the known rows that can have synonyms and have a cell in one of `slots`."""
+        """Returns the known rows that can have synonyms and that have one of `slots`."""
         found = [np.empty(0, np.int64)]
         for cell in np.unique(slots >> SLOT_BITS).tolist():
             wanted = slots[slots >> SLOT_BITS == cell]

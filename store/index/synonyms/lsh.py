@@ -1,19 +1,19 @@
-"""Decides from two vectors alone, without training, which pairs of phrases can be synonyms: locality-sensitive hashing.
+"""Decides which pairs of phrases can be synonyms from their vectors alone, without training: locality-sensitive hashing.
 
-The sketch of a vector has two parts. Its signs are the signs of 768 random projections: two vectors at an angle t differ in a
-share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). Each of its 288
-*hashes* names the one of 32 random directions, or its opposite, that is nearest to the vector (Andoni et al., "Practical and
-Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair *collides* if
-its signs are as near as expected at the threshold's angle, and if it shares all hashes of at least one band. Only pairs that
-collide can be synonyms, whatever the size of the memory and however the search finds them, so that edges depend on vectors
-alone. Of the pairs with a cosine of exactly 0.8, one in 60 does not collide; of pairs at 0.82 one in 160, at 0.84 one in
-570, of nearer pairs fewer.
+The sketch of a vector has two parts. The first part is the signs of 768 random projections: two vectors at an angle t differ in
+a share t / pi of their signs (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). The
+second part is 288 *hashes*. Each hash names the one of 32 random directions and their 32 opposites that is nearest to the
+vector (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is
+three hashes. A pair *collides* if its signs differ no more than is expected at the threshold's angle, and if it shares all
+hashes of at least one band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the size of the
+memory or on how the search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not
+collide; one in 160 with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
 
-For a threshold of 0.8 there are 95 bands, which share no hash. A lower threshold needs more bands, which combine the same
-hashes anew.
+A threshold of 0.8 needs 95 bands, which have no hash in common. A lower threshold needs more bands, which combine the same
+hashes in other ways.
 
-The projections are products of integers whose sums stay below 2²⁴, so float32 adds them exactly: a vector has the same sketch
-in any batch and on every machine.
+Projections are sums of products of integers, and the sums stay below 2²⁴, so float32 computes them exactly: a vector has the
+same sketch in every batch and on every machine.
 """
 
 from bisect import bisect_left
@@ -34,58 +34,58 @@ HASH_BITS = 6
 BAND_HASHES = 3
 BAND_BITS = BAND_HASHES * HASH_BITS
 DIRECTIONS = 1 << (HASH_BITS - 1)
-"""A hash is twice the number of a direction, plus one for the direction's opposite."""
+"""Number of random directions; a hash is twice the number of a direction, plus one for the opposite direction."""
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a hash lie in a subspace of this many projections, because searching among all projections takes longer.
-With half as many, pairs that are far apart collide half as often again."""
+"""The directions of a hash lie in a subspace of this many projections, because searching among all projections would take
+longer. With half as many projections, 50% more of the pairs that are far apart collide."""
 
 WORDS = SIGN_WORDS + HASHES // 8
-"""Length of a sketch in words of 64 bits."""
+"""Length of a sketch in 64-bit words."""
 
 HEAD_WORDS = 2
-"""Number of words at the beginning of a sketch that must be near by themselves (the *head*)."""
+"""Number of words at the beginning of a sketch (its *head*) that must also be near when compared alone."""
 
 MISSED = 1 / 62
-"""Share of the pairs exactly at the threshold that may share no band; 95 bands miss as many at 0.8. Half of this share needs 16
-more bands, with as many more bytes and comparisons, for pairs that a threshold higher by 0.01 would exclude."""
+"""Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. Half of this share
+would need 16 more bands, and would gain only pairs that a threshold higher by 0.01 would exclude."""
 
 MIN_BANDS = 64
-"""Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than for 0.8."""
+"""Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than at 0.8."""
 
 MAX_BANDS = 480
-"""Maximum number of bands. More bands take more room than the vectors and longer than comparing with all phrases."""
+"""Maximum number of bands. More bands would need more space than the vectors, and a search would take longer than comparing
+with all phrases."""
 
 SIGMAS = 4.0
-"""How many standard deviations beyond its expectation a pair's distance may be: one pair in 30,000 at the threshold is
-farther."""
+"""Allowed excess of a pair's distance over its expectation, in standard deviations; 1 in 30,000 pairs at the threshold exceeds
+it."""
 
 HEAD_SIGMAS = 3.5
-"""The same for heads: one pair in 6,000."""
+"""The same for heads; 1 in 6,000 pairs exceeds it."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
-"""Components of vectors, projections and directions are rounded to multiples of 1 / this number."""
+"""Numbers of steps per unit: components of vectors, projections and directions are rounded to multiples of 1 / this number."""
 
 PROJECTED_STEP = 1024
-"""Projections are rounded to multiples of this number before the nearest directions are computed. With this, sums stay below
-2²⁴ up to 4,000 dimensions: a sum of products is at most the product of both lengths."""
+"""Projections are rounded to multiples of this number before the nearest directions are computed. With this rounding, sums stay
+below 2²⁴ for up to 4,000 dimensions, because a sum of products is at most the product of both lengths."""
 
 SKETCHED_AT_ONCE = 128
-"""Vectors sketched at a time, so that intermediate results stay in the processor's cache."""
+"""Number of vectors sketched at a time, chosen so that intermediate results stay in the processor's cache."""
 
 COMPARED_AT_ONCE = 1024
-"""Pairs whose hashes are compared at a time."""
+"""Number of pairs whose hashes are compared at a time."""
 
 VALUES_AT_ONCE = 65536
-"""Values of bands computed at a time, so that they stay in the processor's cache."""
+"""Number of band values computed at a time, chosen so that they stay in the processor's cache."""
 
 Sketches = NDArray[np.uint64]
 
 
 def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
-    """Returns the largest number of differing bits, of `bits`, for vectors with a cosine at the threshold, except for rare
-    pairs."""
+    """Returns the maximum number of differing bits of `bits` for pairs with a cosine at the threshold; rare pairs exceed it."""
     share = _differing_share(threshold)
     return int(np.ceil(bits * share + sigmas * np.sqrt(bits * share * (1 - share))))
 
@@ -96,18 +96,18 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """Returns the number of bands in which pairs at the threshold collide, except a share `MISSED`: 95 for 0.8, 311 for 0.7.
+    """Returns the number of bands with which at most `MISSED` of the pairs at the threshold share no band: 95 for 0.8, 311 for
+    0.7.
 
-    Returns 0 if more than `MAX_BANDS` were needed (below 0.66): comparing with all phrases then costs less, and pairs
-    collide by their signs alone.
+    Returns 0 if more than `MAX_BANDS` bands would be needed (threshold below 0.66). Comparing with all phrases then costs less,
+    and only the signs decide whether pairs collide.
     """
     third, equal = HASHES // BAND_HASHES, _equal_hashes(threshold)
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - equal**BAND_HASHES)))
     if apart <= third:
         return max(apart, MIN_BANDS)
-    # Further bands share hashes with the first ones. `numbers`: how many hashes of the second third, and of the last third, are
-    # equal. Each hash of the first third is in equally many bands, and each of these bands collides with the same
-    # probability.
+    # Further bands share hashes with the first ones. `numbers`: possible numbers of equal hashes in the second third and in the
+    # last third. Each hash of the first third is in the same number of bands, each of which collides with the same probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
     in_both = np.outer(numbers, numbers) / third**2
 
@@ -120,16 +120,16 @@ def bands(threshold: float) -> int:
 
 
 def _binomial(n: int, share: float) -> NDArray[np.float64]:
-    """Returns the binomial probabilities of 0 to `n` successes with probability `share`, shape (n + 1,)."""
+    """Returns the probabilities of 0 to `n` successes in `n` trials with success probability `share`, shape (n + 1,)."""
     return np.array([comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)])
 
 
 def _equal_hashes(cosine: float) -> float:
-    """Returns the share of hashes that two vectors with this cosine have in common.
+    """Returns the share of hashes that are equal for two vectors with this cosine.
 
-    Their components along one direction, u and v, are correlated normal variables. Both have this direction's hash if the
-    components along all other directions are shorter: the integral, over u, v > 0, of the density times the probability of
-    shorter components to the power of the number of other directions.
+    The components of the two vectors along one direction, u and v, are correlated normal variables. Two vectors have the hash
+    of this direction if their components along all other directions are shorter. The share is the integral over u, v > 0 of the
+    density times the probability of a shorter component to the power of the number of other directions.
     """
     cosine = min(max(cosine, 0.0), 0.995)
     step, at = 0.02, np.arange(-6.0, 6.0, 0.02) + 0.01
@@ -150,21 +150,22 @@ def _projections(dim: int) -> NDArray[np.float32]:
 
 @cache
 def _directions() -> NDArray[np.float32]:
-    """Returns the directions of each part's hashes, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
+    """Returns the directions of the hashes of each part, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
     drawn = np.random.default_rng(21).standard_normal((PARTS, PART, HASHES // PARTS * DIRECTIONS))
     return np.rint(drawn * DIRECTION_STEPS).astype(np.float32)
 
 
 def hashes_of_band(band: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Returns the first, second and third hash of each band. Any two bands differ in at least two hashes, the first 96 bands in
-    all three. The hashes are of three parts, because hashes of one part are equal together too often."""
+    """Returns the numbers of the first, second and third hash of each band. Any two bands differ in at least two hashes; any
+    two of the first 96 bands differ in all three. The three hashes of a band belong to different parts, because hashes of one
+    part are too often equal together."""
     third = HASHES // BAND_HASHES
     shift, number = divmod(band, third)
     return number, third + (number + 1 + shift) % third, 2 * third + (number + 11 - shift) % third
 
 
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
-    """Returns the sketches of `vectors` (n, dim), shape (n, WORDS)."""
+    """Returns the sketches of `vectors`, shape (n, dim); the result has shape (n, WORDS)."""
     out = np.empty((len(vectors), WORDS), np.uint64)
     projections = _projections(vectors.shape[1]), _directions()
 
@@ -179,7 +180,7 @@ def sketch(vectors: NDArray[np.float32]) -> Sketches:
 
 
 def _nearest_directions(projected: NDArray[np.float32], directions: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Returns the hashes, shape (len(projected), HASHES)."""
+    """Returns the hashes of projected vectors, shape (len(projected), HASHES)."""
     rounded = np.rint(projected * np.float32(1 / PROJECTED_STEP))
     found = np.empty((len(rounded), HASHES // PARTS, PARTS), np.uint8)
     first = np.arange(found[:, :, 0].size) * DIRECTIONS
@@ -212,7 +213,7 @@ def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
 
 
 def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Returns which pairs (a[i], b[i]) can be synonyms, shape (n,). Symmetric."""
+    """Returns the mask of the pairs (a[i], b[i]) that can be synonyms, shape (n,). Symmetric in `a` and `b`."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
     met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)
@@ -222,7 +223,7 @@ def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Returns which pairs (a[i], b[i]) share all hashes of a band, shape (n,)."""
+    """Returns the mask of the pairs (a[i], b[i]) that share all hashes of at least one band, shape (n,)."""
     shared, every = np.ones(len(a), np.bool_), np.arange(bands(threshold))
     first, *others = hashes_of_band(every)
     for start in range(0, len(a) if len(every) else 0, COMPARED_AT_ONCE):

@@ -1,7 +1,7 @@
-"""Recognises phrases that are only a number, a date, a version or the number of a section.
+"""Recognises phrases that are only a number, a date, a version or a section number.
 
-Such phrases get no synonyms, because an encoder hardly distinguishes numbers: "debian 7" is near "debian 12", and one date is
-near another. The rules depend on the texts alone.
+Numbers get no synonyms, because an encoder hardly distinguishes them: for example, "debian 7" is near "debian 12", and dates
+are near each other. The rules depend only on the texts.
 """
 
 import re
@@ -25,7 +25,7 @@ _LABEL_WORDS = (
     "section sections chapter chapters part parts page pages step steps table tables figure figures fig example line "
     "lines item note no number numbers level appendix volume vol issue"
 )
-"""Words that label or join numbers and name nothing by themselves."""
+"""Words that label or join numbers and have no meaning by themselves."""
 _CALENDAR = frozenset((_MONTHS + " " + _DAYS).split())
 _SPELT = frozenset(_WORDS.split())
 _LABELS = frozenset(_LABEL_WORDS.split())
@@ -34,13 +34,13 @@ _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 
 
 def is_number(phrase: str) -> bool:
-    """Returns whether a normalised phrase is only a number, a date, a version or the number of a section: "28 december 2015",
-    "version 2 5", "1990s", "section 4 2", "march"."""
+    """Returns whether a normalised phrase is only a number, a date, a version or a section number, for example "28 december
+    2015", "version 2 5", "1990s", "section 4 2" or "march"."""
     words = phrase.split()
     said = [word for word in words if word not in _LABELS]
     if not said or not all(is_numeral(word) or word in _CALENDAR for word in said):
         return False
-    # "part i" is a number; "may i" does not occur; a lone "x" is a letter.
+    # "part i" is a number; "may i" does not occur; a single "x" is a letter.
     return len(words) > 1 or not _ROMAN.fullmatch(phrase)
 
 

@@ -5,5 +5,5 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 Scored = tuple[Rows, Rows, NDArray[np.float64]]
-"""(row, other row, cosine) of pairs, three arrays of one length."""
+"""(row, other row, cosine) of each pair, as three arrays of equal length."""
 NO_PAIRS: Scored = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))

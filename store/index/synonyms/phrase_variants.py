@@ -1,9 +1,9 @@
 """Decides from the texts of two phrases whether they can name the same thing.
 
-A cosine says that two phrases are related, not that they are the same: "current vault" is near "new vault", "cmd c" near
-"cmd x", and "johann michael bach" near "johann christoph bach". So two phrases with a cosine at or above the threshold are
-synonyms only if their texts allow it. The rule depends on the two texts and, for phrases without a common word, on their
-cosine. It depends neither on other phrases nor on the order of arrival.
+A high cosine shows that two phrases are related, not that they name the same thing: "current vault" is near "new vault", "cmd
+c" near "cmd x", and "johann michael bach" near "johann christoph bach". Therefore two phrases whose cosine reaches the
+threshold are synonyms only if their texts also allow it. The rule depends on the two texts and, for phrases without a common
+word, also on their cosine. The rule does not depend on other phrases or on the order of arrival.
 """
 
 import re
@@ -18,10 +18,11 @@ from store.text.words import UNSPACED, has_cjk
 from store.types import SynonymRule
 
 PairRule = Callable[[int, int, float], bool]
-"""Whether two rows of phrases, whose cosine (the third argument) reaches the threshold, are synonyms."""
+"""(row, other row, cosine) -> whether these two phrases, whose cosine reaches the threshold, are synonyms."""
 
 OTHER_WORDS_CLOSENESS = 0.4
-"""Two phrases without a common word need a cosine of threshold + this × (1 - threshold): 0.88 at 0.8."""
+"""Two phrases without a common word need a cosine of at least threshold + this × (1 - threshold), for example 0.88 if the
+threshold is 0.8."""
 
 _LINKING_TEXT = (
     "the an of and this that these those my your his her its our their all some many several various each every any both most "
@@ -34,8 +35,8 @@ _LINKING_TEXT = (
     "il di"
 )
 _LINKING_WORDS = frozenset(_LINKING_TEXT.split())
-"""Articles, determiners and words that join two nouns. They do not change a name, except as its last word: "king of the
-belgians" is "belgian king" and "your vault" is "vault", but "group a" is not "group"."""
+"""Articles, determiners and words that join two nouns. They do not change a name unless they are its last word: "king of the
+belgians" equals "belgian king" and "your vault" equals "vault", but "group a" does not equal "group"."""
 
 _ENDINGS = tuple(
     (frozenset(endings.split(",")), shortest)
@@ -56,11 +57,11 @@ _ENDINGS = tuple(
         (",n,t,a,ssa,sta,lla,lta,lle,ksi", 4),
     )
 )
-"""Sets of endings of the forms of one word, each with the minimum length of the stem: English, Romance plurals, German, Latin
-plurals, Finnish. Endings of derived words are missing, because "export" and "exporter" are two things."""
+"""Sets of endings that forms of one word can have, each with the minimum length of the stem: English, Romance plurals, German,
+Latin plurals, Finnish. Endings of derived words are not included, because "export" and "exporter" are two things."""
 _FINNISH_CASES = 3
-"""Minimum length of one of the two endings of the last set (Finnish), because one letter alone distinguishes "amir" from
-"amira"."""
+"""Minimum length of the longer ending if the endings are from the last set (Finnish), because a single letter may distinguish
+names such as "amir" and "amira"."""
 
 _STEMMERS = tuple(
     (first, last, snowballstemmer.stemmer(language).stemWord)
@@ -82,13 +83,14 @@ _SPELLINGS = (
     (re.compile("z"), "s"),
     (re.compile("(?<=.{4})e$"), ""),
 )
-"""Spellings of one sound, applied in order: "catherine" and "katherine", "organise" and "organize", "theatre" and "theater"."""
+"""Replacements that unify spellings of the same sound, applied in order: "catherine" and "katherine", "organise" and
+"organize", "theatre" and "theater"."""
 _SPELT_LETTERS = 4
 _INITIALS = range(3, 7)
 
 
 def pair_rule(rule: SynonymRule, text: Callable[[int], str]) -> PairRule | None:
-    """Returns the part of `rule` about texts, for phrases given by their rows; None if cosines alone decide."""
+    """Returns the part of `rule` that depends on texts, as a rule for phrase rows; None if cosines alone decide."""
     if not rule.variants:
         return None
     return lambda one, other, cosine: can_be_synonyms(text(one), text(other), cosine, rule.threshold)
@@ -97,9 +99,9 @@ def pair_rule(rule: SynonymRule, text: Callable[[int], str]) -> PairRule | None:
 def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bool:
     """Returns whether two normalised phrases, whose cosine reaches the threshold, are synonyms.
 
-    Variants of one wording are: spelling, inflection, word order, words joined or apart, initials. Phrases without a common
-    word are if their cosine is far above the threshold: translations, and pairs such as "kids" and "children". Phrases that
-    share some words and differ in others are not.
+    Two phrases are synonyms if they are variants of one wording: in spelling, inflection, word order, joined or separate words,
+    or initials. Phrases without a common word are synonyms if their cosine is far above the threshold, for example
+    translations, or "kids" and "children". Phrases with both common and different words are not.
     """
     if are_variants(one, other):
         return True
@@ -107,19 +109,19 @@ def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bo
 
 
 def are_variants(one: str, other: str) -> bool:
-    """Returns whether two normalised phrases have the same words, in any order and form, joined or apart, or as initials."""
+    """Returns whether two normalised phrases have the same words, in any order or form, joined or separate, or as initials."""
     left, right = _words(one), _words(other)
     if left == right:
         return True
     lefts, rights = _without(left, right), _without(right, left)
     if len(lefts) == len(rights):
-        # Forms of one word sort alike, so the pairs do not depend on which phrase comes first.
+        # Forms of one word are usually sorted alike, so the words are paired in the same way whichever phrase comes first.
         return all(map(_same_word, sorted(lefts), sorted(rights)))
     return _same_joined(one, other) or _is_initials(one, other) or _is_initials(other, one)
 
 
 def _without(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
-    """Returns the words without one occurrence of each of `others`."""
+    """Returns `words` without one occurrence of each word in `others`."""
     left = list(words)
     for word in others:
         if word in left:
@@ -129,7 +131,7 @@ def _without(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
 
 @lru_cache(1 << 16)
 def _ordered_words(phrase: str) -> tuple[str, ...]:
-    """Returns the phrase's words without accents and linking words. A text in a script without spaces is a word of its own."""
+    """Returns the phrase's words without accents and linking words. A text in a script without spaces counts as one word."""
     words = _WORD.findall(folded(phrase))
     kept = [word for word in words[:-1] if word not in _LINKING_WORDS]
     if len(words) > 1 and words[0] == "a":
@@ -144,7 +146,7 @@ def _words(phrase: str) -> tuple[str, ...]:
 
 @lru_cache(1 << 16)
 def _same_word(one: str, other: str) -> bool:
-    """Returns whether two words without accents are forms or spellings of one word. Numerals are only if they are equal."""
+    """Returns whether two words without accents are forms or spellings of the same word. Numerals must be equal."""
     if not (one.isalpha() and other.isalpha()) or is_numeral(one) or is_numeral(other):
         return one == other
     return _same_form(one, other) or _spelling(one) == _spelling(other)
@@ -172,7 +174,7 @@ def _same_form(one: str, other: str) -> bool:
 
 @lru_cache(1 << 16)
 def _spelling(word: str) -> str:
-    """Returns a text shared by all spellings of a word; the word itself if it is short or has other than ASCII letters."""
+    """Returns a text that all spellings of a word have in common; the word itself if it is short or not ASCII."""
     if len(word) < _SPELT_LETTERS or not word.isascii():
         return word
     for pattern, replacement in _SPELLINGS:
@@ -181,7 +183,7 @@ def _spelling(word: str) -> str:
 
 
 def _same_joined(one: str, other: str) -> bool:
-    """Returns whether two phrases differ only in their spaces and in the form of the last word."""
+    """Returns whether two phrases differ only in their spaces and in the form of their last words."""
     if _DIGITS.findall(one) != _DIGITS.findall(other):
         return False
     a, b = folded(one), folded(other)
@@ -200,7 +202,7 @@ def _is_initials(short: str, long: str) -> bool:
 
 
 def _have_other_words(one: str, other: str) -> bool:
-    """Returns whether no word of one phrase is like a word of the other, and both consist of letters without numerals."""
+    """Returns whether no word of one phrase resembles a word of the other, and all words are letters and not numerals."""
     left, right = _words(one), _words(other)
     if any(is_numeral(word) or not word.isalpha() for word in (*left, *right)):
         return False
@@ -208,7 +210,7 @@ def _have_other_words(one: str, other: str) -> bool:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Returns whether two words begin alike, sound alike, or share a character of a script in which one character is a word."""
+    """Returns whether two words begin alike, sound alike, or have a common character of a script whose characters are words."""
     if has_cjk(one):
         return not set(one).isdisjoint(other)
     return one[:3] == other[:3] or _same_word(one, other)

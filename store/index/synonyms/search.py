@@ -1,7 +1,7 @@
-"""Searches pairs of phrases that may be synonyms, by comparing all with all or by sketches (`lsh`), in bounded memory.
+"""Searches pairs of phrases that may be synonyms in bounded memory, by comparing all phrases or by their sketches (`lsh`).
 
-A cosine that decides is the float32 value of a float64 dot product, computed pair by pair. The blockwise product that finds
-candidates may differ in its last bits with the shape of the block.
+The deciding cosine is the float32 value of a dot product in float64, which is computed for each pair separately. The blockwise
+product that finds candidates may differ in its last bits, depending on the shape of the block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,33 +24,33 @@ from store.index.vectors.matrix import VectorsView
 from store.text.words import has_cjk
 
 SLACK = 1e-4
-"""A pair whose blockwise cosine is lower than the threshold by at most this is compared exactly."""
+"""A pair whose blockwise cosine is below the threshold by at most this much is compared exactly."""
 
 COMPARED_PAIRS = 1_024
-"""Candidate pairs compared exactly at a time."""
+"""Number of candidate pairs that are compared exactly at a time."""
 
 ROUGHLY_COMPARED_PAIRS = 4_096
-"""Candidate pairs compared by codes at a time: 6 MB for each side."""
+"""Number of candidate pairs whose codes are compared at a time: 6 MB for each side."""
 
 GATHERED_PAIRS = 1 << 18
-"""Candidate pairs gathered before they are compared: 4 MB."""
+"""Number of candidate pairs that are collected before they are compared: 4 MB."""
 
 KEPT_SKETCHES = 4_096
-"""Maximum number of query phrases whose sketches are kept: 3 MB."""
+"""Maximum number of query phrases whose sketches are cached: 3 MB."""
 
 TILE = (256, 8192)
-"""Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
+"""Number of queries and of candidates that are compared at a time: 8 MB of cosines, which stay in the processor's cache."""
 
 EXACT_BELOW = 8_192
-"""Up to this number of phrases, each new phrase is compared with all others: simpler than sketches (`lsh`) and about as fast
-(`bench growth`, "crossover"). Both ways find the same pairs."""
+"""Up to this number of phrases, each new phrase is compared with all others, which is simpler than sketches (`lsh`) and about
+as fast (`bench growth`, "crossover"). Comparing with all phrases and searching by sketches find the same pairs."""
 
 
 def can_have_synonyms(phrase: str) -> bool:
-    """Returns whether a phrase can have synonym edges: not with two alphanumeric characters or fewer (HippoRAG's rule), and not
-    if it is a number or a date.
+    """Returns whether a phrase can have synonym edges. A phrase cannot have synonyms if it has at most two alphanumeric
+    characters (HippoRAG's rule), or if it is a number or a date.
 
-    One Chinese character, kana or Hangul syllable is enough, because it is not a letter of an alphabet.
+    One Chinese character, kana or Hangul syllable is enough, because these are not letters of an alphabet.
     """
     if has_cjk(phrase):
         return not is_number(phrase)
@@ -63,7 +63,7 @@ def can_have_synonyms(phrase: str) -> bool:
 
 
 Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
-"""(row, other row, whether the pair is known to collide) of pairs, three arrays of one length."""
+"""(row, other row, whether the pair is known to collide) of each pair, as three arrays of equal length."""
 
 
 def similar(
@@ -78,14 +78,16 @@ def similar(
     pair_rule: PairRule | None = None,
     extra_sketches: Sketches | None = None,
 ) -> Iterator[Scored]:
-    """Yields pairs (query row, candidate row, cosine) with cosine >= threshold that collide (`store.index.synonyms.lsh`).
+    """Yields the pairs (query row, candidate row, cosine) that collide (`store.index.synonyms.lsh`) and whose cosine is at
+    least `threshold`.
 
-    Pairs of a row with itself are omitted. With `by_rule` false, pairs that do not collide are yielded too, which requires a
+    Pairs of a row with itself are omitted. If `by_rule` is false, pairs that do not collide are included, which requires a
     comparison with all candidates.
 
-    `extra`: vectors (in the stored form) of the rows after those in `vectors`. `candidates`: which of all these rows are
-    candidates, shape (n + k,). `queries`: row numbers. `sketches`: those of the rows of `vectors`; candidates are found by them
-    if `through_bands`. `pair_rule` rejects pairs by their texts. `extra_sketches`: the sketches of `extra`, if known.
+    `extra`: vectors (in the stored form) of the rows that follow those in `vectors`. `candidates`: mask of the candidates among
+    all these rows, shape (n + k,). `queries`: rows of the query phrases. `sketches`: the sketches of the rows in `vectors`;
+    with `through_bands`, they are used to find candidates. `pair_rule` rejects pairs by their texts. `extra_sketches`: the
+    sketches of `extra`; None if not yet computed.
     """
 
     def take(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -123,13 +125,13 @@ def similar(
 
 
 class _CachedSketches:
-    """Sketches of rows, kept for the next call: a query has pairs in many pieces, and its sketch takes as long as comparing ten
-    of them."""
+    """Caches the sketches of query rows for later calls: the pairs of a query are spread over many pieces, and computing its
+    sketch takes as long as ten comparisons."""
 
     def __init__(self, sketches_of: Callable[[Rows], Sketches]) -> None:
         self._sketches_of = sketches_of
         self._rows: Rows = np.empty(0, np.int64)
-        """Ascending."""
+        """The cached rows, ascending."""
         self._sketches: Sketches = np.empty((0, WORDS), np.uint64)
 
     def __call__(self, rows: Rows) -> Sketches:
@@ -146,7 +148,7 @@ class _CachedSketches:
 
 
 def _gathered(pieces: Iterable[Candidates]) -> Iterator[Candidates]:
-    """Joins the pieces into fewer and larger ones."""
+    """Joins small pieces to larger ones."""
     waiting: list[Candidates] = []
     count = 0
     for piece in pieces:
@@ -171,7 +173,7 @@ def _candidates(
     queries: Rows,
     sketches: SketchIndex | None,
 ) -> Iterator[Candidates]:
-    """Yields pairs that may reach the threshold, found by the sketches if these help."""
+    """Yields pairs that may reach the threshold; finds them with the sketches if these are given."""
     added = [(vectors.n, floats(extra))]
     if sketches is None:
         yield from comparison.blockwise([*vectors.blocks(), *added], queries)
@@ -181,7 +183,7 @@ def _candidates(
     found_by = sketches.candidates(comparison.sketches, queries, comparison.candidates, comparison.threshold)
     for first, end, found in found_by:
         if found is None:
-            # So many rows share a band that comparing with all costs less.
+            # So many rows share a band that a comparison with all rows costs less.
             yield from comparison.blockwise(vectors.blocks(), queries[first:end])
         else:
             which, rows = found
@@ -190,23 +192,23 @@ def _candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Parameters of one search. `take` and `sketches` return the vectors and sketches of rows; fields without a
-    docstring are those of `similar`."""
+    """The parameters of one search. `take` and `sketches` return the vectors and the sketches of rows; the other fields are as
+    in `similar`, unless they have a docstring."""
 
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
     vectors: VectorsView
     sketches: Callable[[Rows], Sketches]
     query_sketches: Callable[[Rows], Sketches]
-    """`sketches` for rows of queries."""
+    """Like `sketches`, but for query rows, whose sketches are cached."""
     candidates: Flags
     threshold: float
     by_rule: bool
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the cosine of each pair (a[i], b[i]), 0 for pairs that are rejected. `met`: which are known to collide."""
+        """Returns the cosine of each pair (a[i], b[i]), 0 if rejected. `met`: mask of the pairs that are known to collide."""
         scores = np.zeros(len(a), np.float32)
-        # Ordered by the rows `b`, so that their vectors are read in the order of the file.
+        # The pairs are sorted by their rows `b`, so that vectors are read in the order of the file.
         order = self._near(a, b, met, np.argsort(b))
         for begin in range(0, len(order), COMPARED_PAIRS):
             part = order[begin : begin + COMPARED_PAIRS]
@@ -214,10 +216,10 @@ class _Comparison:
         return scores
 
     def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
-        """Returns the pairs of `order` (sorted by `b`) whose codes do not exclude that they reach the threshold.
+        """Returns the pairs of `order` (sorted by `b`) that may reach the threshold according to their codes.
 
-        Most pairs found by bands are excluded, and codes have half as many bytes as vectors. Pairs found by comparing vectors
-        are kept.
+        Codes have half as many bytes as vectors, and they exclude most pairs that bands find. Pairs that were found by
+        comparing vectors are always kept.
         """
         coded = met & (b < self.vectors.coded_rows)
 
@@ -230,13 +232,13 @@ class _Comparison:
             return part[kept]
 
         parts = [order[at : at + ROUGHLY_COMPARED_PAIRS] for at in range(0, len(order), ROUGHLY_COMPARED_PAIRS)]
-        # Most of the time is spent on first accesses to pages, which threads do concurrently.
+        # Most of the time goes into first accesses to pages, which several threads can do concurrently.
         return np.concatenate(in_parallel(near, parts)) if parts else order
 
     def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)
         scores = np.zeros(len(a), np.float32)
-        # Most candidates are far from the threshold: only the others are computed exactly.
+        # Most candidates are far below the threshold, so only candidates near or above it are computed exactly.
         maybe = np.flatnonzero((np.einsum("ij,ij->i", x, y) >= self.threshold - SLACK) & (a != b))
         if len(maybe) < len(a):
             x, y = x[maybe], y[maybe]
@@ -250,17 +252,16 @@ class _Comparison:
     def blockwise(
         self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
     ) -> Iterator[Candidates]:
-        """Yields pairs that may reach the threshold, by comparing each query with each vector of `blocks` (first row,
+        """Yields pairs that may reach the threshold; compares each query with all vectors of `blocks`, each (first row,
         vectors)."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
             asked = self.take(part)
 
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
-                # The vectors of the batch are compared several times, so the caller passes them as float32.
+                # Vectors that are compared several times are passed as float32 by the caller.
                 cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
-                # Most queries have no pair in most tiles: one pass computes the maxima, instead of four passes over all
-                # cosines.
+                # Most queries have no pair in most tiles, so one pass computes the maxima before four passes over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 
             for start, block in blocks:
@@ -277,8 +278,8 @@ class _Comparison:
     def _can_pair(
         self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Returns which pairs (ones[i], twos[i]) with a cosine at or above the threshold the rules accept. `met`: which pairs
-        are known to collide."""
+        """Returns the mask of the pairs (ones[i], twos[i]) that the rules accept; their cosines reach the threshold. `met`:
+        mask of the pairs that are known to collide."""
         can = np.ones(len(ones), np.bool_)
         asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
@@ -289,7 +290,7 @@ class _Comparison:
         return can
 
     def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
-        """Returns (row, column) of the cosines that may reach the threshold; the first column belongs to row `first`."""
+        """Returns (row, column) of the cosines that may reach the threshold; `first` is the row of the first column."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]
         rows, columns = np.nonzero(hits)

@@ -1,4 +1,4 @@
-"""Finds the phrases near a phrase among many, without comparing it with all of them, by sorted bands of sketches."""
+"""Finds the phrases near a phrase in a large memory by sorted bands of sketches, without comparing it with all phrases."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -37,47 +37,47 @@ from store.index.synonyms.sorted_bands import (
 from store.index.vectors.matrix import Vectors
 
 TAIL_MAX_SKETCHES = 1 << 14
-"""Number of unsorted sketches above which the bands should be sorted. A search compares with each unsorted sketch."""
+"""Number of unsorted sketches above which they should be sorted into bands. A search reads every unsorted sketch."""
 
 TAKEN_IN_ROWS = 1 << 13
-"""Vectors read and sketched at a time: several batches, for all processors."""
+"""Number of vectors that are read and sketched at a time: several batches, so that all processors are used."""
 
 LOOKED_UP_BUCKETS = 1 << 16
-"""Approximate number of buckets looked up together."""
+"""Approximate number of buckets that are looked up at a time."""
 
 MAX_PAIRS = 1 << 21
-"""Maximum number of pairs in memory for one part of a search. A search that needs more is among vectors so similar that
+"""Maximum number of pairs in memory for one part of a search. If a search finds more pairs, its vectors are so similar that
 comparing with all phrases is cheaper."""
 
 COMPARED_SKETCHES = 1 << 14
-"""Pairs whose signs are compared at a time: 5 MB."""
+"""Number of pairs whose signs are compared at a time: 5 MB."""
 
 COMPARED_HEADS = 1 << 18
-"""Pairs of heads compared at a time in a search through the tail: 2 MB for each word. With an eighth of this, two threads wait
-for the interpreter as long as they work."""
+"""Number of pairs of heads that are compared at a time when the tail is searched: 2 MB per word. With an eighth of this number,
+two threads wait for the interpreter as long as they work."""
 
 COMPARISONS_A_CANDIDATE = 64
-"""Number of phrases that can be compared sequentially in the time of one candidate."""
+"""Number of phrases that can be compared sequentially in the time that one candidate takes."""
 
 MIN_PAIRS = 4096
-"""This number of candidates is never too many."""
+"""This number of candidates in one part of a search never counts as too many."""
 
 MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 4096
-"""Minimum number of phrases for a thread of their own, and maximum number in one part of a search."""
+"""Minimum and maximum number of query phrases in one part of a search; each part may get its own thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The sorted bands used by a search. `n`: number of the index's first rows that are in them."""
+    """The sorted bands that a search uses. `n`: number of the index's first rows that the bands contain."""
 
     runs: Sequence[SortedBands] = ()
     n: int = 0
     places: NDArray[np.int32] | None = None
-    """If the bands belong to another index: for each row there, the row here or -1. Rows beyond its end are not here. None if
-    the bands are this index's own."""
+    """If the bands belong to another index: the row in this index for each row of that index, or -1. Rows after the end of the
+    array are not in this index. None if the bands belong to this index."""
 
     def here(self, which: NDArray[np.int64], rows: NDArray[np.int64]) -> Pairs:
-        """Returns the pairs whose rows, given as rows of the bands, are in this index, with their rows here."""
+        """Converts pairs with rows of the bands to pairs with rows of this index; omits rows that it does not contain."""
         if self.places is None:
             return which, rows
         known = np.flatnonzero(rows < len(self.places))
@@ -87,8 +87,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The complete sketches of the rows from `first` on. One object, so that readers get consistent values of both fields while
-    the writer appends."""
+    """The complete sketches of all rows from `first` on. The first row and the sketches are in one object, so that readers see
+    consistent values while the writer appends."""
 
     first: int
     rows: GrowableArray[np.uint64]
@@ -99,7 +99,7 @@ class Tail:
     def sketches(
         self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
     ) -> Sketches:
-        """Returns the sketches of `rows`, shape (len(rows), WORDS). Those before `first` are computed from `vectors`."""
+        """Returns the sketches of `rows`, shape (len(rows), WORDS). Rows before `first` are sketched from `vectors`."""
         out, kept = np.empty((len(rows), WORDS), np.uint64), rows >= self.first
         out[kept] = self.rows.view()[rows[kept] - self.first]
         each, places = np.unique(rows[~kept], return_inverse=True)
@@ -108,20 +108,21 @@ class Tail:
 
 
 class SketchIndex(Part, Foldable):
-    """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows need their bands only.
+    """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows have bands instead.
 
-    One thread at a time changes it. Scopes search its bands in other threads (`store.index.shared_rows.SharedSketches`).
+    Only one thread at a time may change the index. Scopes search the bands in other threads
+    (`store.index.shared_rows.SharedSketches`).
     """
 
     def __init__(self, threshold: float, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`threshold`: the cosine for which bands are made. `vectors`: those of all rows. `storage`: where signs, sketches and
-        bands are stored."""
+        """`threshold`: the cosine for which the bands are made. `vectors`: the vectors of all rows. `storage`: allocates signs,
+        sketches and bands."""
         self.threshold, self._vectors, self._storage = threshold, vectors, storage
         self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
-        """A copy of the first words of each sketch, which decide about most pairs."""
+        """A copy of the first words of each sketch; comparing these words decides about most pairs."""
         self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
-        """Sketches of the unsorted rows."""
+        """The sketches of the unsorted rows."""
         self._runs: tuple[SortedBands, ...] = ()
         self._pager = Pager("bands")
 
@@ -130,13 +131,13 @@ class SketchIndex(Part, Foldable):
         return self._signs.n
 
     def extend(self) -> None:
-        """Adds the rows whose vectors came since the last call."""
+        """Adds the rows whose vectors were appended since the previous call."""
         view = self._vectors.view()
         while self.n < view.n:
             self.append(sketch(view.rows(np.arange(self.n, min(self.n + TAKEN_IN_ROWS, view.n)))))
 
     def append(self, sketches: Sketches) -> None:
-        """Adds the sketches of the next rows. Searches compare with each of them until `swap_in`."""
+        """Adds the sketches of the next rows. Until `swap_in` sorts them, searches compare with each of them."""
         self._signs.extend(sketches[:, :SIGN_WORDS])
         self._heads.extend(sketches[:, :HEAD_WORDS])
         self.tail.rows.extend(sketches)
@@ -147,11 +148,11 @@ class SketchIndex(Part, Foldable):
 
     @property
     def runs(self) -> tuple[SortedBands, ...]:
-        """The runs passed to the last `swap_in`."""
+        """The runs that the last `swap_in` set."""
         return self._runs
 
     def copy(self) -> "SketchIndex":
-        """Returns an index of the present rows that shares the data."""
+        """Returns an index of the existing rows that shares their data."""
         other = copy(self)
         other._signs, other._heads, other.tail = self._signs.copy(), self._heads.copy(), self.tail.copy()
         other._pager = Pager("bands")
@@ -181,7 +182,7 @@ class SketchIndex(Part, Foldable):
         return bands(self.threshold) > 0 and self.n - self.order().n > TAIL_MAX_SKETCHES
 
     def fold(self) -> None:
-        """Sorts all rows into bands; into none if the threshold is too low for bands."""
+        """Sorts all rows into bands; sorts none if the threshold is too low for bands."""
         if count := bands(self.threshold):
             rows = np.arange(self._runs[-1].end if self._runs else 0, self.n)
             behind = self.tail.sketches(rows, self._vectors.view().rows)
@@ -191,7 +192,7 @@ class SketchIndex(Part, Foldable):
         self.swap_in(folded._runs)
 
     def swap_in(self, runs: Sequence[SortedBands]) -> None:
-        """Replaces the sorted bands of the first rows."""
+        """Replaces the sorted bands, which contain the first rows."""
         for run in self._runs:
             if run not in runs:
                 self._pager.forget(run)
@@ -202,7 +203,7 @@ class SketchIndex(Part, Foldable):
             self.tail = tail
 
     def order(self) -> Order:
-        """Returns the bands for a search."""
+        """Returns the bands that a search should use."""
         return Order(self._runs, self._runs[-1].end if self._runs else 0)
 
     def candidates(
@@ -212,13 +213,13 @@ class SketchIndex(Part, Foldable):
         wanted: Flags,
         threshold: float,
     ) -> Iterator[tuple[int, int, Pairs | None]]:
-        """Yields (first, end, pairs) for consecutive parts `queries[first:end]`.
+        """Yields (first, end, pairs) for each consecutive part `queries[first:end]`.
 
-        `pairs` are (index in the part, row) of all pairs that collide, with `wanted` rows only; a query collides with
-        itself. `pairs` is None if there are so many that comparing with all rows is cheaper. `sketches` returns the
-        sketches of queries.
+        `pairs` are (index in the part, row) of all pairs that collide and whose row is in the mask `wanted`; each query
+        collides with itself. `pairs` is None if there are so many pairs that comparing with all rows is cheaper. `sketches`
+        returns the sketches of query rows.
         """
-        # A phrase reads 95 places of each run, so a few thousand phrases would read the run completely, page by page.
+        # A phrase reads 95 places of each run, so a few thousand phrases would read the whole run page by page.
         self._pager.bring(self._runs)
         rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
@@ -230,8 +231,8 @@ class SketchIndex(Part, Foldable):
                 yield start, start + len(part), pairs
 
     def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
-        """Returns the pairs of one part, given the sketches of its queries; None as in `candidates`."""
-        # Another thread may sort meanwhile, so one search uses one order.
+        """Returns the pairs of one part, whose queries have the given `sketches`; None as in `candidates`."""
+        # Another thread may sort concurrently, so one search must use one order.
         order = self.order()
         found: list[NDArray[np.int64]] = []
         count, most = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
@@ -249,8 +250,8 @@ class SketchIndex(Part, Foldable):
         return None if len(every) > most else self._colliding(order, every, sketches, threshold)
 
     def _colliding(self, order: Order, pairs: NDArray[np.int64], sketches: Sketches, threshold: float) -> Pairs:
-        """Returns the pairs (as which * n + row) that share a band. Pairs with unsorted rows were found by their heads and
-        signs alone, so their bands are compared here."""
+        """Returns the pairs that share a band; `pairs` are encoded as which * n + row. Pairs with unsorted rows were found only
+        by their heads and signs, so their bands are compared here."""
         which, rows = np.divmod(pairs, max(self.n, 1))
         kept, behind = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
         there = self.tail.rows.view().take(rows[behind] - self.tail.first, axis=0)
@@ -258,10 +259,11 @@ class SketchIndex(Part, Foldable):
         return which[kept], rows[kept]
 
     def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
-        """Yields pairs (as which * n + row) with near heads, with repetitions; None if there are too many entries to read."""
+        """Yields pairs with near heads, encoded as which * n + row, with repetitions; None if too many entries must be read."""
         count = bands(self.threshold)
         values, heads = band_values(sketches, count), sketches[:, :HEAD_WORDS].copy()
-        # For many queries, a few bands at a time, so that their entries stay in the cache; for few queries, all at once.
+        # If there are many queries, a few bands are read at a time, so that their entries stay in the cache; if there are few,
+        # all bands at once.
         together = max(1, LOOKED_UP_BUCKETS // len(sketches))
         for first in range(0, count if order.runs else 0, together):
             some = BandLookup.of(values, range(first, min(first + together, count)))
@@ -272,15 +274,14 @@ class SketchIndex(Part, Foldable):
     def _heads_near(
         self, heads: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
     ) -> NDArray[np.int64]:
-        """Returns the pairs (as which * n + row) with near heads. `heads`: those of the queries."""
+        """Returns the pairs with near heads, encoded as which * n + row. `heads`: the heads of the queries."""
         apart = _differing(self._heads.view().take(rows, axis=0), heads.take(which, axis=0))
         near = np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS))
         return which[near] * self.n + rows[near]
 
     def _tail_near(self, heads: Sketches, first: int, threshold: float) -> Iterator[NDArray[np.int64]]:
-        """Yields the pairs (as which * n + row) of rows from `first` on with near heads, by comparing with each of these
-        rows."""
-        # Word by word: adding two columns of one array takes four times as long.
+        """Yields pairs with near heads, encoded as which * n + row, by comparing each query with each row from `first` on."""
+        # Compares word by word, because adding two columns of one array would take four times as long.
         words = np.ascontiguousarray(self._heads.view()[first:].T)
         n = words.shape[1]
         together = max(1, COMPARED_HEADS // max(n, 1))
@@ -295,7 +296,7 @@ class SketchIndex(Part, Foldable):
     def _near(
         self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: Flags, threshold: float
     ) -> NDArray[np.int64]:
-        """Returns the pairs (as which * n + row) with `wanted` rows and near signs, each pair once."""
+        """Returns the distinct pairs (encoded as which * n + row) whose row is in `wanted` and whose signs are near."""
         # A pair that shares several bands was found several times.
         pairs = _once(np.concatenate(found)) if found else np.empty(0, np.int64)
         pairs = pairs[wanted[pairs % max(self.n, 1)]]
@@ -304,13 +305,13 @@ class SketchIndex(Part, Foldable):
             part = slice(start, start + COMPARED_SKETCHES)
             which, rows = np.divmod(pairs[part], self.n)
             apart = np.bitwise_count(every.take(rows, axis=0) ^ asked.take(which, axis=0))
-            # Three times as fast as `sum`, which adds twelve numbers at a time.
+            # Three times as fast as `sum`, which adds only twelve numbers at a time.
             near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, SIGNS)
         return pairs[near]
 
 
 def _map_runs(files: PartFiles, known: Sequence[SortedBands] = ()) -> list[SortedBands]:
-    """Maps the sorted bands; keeps those of `known` that are mapped from the same files."""
+    """Maps the sorted bands; uses the bands of `known` that are mapped from the same files."""
     runs: list[SortedBands] = []
     for number in range(files.count(f"bands-{BAND_ARRAYS[0]}")):
         before = known[number].arrays() if known else {}
@@ -327,6 +328,6 @@ def _differing(heads: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray
 
 
 def _once(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns each number once, sorted. `np.unique` hashes numbers, which takes ten times as long for a million."""
+    """Returns the distinct numbers, sorted. `np.unique` uses hashing, which takes ten times as long for a million numbers."""
     ordered = np.sort(numbers)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered

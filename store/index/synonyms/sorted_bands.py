@@ -1,7 +1,7 @@
 """Phrase rows sorted by the value of each band of their sketches (`lsh`): one hash table per band, all in one sparse matrix.
 
-A hash table covers a *run* of rows. New rows become a run of their own, and short runs are joined to longer ones, as in a
-log-structured merge tree (O'Neil et al., 1996). So each phrase is sorted about log(n) times.
+The hash tables cover a *run* of consecutive rows. New rows become a separate run, and short runs are joined to longer ones, as
+in a log-structured merge tree (O'Neil et al., 1996). Each phrase is therefore sorted about log(n) times.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,35 +17,35 @@ from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.synonyms.lsh import BAND_BITS, Sketches, band_values
 
 ROWS_A_BUCKET = 4
-"""Average number of rows per bucket, or fewer: few rows of a run are read, and a short run has no more buckets than rows."""
+"""Maximum average number of rows per bucket. Lookups thus read few rows, and a short run has no more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
-"""Rows sorted at a time, before they are joined: 100 MB of values."""
+"""Number of rows that are sorted at a time before they are joined: 100 MB of values."""
 
 JOINED_SHARE = 4
-"""A run is joined to the rows after it once these are at least 1 / JOINED_SHARE of its length. A larger value gives fewer runs
-to search, but long runs are rewritten more often, and a rewritten run takes its memory twice."""
+"""A run is joined with the rows after it once these rows number at least 1 / JOINED_SHARE of the run's length. A larger value
+gives fewer runs to search, but rewrites long runs more often, and a rewritten run temporarily needs twice its memory."""
 
 SCANNED_ENTRIES = 1 << 19
-"""Approximate number of bucket entries read together. With half as many, two threads wait more for the interpreter; with four
-times as many, more is read from beyond the processor's cache. Both make a search a tenth slower."""
+"""Approximate number of bucket entries that are read at a time. With half this number, two threads wait longer for the
+interpreter; with four times this number, more reads miss the processor's cache. Either change makes a search 10% slower."""
 
 MIN_ENTRIES = 1 << 17
-"""This number of entries is never too many to read."""
+"""Up to this number of entries, a lookup always reads the buckets."""
 
 BAND_ARRAYS = ("starts", "entries")
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""(index of a query, row) of each pair."""
+"""(index of a query, row) of each pair, as two arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedBands:
-    """The bands of `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
+    """The bands of the `n` rows from `first` on, divided into buckets by the first `bucket_bits` bits of a band's value.
 
-    A band has `n` entries, shape (bands, n), sorted by bucket; `starts` has the start of each bucket's entries in the flattened
-    array. An entry has the row, counted from `first`, in its lower bits, and above them the bits of the value that the bucket
-    does not determine.
+    `entries` has shape (bands, n); the entries of each band are sorted by bucket. `starts` is the position of each bucket's
+    first entry in the flattened `entries`. The lower bits of an entry are the row, counted from `first`; the bits above are the
+    bits of the value that the bucket does not determine.
     """
 
     first: int
@@ -65,12 +65,12 @@ class SortedBands:
         return bucket_bits(self.n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Returns the arrays by the names in `BAND_ARRAYS`."""
+        """Returns the arrays by their names (`BAND_ARRAYS`)."""
         return {"starts": self.starts, "entries": self.entries}
 
     def near(self, asked: "BandLookup") -> Iterator[Pairs | None]:
-        """Yields batches of pairs with rows that share one of the bands; None if the buckets have so many rows that comparing
-        with all is cheaper."""
+        """Yields batches of pairs whose rows share one of the bands; None if the buckets contain so many rows that comparing
+        with all rows is cheaper."""
         bits = self.bucket_bits
         looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
         begins = self.starts.take(looked_up)
@@ -81,14 +81,14 @@ class SortedBands:
             return
         open_bits, entries = _above_row(asked.values, self.n), self.entries.reshape(-1)
         skipped = begins - (ends - lengths)
-        """How many entries before each bucket are not read."""
+        """Number of entries before each bucket that are not read."""
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
         for begin, end in pairwise(sorted({0, *cuts, len(ends)})):
             part, read = slice(begin, end), int(ends[begin] - lengths[begin])
             of_each = np.repeat(np.arange(begin, end), lengths[part])
             found = entries.take(np.arange(read, int(ends[end - 1])) + skipped.take(of_each))
             if bits < BAND_BITS:
-                # If the bits that the bucket does not determine are equal, the XOR leaves the row number.
+                # If the bits that the bucket does not determine are equal, XOR leaves the row number.
                 found ^= open_bits.take(of_each)
                 equal = np.flatnonzero(found < self.n)
                 found, of_each = found.take(equal), of_each.take(equal)
@@ -97,9 +97,9 @@ class SortedBands:
 
 @dataclass(frozen=True, slots=True)
 class BandLookup:
-    """Lookups in some bands: one element per query and band, in each array of shape (queries * bands,).
+    """Lookups in several bands: each array has one element per query and band, shape (queries * bands,).
 
-    Within a band, lookups are in the order in which its buckets are stored, so most read the same page as the one before.
+    Within a band, lookups are sorted like the buckets, so most lookups read the same page as the previous one.
     """
 
     which: NDArray[np.intp]
@@ -108,36 +108,36 @@ class BandLookup:
 
     @classmethod
     def of(cls, values: NDArray[np.int32], bands: range) -> Self:
-        """Returns the lookups in `bands` (consecutive). `values`: band values of the queries, shape (bands, queries)."""
+        """Returns the lookups in `bands`. `values`: the queries' values of all bands, shape (bands, queries)."""
         order = np.argsort(values[bands.start : bands.stop], axis=1)
         ordered = np.take_along_axis(values[bands.start : bands.stop], order, axis=1)
         return cls(order.ravel(), np.repeat(np.asarray(bands, np.int32), values.shape[1]), ordered.ravel())
 
 
 def bucket_bits(n: int) -> int:
-    """Returns how many bits of a band's value form the number of a bucket, if a run has `n` rows."""
+    """Returns the number of bits of a band's value that form the bucket's number in a run of `n` rows."""
     return min((n // ROWS_A_BUCKET).bit_length(), BAND_BITS)
 
 
 def _above_row(values: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """Returns the bits of `values` that the buckets do not determine, shifted above the bits of a row number."""
+    """Returns the bits of `values` that the buckets do not determine, shifted above the row number's bits."""
     bits = bucket_bits(n)
     return (values & ((1 << (BAND_BITS - bits)) - 1)) << _row_bits(bits)
 
 
 def _row_bits(bits: int) -> int:
-    """Returns the number of bits of a row number if buckets leave bits open: a bucket has on average at most `ROWS_A_BUCKET`
-    rows."""
+    """Returns the number of bits of a row number if buckets leave bits open: a bucket has on average `ROWS_A_BUCKET` rows or
+    fewer."""
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
 def sort_behind(
     runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """Returns `runs` and the rows after them (sketches `behind`): sorted, and joined with the runs that are not long enough to
-    stay separate.
+    """Returns `runs` extended by the rows after them, whose sketches are `behind`. The new rows are sorted, and joined with the
+    last runs unless these are long enough to stay separate.
 
-    `bands`: number of bands. `storage`: where new runs are made. Reads its arguments only, so it may run concurrently.
+    `bands`: number of bands. `storage`: allocates the new runs. Only reads its arguments, so it may run concurrently.
     """
     left = list(runs)
     begin = first = left[-1].end if left else 0
@@ -150,8 +150,8 @@ def sort_behind(
 
 
 def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> Iterator[SortedBands]:
-    # A single piece is joined soon and freed. Many pieces, for example when all bands are sorted anew, are together as large as
-    # the result.
+    # A single piece will soon be joined and freed. If there are many pieces, for example when all bands are sorted anew, they
+    # are together as large as the result.
     place = IN_MEMORY if len(sketches) <= SORTED_ROWS else storage
     for start in range(0, len(sketches), SORTED_ROWS):
         yield _sorted(sketches[start : start + SORTED_ROWS], bands, first + start, place)
@@ -164,18 +164,18 @@ def _sorted(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -
 
 
 def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
-    """Returns the consecutive `parts`, which have the same bands, joined into one run made in `storage`."""
+    """Returns the consecutive `parts`, which must have the same bands, joined into one run that `storage` allocates."""
     n, first = sum(part.n for part in parts), parts[0].first
 
     def band_of_all(band: int) -> Any:
-        # hstack increases the row numbers of a part by the rows of the parts before it.
+        # hstack increases the row numbers of each part by the number of rows in the parts before it.
         return sparse.hstack([_band(part, band, n) for part in parts], format="csr")
 
     return _run(first, n, len(parts[0].entries), storage, band_of_all)
 
 
 def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[int], Any]) -> SortedBands:
-    """Returns a run of `n` rows. `band(number)` returns one band, as a CSR matrix of its buckets."""
+    """Returns a run of `n` rows. `band(number)` returns one band as a CSR matrix of its buckets."""
     per_band = 1 << bucket_bits(n)
     numbers = np.int64 if bands * n > np.iinfo(np.int32).max else np.int32
     starts, entries = storage.empty((bands * per_band + 1,), numbers), storage.empty((bands, n), np.int32)
@@ -190,7 +190,7 @@ def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[
 
 
 def _band(part: SortedBands, band: int, n: int) -> Any:
-    """Returns one band of a run, as a CSR matrix of the buckets that it has in a run of `n` rows."""
+    """Returns one band of `part` as a CSR matrix, with the buckets that it has in a run of `n` rows."""
     bits = part.bucket_bits
     begins, entries = part.starts[band << bits : (band + 1 << bits) + 1], part.entries[band]
     if bits == bucket_bits(n):
@@ -202,9 +202,9 @@ def _band(part: SortedBands, band: int, n: int) -> Any:
 
 
 def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], n: int) -> Any:
-    """Returns rows with these values, as a CSR matrix of a band's buckets in a run of `n` rows."""
+    """Returns rows with these band values as a CSR matrix of the buckets in a run of `n` rows."""
     bits, of = bucket_bits(n), len(rows)
-    # Transposing a matrix with one entry per row is a counting sort that keeps the rows' order.
+    # Transposing a matrix that has one entry per row is a counting sort that keeps the rows' order.
     places = values >> (BAND_BITS - bits), np.arange(of + 1, dtype=np.int32)
     turned = sparse.csr_array((np.empty(of, np.int8), *places), shape=(of, 1 << bits)).tocsc()
     order = turned.indices
@@ -212,7 +212,7 @@ def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], n: int) -> An
 
 
 def _buckets(entries: NDArray[Any], begins: NDArray[Any], n: int) -> Any:
-    """Returns a CSR matrix without meaningful values, for the operations of scipy on its indices."""
+    """Returns a CSR matrix whose values have no meaning; scipy's operations are used only for its indices."""
     found = sparse.csr_array((len(begins) - 1, n), dtype=np.int8)
     found.data, found.indices, found.indptr = np.empty(len(entries), np.int8), entries, begins
     return found

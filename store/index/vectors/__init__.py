@@ -1,1 +1,1 @@
-"""Vectors of passages, phrases and triples by row, and their codes."""
+"""Vectors of passages, phrases and triples by row, and their one-byte codes."""

@@ -1,8 +1,8 @@
-"""One-byte codes of vector components, which halve the bytes read if all rows are compared with a query.
+"""One-byte codes of vector components, which halve the number of bytes to read when all rows are compared with a query.
 
-A row's code depends on the row alone: each component in units of 1/127 of the largest, rounded. Order of arrival, removals and
-restarts therefore change no code, and codes are never trained or rewritten. A code times its unit differs from the vector by at
-most half a unit in each component, which bounds the error of a product.
+A row's code depends only on the row: each component is rounded to a multiple of the row's unit, which is 1/127 of its largest
+component. The order of arrival, removals and restarts therefore do not change codes, and codes are never trained or rewritten.
+A code times its unit differs from the vector by at most half a unit in each component; this bounds the error of a product.
 """
 
 import threading
@@ -23,16 +23,16 @@ from store.index.vectors.rows_in_blocks import by_block, take
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 8_192
-"""Minimum number of living rows for comparing by codes. Fewer vectors are read in less than a millisecond."""
+"""Minimum number of living rows for comparisons by codes. Fewer vectors are read in less than a millisecond."""
 GROUPED_MIN_ROWS = 65_536
-"""Minimum number of living rows for searching with four-bit codes (`store.index.quantised`)."""
+"""Minimum number of living rows for searches with four-bit codes (`store.index.quantised`)."""
 CODED_ROWS = 2_048
-"""Rows encoded at a time: 3 MB at 384 dimensions, which fit in the processor's cache."""
+"""Number of rows that are encoded at a time: 3 MB at 384 dimensions, which fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedBlock:
-    """Codes of the rows of one block of vectors: `codes` int8 of shape (rows, dim), `units` float32 of shape (rows,)."""
+    """The codes of one block of vectors: `codes`, int8 of shape (rows, dim), and `units`, float32 of shape (rows,)."""
 
     codes: NDArray[np.int8]
     units: NDArray[np.float32]
@@ -43,7 +43,7 @@ class CodedBlock:
 
 @dataclass(slots=True)
 class VectorCodes:
-    """The codes of an append-only matrix of vectors in blocks, computed at first use."""
+    """The codes of an append-only matrix of vectors, in blocks, computed on first use."""
 
     dim: int
     storage: ArrayStorage = IN_MEMORY
@@ -54,13 +54,13 @@ class VectorCodes:
     _pager: Pager = field(default_factory=lambda: Pager("codes"))
 
     def save(self, files: PartWriter, name: str, full: int) -> None:
-        """Writes the codes of the first `full` blocks, which are full."""
+        """Writes the codes of the first `full` blocks; these blocks must be full."""
         for number, block in enumerate(self._blocks[:full]):
             files.array(f"{name}-codes-{number:05d}", block.codes, immutable=True, checked_later=True)
             files.array(f"{name}-units-{number:05d}", block.units, immutable=True, checked_later=True)
 
     def map(self, files: PartFiles, name: str) -> None:
-        """Maps the codes of full blocks, in place of equal codes in memory."""
+        """Maps the codes of full blocks, which replace equal codes in memory."""
         for number in range(files.count(f"{name}-codes")):
             known = self._blocks[number] if number < len(self._blocks) else None
             codes = files.array(f"{name}-codes-{number:05d}", known.codes if known else None)
@@ -77,11 +77,11 @@ class VectorCodes:
 
     @property
     def n(self) -> int:
-        """Number of leading rows that have codes."""
+        """Number of rows, from the first row on, that have codes."""
         return self._n
 
     def of(self, rows: NDArray[np.int64], block_rows: int) -> CodedBlock:
-        """Returns a copy of the codes of `rows`, ascending. All of them must have codes."""
+        """Returns a copy of the codes of `rows` (ascending). All these rows must have codes."""
         codes, units = np.empty((len(rows), self.dim), np.int8), np.empty(len(rows), np.float32)
         parts = [(self._blocks[number], part, places) for number, part, places in by_block(rows, block_rows)]
         for block, _, places in parts:
@@ -94,9 +94,9 @@ class VectorCodes:
     def upper_bounds(
         self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int
     ) -> NDArray[np.float32]:
-        """Returns upper bounds of the products of `rows` with `queries`, shape (len(rows),), apart from float32 rounding.
+        """Returns upper bounds of the products of `rows` and `queries`, shape (len(rows),), up to float32 rounding errors.
 
-        `rows` ascend and have codes. `queries`: one for each row, shape (len(rows), dim).
+        `rows` must be ascending and have codes. `queries`: one query per row, shape (len(rows), dim).
         """
         coded = self.of(rows, block_rows)
         off = np.abs(queries).sum(axis=1) / 2
@@ -106,7 +106,7 @@ class VectorCodes:
         return found
 
     def page_in(self) -> None:
-        """Starts paging all codes into memory in the background."""
+        """Starts to read all codes into memory in the background."""
         self._pager.bring(tuple(self._blocks))
 
     @property
@@ -114,7 +114,7 @@ class VectorCodes:
         return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)
 
     def blocks(self, vectors: Sequence[Fixed | RowSubset], n: int, block_rows: int) -> list[CodedBlock]:
-        """Returns the codes of the first `n` rows of `vectors`, in blocks of `block_rows`. O(rows without codes)."""
+        """Returns the codes of the first `n` rows of `vectors`, in blocks of `block_rows`. Takes O(rows without codes) time."""
         with self._lock:
             self._extend(vectors, n, block_rows)
             starts = range(0, n, block_rows)
@@ -138,7 +138,7 @@ class VectorCodes:
                 pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset
         in_parallel(_encode, pieces)
-        # Set last: if an encoding fails for lack of memory, the next call repeats all of them.
+        # Set last, so that the next call repeats all encodings if one fails for lack of memory.
         self._n = max(self._n, n)
 
 
@@ -147,7 +147,7 @@ def _encode(piece: tuple[Fixed, CodedBlock, slice]) -> None:
     rows = floats(vectors[part])
     largest = np.abs(rows).max(axis=1, initial=0.0)
     units = np.divide(largest, CODE_MAX, dtype=np.float32)
-    # The lower bound avoids a division by zero for a zero vector.
+    # The lower bound avoids a division by zero if a vector is zero.
     scaled = rows / np.maximum(units, np.float32(1e-30))[:, None]
     block.codes[part] = np.rint(scaled, out=scaled).astype(np.int8)
     block.units[part] = units

@@ -1,6 +1,6 @@
-"""Vectors by row: an append-only matrix in blocks. Readers use views of its first rows.
+"""Vectors by row, in an append-only matrix that consists of blocks. Readers use views of the rows present so far.
 
-A full block never changes, and appended rows lie after the end of existing views.
+A full block never changes, and appended rows lie beyond the end of existing views.
 """
 
 from collections.abc import Sequence
@@ -23,22 +23,24 @@ from store.index.vectors.row_subset import RowSubset
 from store.index.vectors.rows_in_blocks import by_block, take
 
 BLOCK_VECTORS = 16384
-"""Vectors in one block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
+"""Number of vectors in one block of `Vectors`: 13 MB at 384 dimensions, which can be allocated without a pause."""
 
 COMPARED_ROWS = 256
-"""Vectors compared with a query at a time: 0.4 MB as float32. Larger buffers would be allocated anew each time."""
+"""Number of vectors that are compared with a query at a time: 0.4 MB as float32. Larger buffers are allocated anew each
+time."""
 
 PART_ROWS = 4_096
-"""Vectors that a thread compares before it takes the next part. Smaller than a block, so that all processors share a block."""
+"""Number of vectors that a thread compares before it continues with another part. A part is smaller than a block, so that all
+processors work on the same block."""
 
 Block = Fixed | RowSubset
 
 
 def _block(dim: int, storage: ArrayStorage) -> Fixed:
-    """Allocates a block of `BLOCK_VECTORS` vectors in `storage`, or in its own anonymous mapping.
+    """Allocates a block of `BLOCK_VECTORS` vectors in `storage`, or in a separate anonymous mapping.
 
-    The mapping takes no memory before it is written to, and returns all of it after the last view is gone. malloc would do so
-    only for the first such blocks and take later ones from its heap, which returns no memory.
+    A mapping takes no memory until it is written, and its memory is returned to the system after the last view is deleted.
+    malloc would do this only for the first such blocks, and take later blocks from its heap, which returns no memory.
     """
     if storage is not IN_MEMORY:
         return storage.empty((BLOCK_VECTORS, width(dim)), np.int16)
@@ -51,7 +53,7 @@ def _whole(block: Block) -> Fixed:
 
 
 def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
-    # The rows of a `RowSubset` lie in another matrix, which reads them ahead itself.
+    # The rows of a `RowSubset` are in another matrix, which reads them ahead itself.
     if not isinstance(block, RowSubset):
         read_ahead(block, rows)
 
@@ -69,7 +71,7 @@ def _map_block(files: PartFiles, name: str, number: int, known: Block | None = N
 
 
 class VectorsView:
-    """Vectors as of one commit; rows are L2-normalised or zero."""
+    """Vectors as of one commit; each row is L2-normalised or zero."""
 
     __slots__ = ("_blocks", "_codes", "_groups", "_sample", "dim", "known", "n")
 
@@ -89,42 +91,41 @@ class VectorsView:
         self.n = len(known)
         self.dim = dim
         self.known = known
-        """Mask of the rows that are not zero, shape (n,): the encoder knows at least part of their text."""
+        """Mask of the rows that are not zero, shape (n,): the encoder knows at least a part of their texts."""
 
     def blocks(self) -> list[tuple[int, Fixed]]:
-        """Returns (first row, vectors) for each block, in row order. `store.fixed_point.floats` converts the vectors to
-        float32."""
+        """Returns (first row, vectors) of each block, in row order. `store.fixed_point.floats` converts them to float32."""
         starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, _whole(block)[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
 
     def coded_blocks(self) -> list[tuple[int, CodedBlock]]:
-        """Returns (first row, codes) for each block, in row order. O(rows without codes); all views share the codes."""
+        """Returns (first row, codes) of each block, in row order. Takes O(rows without codes) time; views share codes."""
         coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
         return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
 
     def codes_of(self, rows: NDArray[np.int64]) -> CodedBlock:
-        """Returns a copy of the codes of `rows`, ascending."""
+        """Returns a copy of the codes of `rows` (ascending)."""
         self.coded_blocks()
         return self._codes.of(rows, BLOCK_VECTORS)
 
     @property
     def coded_rows(self) -> int:
-        """Number of leading rows that already have codes."""
+        """Number of rows, from the first row on, that already have codes."""
         return min(self._codes.n, self.n)
 
     def upper_bounds(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns upper bounds of the cosines of `rows` with `queries`, shape (len(rows),).
+        """Returns upper bounds of the cosines of `rows` and `queries`, shape (len(rows),).
 
-        `rows` ascend and have codes. `queries`: one for each row.
+        `rows` must be ascending and have codes. `queries`: one query per row, shape (len(rows), dim).
         """
         return self._codes.upper_bounds(rows, queries, BLOCK_VECTORS)
 
     def page_in_codes(self) -> None:
-        """Starts paging all codes into memory in the background, for callers with many random accesses."""
+        """Starts to read all codes into memory in the background, for callers with many random accesses."""
         self._codes.page_in()
 
     def groups(self) -> list[Any]:
-        """Returns the finished groups (`store.index.quantised.groups`), beginning with the first row."""
+        """Returns the finished groups (`store.index.quantised.groups`) in row order, beginning with the first row."""
 
         def coded(rows: int) -> list[CodedBlock]:
             return self._codes.blocks(self._blocks, rows, BLOCK_VECTORS)
@@ -132,12 +133,11 @@ class VectorsView:
         return self._groups.made(self.n, coded)
 
     def sample(self, living: int) -> SampledRows:
-        """Returns the sample of the rows for `living` living rows: `store.index.quantised.sample`."""
+        """Returns the sample of the rows for a memory with `living` living rows (`store.index.quantised.sample`)."""
         return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
 
     def sampled_sums(self, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int) -> Sums:
-        """Returns the sums of the cosines of `query`, shape (dim,), with the sampled rows in `compared`, a mask over the
-        rows."""
+        """Returns the sums of the cosines of `query`, shape (dim,), and those sampled rows that are in the mask `compared`."""
 
         def codes_of(rows: NDArray[np.int64]) -> CodedBlock:
             return self._codes.of(rows, BLOCK_VECTORS)
@@ -145,7 +145,7 @@ class VectorsView:
         return self.sample(living).sums(query.astype(np.float64), compared, codes_of)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns the cosine of every row with `query` (shape (dim,)), shape (n,)."""
+        """Returns the cosine of each row and `query`, shape (n,); `query` has shape (dim,)."""
         out = np.empty(self.n, np.float32)
 
         def fill(part: tuple[int, int, Fixed]) -> None:
@@ -158,7 +158,7 @@ class VectorsView:
                 products = out[start + at : start + at + len(several)]
                 np.copyto(whole[: len(several)], several[:, :-1])
                 np.dot(whole[: len(several)], query, out=products)
-                # Scaling the products is half the work of scaling the components, and bit-identical.
+                # Scaling the products instead of the components is half the work, and bit-identical.
                 products *= scales(several)
 
         parts = [(start, at, block) for start, block in self.blocks() for at in range(0, len(block), PART_ROWS)]
@@ -192,7 +192,7 @@ class VectorsView:
 
 
 class Vectors(Part):
-    """An append-only matrix of vectors in blocks. Growing never copies existing vectors."""
+    """An append-only matrix of vectors that consists of blocks. Appending never copies existing vectors."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
         self.dim = dim
@@ -212,7 +212,7 @@ class Vectors(Part):
         self.append(fixed(vectors))
 
     def append(self, vectors: Fixed) -> None:
-        """Appends vectors that are in fixed point already."""
+        """Appends vectors that are already in fixed point."""
         done = 0
         while done < len(vectors):
             offset = self.n % BLOCK_VECTORS
@@ -224,12 +224,12 @@ class Vectors(Part):
             done += len(part)
 
     def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
-        """Fills the empty matrix with `rows` of `other`, ascending. The vectors are copied when needed."""
+        """Fills the empty matrix with the `rows` (ascending) of `other`. The vectors are copied only when they are needed."""
         self._blocks = [RowSubset(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
         self._known.set(other.known[rows])
 
     def _last(self) -> Fixed:
-        """Returns the last block, writable after the present rows."""
+        """Returns the last block; it can be written after the existing rows."""
         last = self._blocks[-1]
         if isinstance(last, RowSubset):
             own = _block(self.dim, self._storage)
@@ -238,9 +238,9 @@ class Vectors(Part):
         return last
 
     def put(self, rows: NDArray[np.integer[Any]], vectors: Fixed) -> None:
-        """Writes `vectors` at `rows`, which may lie after the end: for filling at opening in any order.
+        """Writes `vectors` at `rows`, which may lie beyond the end; fills the matrix in any order when a store is opened.
 
-        Rows that are never written are undefined.
+        The values of rows that are never written are undefined.
         """
         if not len(rows):
             return
@@ -254,11 +254,11 @@ class Vectors(Part):
             _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = vectors[here]
 
     def save(self, files: PartWriter, name: str) -> None:
-        # `known` is saved too, so that a start need not read the vectors.
+        # `known` is saved as well, so that a start does not need to read the vectors.
         view = self.view()
         files.array(f"{name}-encoded", view.known)
         for start, block in view.blocks():
-            # Full blocks never change: those in the previous checkpoint are linked, not rewritten.
+            # Full blocks never change, so blocks in the previous checkpoint are linked instead of being written again.
             full = len(block) == BLOCK_VECTORS
             files.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, immutable=full, checked_later=True)
         if view.n >= GROUPED_MIN_ROWS:
@@ -271,28 +271,28 @@ class Vectors(Part):
         self._blocks = [_map_block(files, name, number) for number in range(files.count(f"{name}-vectors"))]
         self._codes.map(files, name)
         if rest := len(known) % BLOCK_VECTORS:
-            # The last block is not full: vectors will be appended to it.
+            # The last block is not full, so vectors will be appended to it.
             last, saved = _block(self.dim, self._storage), _whole(self._blocks[-1])
             read_ahead(saved)
             last[:rest] = saved[:rest]
             self._blocks[-1] = last
 
     def map_saved(self, files: PartFiles, name: str, saved: "Vectors", /) -> None:
-        """Maps the full blocks and their codes: the disk then has them once, and the next checkpoint can link the files."""
+        """Maps the full blocks and their codes, so that the disk has them once and the next checkpoint can link the files."""
         for number in range(saved.n // BLOCK_VECTORS):
             self._blocks[number] = _map_block(files, name, number, self._blocks[number])
         self._codes.map(files, name)
 
     @property
     def own_bytes(self) -> int:
-        """Bytes of copied rows of subsets, of own blocks, and of codes."""
+        """Number of bytes of own blocks, of copied rows of subsets, and of codes."""
         return (
             sum(block.bytes if isinstance(block, RowSubset) else block.nbytes for block in self._blocks)
             + self._codes.bytes
         )
 
     def copy(self) -> "Vectors":
-        """Returns a matrix of the present vectors that shares the blocks. Nothing may be appended to it."""
+        """Returns a matrix of the existing vectors that shares the blocks. Nothing may be appended to it."""
         other = copy(self)
         other._blocks, other._known = list(self._blocks), self._known.copy()
         return other

@@ -1,7 +1,7 @@
-"""A selection of rows of another matrix of vectors, copied only if all of them are needed.
+"""A selection of rows of another matrix of vectors, which is copied only if all of its rows are needed.
 
-A query reads the codes of all rows, but the vectors of few. A scope therefore needs a fifth of the memory of its vectors, and
-its first query does not wait for the allocation.
+A query reads the codes of all rows, but the vectors of only a few. A scope therefore needs a fifth of the memory that its
+vectors would take, and its first query does not wait for their allocation.
 """
 
 import threading
@@ -21,7 +21,7 @@ class RowSubset:
     """A selection of rows of `whole`. Thread-safe."""
 
     def __init__(self, whole: "VectorsView", rows: NDArray[np.int64]) -> None:
-        """`rows`: the rows of `whole` to select, in this order."""
+        """`rows`: the selected rows of `whole`, in this order."""
         self._whole = whole
         self._rows = rows
         self._copied: Fixed | None = None
@@ -32,23 +32,23 @@ class RowSubset:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the copied vectors."""
+        """Number of bytes of the copied vectors."""
         return 0 if self._copied is None else self._copied.nbytes
 
     def copied(self) -> Fixed:
-        """Returns all rows, shape (len(self), dim), and keeps the copy."""
+        """Copies all rows, keeps the copy and returns it, shape (len(self), dim + 1)."""
         with self._lock:
             if self._copied is None:
                 self._copied = self._whole.fixed(self._rows)
             return self._copied
 
     def take(self, rows: NDArray[np.int64], out: Fixed | None = None) -> Fixed:
-        """Returns a copy of the vectors of `rows`, shape (len(rows), dim), written to `out` if given."""
+        """Returns a copy of the vectors of `rows`, shape (len(rows), dim + 1), written to `out` if given."""
         if self._copied is not None:
             return np.take(self._copied, rows, axis=0, out=out, mode="clip")
         return self._whole.fixed(self._rows[rows], out)
 
     def take_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
-        """Copies the codes of rows `begin` to `end` from the other matrix to the same rows of `to`."""
+        """Copies the codes of rows `begin` to `end` of this selection to the same rows of `to`."""
         coded = self._whole.codes_of(self._rows[begin:end])
         to.codes[begin:end], to.units[begin:end] = coded.codes, coded.units

@@ -1,4 +1,4 @@
-"""Rows of a matrix in blocks: assigning rows to blocks, and copying them."""
+"""Rows of a matrix that consists of blocks: assigns rows to blocks, and copies rows."""
 
 from itertools import pairwise
 from typing import Any
@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW_ROWS = 8
-"""Rows of a block up to which they are copied one by one; numpy's `take` costs as much as this many copies."""
+"""Up to this number of rows of a block, rows are copied one by one; numpy's `take` costs as much as this many copies."""
 
 
 def by_block(rows: NDArray[np.int64], block_rows: int) -> list[tuple[int, slice, NDArray[np.int64]]]:
-    """Returns (block, part, places) for each block with some of `rows`, ascending: `rows[part]` are at its `places`."""
+    """Returns (block, part, places) for each block with some of `rows` (ascending): `rows[part]` are at `places` in the
+    block."""
     block_of, inside = np.divmod(rows, block_rows)
     cuts = [0, *(np.flatnonzero(block_of[1:] != block_of[:-1]) + 1).tolist(), len(rows)]
     return [
@@ -25,5 +26,5 @@ def take(block: NDArray[Any], places: NDArray[np.int64], out: NDArray[Any]) -> N
         for at, place in enumerate(places.tolist()):
             out[at] = block[place]
     else:
-        # No index is out of range. numpy's default mode would make an extra copy to be able to raise an error.
+        # All indices are within range; numpy's default mode would make an extra copy so that it can raise an error.
         np.take(block, places, axis=0, out=out, mode="clip")

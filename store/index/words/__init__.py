@@ -1,1 +1,1 @@
-"""Postings of words, and BM25 scores from them."""
+"""Postings of words, and the BM25 scores computed from them."""

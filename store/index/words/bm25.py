@@ -1,7 +1,7 @@
-"""BM25 scores of passages, from the passages that contain each word of a query.
+"""Computes the BM25 scores of passages from the passages that contain each word of a query.
 
-BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.4, with the
-idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
+BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, section 3.4), and with
+an idf that is always positive: ln(1 + (N - df + 0.5) / (df + 0.5)).
 """
 
 from collections.abc import Sequence
@@ -14,24 +14,26 @@ from numpy.typing import NDArray
 K1 = 1.2
 B = 0.75
 ROUNDING = 1e-9
-"""Relative rounding error allowed for a sum of scores."""
+"""Allowed relative rounding error of a sum of scores."""
 
 LOOK_AGAIN = 0.9
-"""The pruning test runs again once the remaining words' maximal contribution fell to this share of its value at the last test.
-"""
+"""The pruning test is repeated once the maximum contribution of the remaining words has fallen to this share of its value at
+the previous test."""
 
 JOINED_ENTRIES = 8_192
-"""Maximum number of passages of the words that are added in one step. Adding the words one by one costs more than the sums."""
+"""Maximum number of entries (passages of words) that are added in one step. Adding these words one by one would take longer
+than the additions themselves."""
 
 Entries = tuple[NDArray[Any], NDArray[Any]]
-"""Rows in ascending order, and the frequency of a term or word in each."""
+"""Rows in ascending order, and the frequency of a term or word in each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word of a query: its inverse document frequency, its frequency in the query, and the passages that contain it.
+    """A word of a query: its inverse document frequency (`idf`), its frequency in the query (`repeats`), and the passages that
+    contain it (`lists`).
 
-    The passages come in `lists` that share no passage.
+    No passage is in more than one of the `lists`.
     """
 
     idf: float
@@ -44,13 +46,13 @@ class QueryWord:
 
     @property
     def max_score(self) -> float:
-        """Upper bound of what the word adds to a passage's score."""
+        """Upper bound of the word's contribution to a passage's score."""
         return self.weight * (K1 + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """BM25 `scores` of the passages `rows`, ascending, and the sum of idf² of the words that each contains."""
+    """BM25 `scores` of the passages `rows` (ascending); `squares` is the sum of idf² over the words that each contains."""
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -64,22 +66,22 @@ def best_by_words(
     best: int | None,
     also: NDArray[Any],
 ) -> WordScores:
-    """Returns the passages with the `best` scores, all that tie with the last of them, and the rows `also`.
+    """Returns the passages with the `best` scores, all passages that tie with the last of these, and the rows `also`.
 
-    The rarest words, which are in few passages, are added in one step, the others one by one. A passage without any of the
-    words added so far scores at most what the remaining words can add. Once this bound is below the `best`-th score, only
-    passages found so far count, and the remaining words, the commonest, are looked up in these passages alone (Turtle and
-    Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
+    The rarest words, which few passages contain, are added in one step, the other words one by one. A passage without any of
+    the words added so far can score at most the sum of the remaining words' contributions. Once this bound is below the
+    `best`-th score, only the passages found so far matter. The remaining words, which are the most common, are then looked up
+    only in these passages (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995).
     """
     words = [word for word in words if word.lists]
     to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1].tolist()
     looked_at = to_come[0] / 2 if words else 0.0
-    # Untouched pages take no memory.
+    # Pages that are never written take no memory.
     sums, squares, reached = np.zeros(len(lengths)), np.zeros(len(lengths)), np.zeros(len(lengths), np.bool_)
     joined = _add_joined(words, lengths, mean, sums, squares, reached)
     left: Sequence[QueryWord] = ()
     for at in range(joined, len(words)):
-        # The test costs as much as adding a word, so a long query runs it only now and then.
+        # The test costs as much as adding a word, so a long query performs it only occasionally.
         if best is not None and to_come[at] <= looked_at and np.count_nonzero(reached) > best:
             looked_at = LOOK_AGAIN * to_come[at]
             seen = np.flatnonzero(reached)
@@ -117,7 +119,7 @@ def _add_joined(
     squares: NDArray[np.float64],
     reached: NDArray[np.bool_],
 ) -> int:
-    """Adds the first of `words` to the arrays in one step; returns the number of these words."""
+    """Adds the first words of `words` to the arrays in one step; returns the number of words added."""
     sizes = [sum(len(rows) for rows, _ in word.lists) for word in words]
     joined = int(np.searchsorted(np.cumsum(sizes), JOINED_ENTRIES, "right"))
     lists = [entries for word in words[:joined] for entries in word.lists]
@@ -135,14 +137,15 @@ def _add_joined(
 def added_scores(
     weight: float | NDArray[np.float64], counts: NDArray[Any], lengths: NDArray[np.int32], mean: float
 ) -> NDArray[np.float64]:
-    """Returns what words add to the scores of passages with these `counts` of the word and these `lengths`."""
+    """Returns the contributions of words to the scores of passages, given the words' `counts` in these passages and the
+    passages' `lengths`."""
     norms = K1 * (1 - B + B * lengths / mean)
     added: NDArray[np.float64] = weight * counts * (K1 + 1) / (counts + norms)
     return added
 
 
 def counts_in(word: QueryWord, rows: NDArray[Any]) -> NDArray[np.int32]:
-    """Returns the frequency of the word in each of `rows`."""
+    """Returns the frequency of the word in each row of `rows`."""
     found, left = np.zeros(len(rows), np.int32), np.arange(len(rows))
     for held, counts in word.lists:
         sought = rows[left]
@@ -154,7 +157,7 @@ def counts_in(word: QueryWord, rows: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def most_of(lists: Sequence[Entries]) -> Entries:
-    """Merges several lists: each row once, with its largest count."""
+    """Merges several lists into one that has each row once, with its largest count."""
     rows, counts = (np.concatenate(parts) for parts in zip(*lists, strict=True))
     order = np.argsort(rows, kind="stable")
     rows, counts = rows[order], counts[order]

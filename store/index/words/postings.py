@@ -1,7 +1,8 @@
-"""The inverted index for BM25: the passages that contain each term, and the term's frequency in each passage.
+"""The inverted index for BM25: which passages contain each term, and how often.
 
-Postings describe the text of a passage, so they are only appended. Queries check which passages are alive; document frequency
-and mean length include living passages only. A ranking therefore equals that of a freshly built index.
+Postings describe the texts of passages, which never change, so postings are only appended. Queries check which passages are
+living; document frequencies and the mean length are computed over living passages only. A ranking therefore equals the ranking
+of a newly built index.
 """
 
 from array import array
@@ -32,38 +33,38 @@ from store.index.words.bm25 import (
 from store.text.terms import language_of, passage_terms, query_terms
 
 KEPT_PLACES = 8_192
-"""Number of terms whose places in the saved postings are cached. A query looks up each word's terms in all languages."""
+"""Number of terms whose positions in the saved postings are cached. A query looks up each word's terms in all languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostingsArrays:
-    """Postings as arrays: term `i` of `terms` has entries `starts[i]:starts[i + 1]` of `rows` and `counts`."""
+    """Postings as arrays: the entries of term number `i` are `rows[starts[i]:starts[i + 1]]` and the same slice of `counts`."""
 
     terms: Texts
     places: SortedHashes
-    """Maps the hash of each used term to its index `i`."""
+    """Maps the hash of each term in use to its number `i`."""
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     languages: frozenset[str]
     unused: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """Mask of the terms that no passage contains any more, shape (terms,). Set for arrays that are to be written."""
+    """Mask of the terms that no passage contains any more, shape (terms,). Set only in arrays that will be saved."""
 
     def lists(self) -> ListArrays:
-        """Returns the rows by term."""
+        """Returns the rows of each term."""
         return ListArrays(self.starts, self.rows, np.zeros(len(self.starts) - 1, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWords:
-    """BM25 scores of a query against all passages, limited to the best passages.
+    """BM25 scores of a query and the passages, limited to the best passages.
 
-    - `rows`: the passages, ascending, shape (k,).
-    - `scores`: BM25, shape (k,).
-    - `coverage`: share of the query that a passage covers, from 0 to 1, shape (k,): the cosine between the query's words,
-      weighted by inverse document frequency, and those of its words that the passage contains.
-    - `rarities`: the inverse document frequency of each word; a word is the tuple of the terms that match it.
+    - `rows`: the passages' rows, ascending, shape (k,).
+    - `scores`: their BM25 scores, shape (k,).
+    - `coverage`: share of the query that each passage covers, from 0 to 1, shape (k,). It is the cosine between the vector of
+      the query's words, weighted by inverse document frequency, and that of the words that the passage contains.
+    - `rarities`: the inverse document frequency of each word; a word is represented by the tuple of the terms that match it.
     """
 
     rows: NDArray[np.int64]
@@ -72,12 +73,12 @@ class ComparedWords:
     rarities: dict[tuple[str, ...], float]
 
     def scores_of(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Returns the BM25 scores of `rows`, a subset of `self.rows`."""
+        """Returns the BM25 scores of `rows`, which must be a subset of `self.rows`."""
         return self.scores[np.searchsorted(self.rows, rows)]
 
 
 class Postings:
-    """Append-only postings of all passages, by row: arrays for the saved postings, a dict for later ones."""
+    """Append-only postings of all passages, by row: saved postings are arrays, later postings are in a dictionary."""
 
     def __init__(self, saved: PostingsArrays | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
         """`storage`: allocates the arrays."""
@@ -85,12 +86,12 @@ class Postings:
         self._saved: PostingsArrays | None = None
         self._places = TextRows([], storage)
         self._place: Callable[[str], int | None] = lambda _term: None
-        """Returns the place of a term in the saved postings."""
+        """Returns the position of a term in the saved postings; None if it is not in them."""
         self._languages: set[str] = set()
-        """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
-        so they change no score."""
+        """The languages of the indexed terms. The language of dead passages may remain, because its terms occur in no living
+        passage and so change no score."""
         self._later: dict[str, array[int]] = {}
-        """By term: row, frequency, next row, next frequency, and so on."""
+        """For each term: row, frequency, next row, next frequency, and so on."""
         self._lengths = GrowableArray(np.int32)
         if saved:
             self._fill(saved)
@@ -103,7 +104,7 @@ class Postings:
         self._lengths.extend(saved.lengths)
 
     def save(self, files: PartWriter, name: str, n: int, purged: NDArray[np.bool_]) -> None:
-        """Writes the postings of the first `n` passages, without the words that only `purged` passages (mask) contain."""
+        """Writes the postings of the first `n` passages, without the terms that only passages in the mask `purged` contain."""
         found = self.to_arrays(n, purged)
         for part in ("starts", "rows", "counts", "lengths"):
             files.array(f"{name}-{part}", getattr(found, part))
@@ -112,7 +113,7 @@ class Postings:
         files.values[f"{name}-languages"] = sorted(found.languages)
 
     def load(self, files: PartFiles, name: str) -> None:
-        """Fills the empty postings."""
+        """Fills empty postings from files."""
         terms, places = Texts(map_texts(files, f"{name}-terms")), map_hashes(files, name)
         starts, rows, counts, lengths = (
             files.array(f"{name}-{part}") for part in ("starts", "rows", "counts", "lengths")
@@ -121,7 +122,7 @@ class Postings:
         self._fill(PostingsArrays(terms, places, starts, rows, counts, lengths, languages))
 
     def extend(self, row: int, text: str) -> int:
-        """Indexes the next passage, which has number `row`; returns its length in terms."""
+        """Indexes the next passage, whose row is `row`; returns its length in words."""
         counted, language, length = passage_terms(text)
         self._lengths.extend([length])
         if language not in self._languages:
@@ -134,9 +135,9 @@ class Postings:
         return length
 
     def to_arrays(self, n: int, purged: NDArray[np.bool_] | None = None) -> PostingsArrays:
-        """Returns the postings of the first `n` passages as arrays. The writer may run concurrently. O(everything).
+        """Returns the first `n` passages' postings as arrays. The writer may append concurrently. Takes O(all postings) time.
 
-        `purged`: mask of the purged passages, shape (n,). A term that only purged passages contain is marked unused.
+        `purged`: mask of the purged passages, shape (n,). Terms that only purged passages contain are marked as unused.
         """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
@@ -169,36 +170,36 @@ class Postings:
         )
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """Returns a 64-bit fingerprint of each of the first `n` passages' terms and frequencies, shape (n,).
+        """Returns a 64-bit fingerprint of the terms and frequencies of each of the first `n` passages, shape (n,).
 
-        `of` returns 64 bits for a term. The order in which terms were indexed does not change a fingerprint. The writer may run
-        concurrently. O(everything).
+        `of` maps a term to a 64-bit hash. Fingerprints do not depend on the order in which terms were indexed. The writer may
+        append concurrently. Takes O(all postings) time.
         """
         out = np.zeros(n, np.uint64)
         for term in self._names():
             rows, counts = self._of(term)
             inside = rows < n
-            # Unsigned numbers wrap around. A row occurs once in a term's list.
+            # Unsigned numbers wrap around on overflow. A term's list contains each row once.
             out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
         return out
 
     @property
     def languages(self) -> set[str]:
-        """Returns the languages of all passages, living or not, as a set that does not change."""
+        """Returns the languages of all passages, living or not; this set is never modified."""
         return self._languages
 
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])
 
     def lengths(self, n: int) -> NDArray[np.int32]:
-        """Returns the length in terms of each of the first `n` passages, shape (n,)."""
+        """Returns the number of words of each of the first `n` passages, shape (n,)."""
         return self._lengths.view()[:n]
 
     def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
-        """Returns the BM25 score of every passage for `query`, shape (n,), n = len(alive).
+        """Returns the BM25 score of every passage for `query`, shape (len(alive),).
 
-        The score is 0 if the passage is dead or contains no term of the query. `alive` and `total_length` (terms in all living
-        passages) are those of the querying snapshot.
+        The score is 0 if the passage is dead or contains no term of the query. `alive` and `total_length` (words in all living
+        passages) must be those of the querying snapshot.
         """
         _, words, mean = self._weighed(query, alive, alive, total_length)
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
@@ -216,11 +217,11 @@ class Postings:
         best: int | None = None,
         also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
-        """Returns the `best` living passages by BM25 score, and all that tie with the last of them.
+        """Returns the `best` living passages by BM25 score, and all passages that tie with the last of them.
 
-        Returns every living passage that contains a word of the query if `best` is None. Rows in `also` (living passages) are
-        compared in any case. Word frequencies and the mean passage length come from the living passages in `counted` alone;
-        `total_length` is their length in terms, if known.
+        If `best` is None, returns every living passage that contains a word of the query. Living passages in `also` are always
+        included. Word frequencies and the mean passage length are computed only over living passages in `counted`;
+        `total_length` is their number of words, or None if unknown.
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         lengths = self._lengths.view()[: len(alive)]
@@ -243,16 +244,15 @@ class Postings:
             holding = sum(len(rows) if counted is alive else int(np.count_nonzero(counted[rows])) for rows, _ in lists)
             rarities[terms] = idf_of(living, holding)
             words.append((terms, QueryWord(rarities[terms], repeats, lists)))
-        # The rarest words add most to a score and are in the fewest passages.
+        # The rarest words contribute most to scores and are in the fewest passages.
         return rarities, [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))], mean
 
     def words(self, text: str) -> set[tuple[str, ...]]:
-        """Returns the words of a text, each as the tuple of the terms that match it."""
+        """Returns the words of a text, each represented by the tuple of the terms that match it."""
         return set(query_terms(text, self._languages))
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Returns the BM25 scores of `texts`, shape (len(texts),), with the inverse document frequencies of the living
-        passages."""
+        """Returns the BM25 scores of `texts`, shape (len(texts),), with the living passages' inverse document frequencies."""
         read = [passage_terms(text) for text in texts]
         lengths = np.array([length for _, _, length in read], np.float64)
         norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
@@ -267,25 +267,26 @@ class Postings:
         return out
 
     def _names(self) -> list[str]:
-        """Returns every term once."""
+        """Returns all distinct terms."""
         saved = self._saved.terms if self._saved else ()
         return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
     def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[Entries]:
-        """Returns the passages among the first `n` that contain a word, without the `dead`, and its frequency in each.
+        """Returns the living passages among the first `n` that contain a word, and the frequency of the word in each; `dead` is
+        the mask of the passages to omit.
 
-        The frequency is that of the word's most frequent term. The lists share no passage; the longest comes first.
+        The frequency of a word is that of its most frequent term. No passage is in two lists; the longest list comes first.
         """
         by_language: dict[str, list[list[Entries]]] = {}
         for term in self._among(terms):
             if parts := self._parts(term):
                 by_language.setdefault(language_of(term), []).append(parts)
         lists = []
-        # A passage has one language, and each term of a passage is in one part.
+        # A passage has one language, and all entries of a passage for one term are in one part.
         for found in by_language.values():
             for rows, counts in found[0] if len(found) == 1 else [most_of([part for parts in found for part in parts])]:
                 if int(rows[-1]) >= n:
-                    # The rows of a term ascend; rows from `n` on are newer than the snapshot.
+                    # The rows of a term are ascending; rows from `n` on are newer than the snapshot.
                     end = int(np.searchsorted(rows, n))
                     rows, counts = rows[:end], counts[:end]
                 if dead is not None and (gone := dead[rows]).any():
@@ -295,12 +296,12 @@ class Postings:
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
     def _among(self, terms: Sequence[str]) -> Sequence[str]:
-        """Returns the terms that are indexed. Most are not: a query word has a term in each language."""
+        """Returns the `terms` that are indexed. Most are not: a query word has a term in each language."""
         later, place = self._later, self._place
         return [term for term in terms if term in later or place(term) is not None]
 
     def _of(self, term: str) -> Entries:
-        """Returns the rows that contain a term, ascending, and its frequency in each."""
+        """Returns the rows that contain a term (ascending) and its frequency in each."""
         parts = self._parts(term)
         if len(parts) == 1:
             return parts[0]
@@ -309,15 +310,15 @@ class Postings:
         return np.concatenate(rows), np.concatenate(counts)
 
     def _parts(self, term: str) -> list[Entries]:
-        """Returns the entries of a term: the saved part, then the later part. Empty parts are left out."""
+        """Returns the entries of a term: first the saved part, then the later part. Empty parts are omitted."""
         parts: list[Entries] = []
         place = self._place(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
             parts.append((self._saved.rows[part], self._saved.counts[part]))
         if (entries := self._later.get(term)) is not None:
-            # The writer may append meanwhile. `tobytes` copies without releasing the GIL. numpy could release it while reading
-            # the array, and an array with an exported buffer cannot grow.
+            # The writer may append concurrently. `tobytes` copies without releasing the GIL. numpy could release it while
+            # reading the array, and an array whose buffer is exported cannot grow.
             pairs = np.frombuffer(entries.tobytes(), np.int32)
             found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
             parts.append((found, counts))
@@ -325,7 +326,7 @@ class Postings:
 
 
 def _only_in(passages: NDArray[np.bool_], terms: ListArrays) -> NDArray[np.bool_]:
-    """Returns which `terms` occur only in `passages` (mask), shape (terms.n,)."""
+    """Returns the mask of the `terms` that occur only in `passages` (mask), shape (terms.n,)."""
     entries = np.flatnonzero(passages[terms.rows]) if len(terms.rows) else np.empty(0, np.int64)
     of_each = np.searchsorted(terms.starts, entries, "right") - 1
     found: NDArray[np.bool_] = np.bincount(of_each, minlength=terms.n) == np.diff(terms.starts)

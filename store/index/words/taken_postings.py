@@ -1,4 +1,4 @@
-"""A selection of another index's BM25 postings, followed by own postings of later passages."""
+"""A selection of another index's BM25 postings, followed by the postings of passages that were added later."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -10,14 +10,15 @@ from store.index.words.bm25 import Entries
 from store.index.words.postings import Postings
 
 KEPT_TERMS = 4_096
-"""Number of terms whose postings are cached: queries share words, and common words take longest."""
+"""Number of terms whose postings are cached, because queries have words in common, and common words take longest."""
 
 
 class TakenPostings(Postings):
-    """Selected postings. Splitting the passages into terms again would be slow."""
+    """The postings of selected passages. The postings are selected from `whole`, because splitting the passages into terms
+    again would be slow."""
 
     def __init__(self, whole: Postings, rows: NDArray[np.int64], n: int) -> None:
-        """`rows`: the selected passages among the first `n` of `whole`, in this order; shape (m,)."""
+        """`rows`: the selected passages among the first `n` of `whole`, in this order, shape (m,)."""
         super().__init__()
         self._whole = whole
         self._languages = whole.languages  # Additional languages change no score.
@@ -38,10 +39,9 @@ class TakenPostings(Postings):
 
 
 def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
-    """Returns the postings of the rows that have a number in `here`; `here` maps rows of `whole` to rows of the scope, or
-    -1."""
+    """Returns the postings of a term in the selected passages; `here` maps rows of `whole` to rows of the scope, or to -1."""
     rows, counts = whole._of(term)
-    # Rows ascend; later passages come last.
+    # Rows are ascending, so later passages come last.
     end = len(rows) if not len(rows) or rows[-1] < len(here) else int(np.searchsorted(rows, len(here)))
     places = here[rows[:end]]
     inside = np.flatnonzero(places >= 0)

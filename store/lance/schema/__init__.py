@@ -1,7 +1,7 @@
 """One module per table: its columns, and the conversions between values and rows.
 
-Add a new column at the end of the table's schema. Existing stores lack it, so also add a step to `store.log.migrations`
-that appends the column in the same position.
+Add a new column at the end of the table's schema. Existing stores lack the column, so also add a step to `store.log.migrations`
+that appends it in the same position.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ TABLES = ("passages", "phrases", "triples", "extractions", "synonyms", "document
 def schemas(dim: int) -> Mapping[str, pa.Schema]:
     """Returns the schema of every table, by name. `dim` is the dimension of the vectors.
 
-    `row` is the internal number: the position in the table's order of first appearance. `commit` decides which of several
-    rows with one key is the last, because Lance does not preserve the order of rows in a compaction.
+    `row` is a row's number within its table, in order of first appearance. `commit` decides which of several rows with the same
+    key is the last, because Lance does not preserve the order of rows when it compacts a table.
     """
     return {
         "passages": passages.schema(dim),

@@ -1,8 +1,8 @@
-"""The table `commits`. Its columns never change, because it is read before a store is migrated.
+"""The table `commits`. Its columns never change, because the table is read before a store is migrated.
 
-`versions` maps every other table to its version, in rows that were written into the tables without the write-ahead log: those
-of format 4 and earlier, of the first commit, and of purges, trims, migrations and new encoders. `positions` holds the positions
-of sources that the commit changed; None removes a position. Additions of later formats go into `facts`.
+`versions` maps every other table to its version. It is set only in rows that were written without the write-ahead log: rows of
+format 4 and earlier, of the first commit, and of purges, trims, migrations and encoder switches. `positions` contains the
+sources' positions that the commit changed; None removes a position. Additions of later formats go into `facts`.
 """
 
 import json
@@ -50,7 +50,7 @@ def to_columns(row: CommitRow) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[CommitRow]:
-    """Returns all rows, in commit order. A hippod of format 4 that ended while it merged fragments left rows twice."""
+    """Returns all rows, in commit order. A hippod of format 4 that ended while it merged fragments may have left rows twice."""
     rows = {
         row["seq"]: CommitRow(
             row["seq"],

@@ -1,4 +1,4 @@
-"""The table `documents`: a row is a document's state at a commit. A later row with the same URI replaces it; state
+"""The table `documents`: a row is a document's state as of a commit. A later row with the same URI replaces it; the state
 `removed` deletes the document."""
 
 import json
@@ -31,10 +31,10 @@ SCHEMA = pa.schema(
 
 
 SHELL_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("passages", "commit"))
-"""Columns of a document that a checkpoint stores separately from its passages."""
+"""Columns of a document that a checkpoint stores separately from the document's passages."""
 LEFT_OUT = "left_out"
-"""Key in the column `metadata` that holds the account of omissions. Documents cannot state this key. A hippod that does not
-know the key shows it as metadata, so the key needs no new store format."""
+"""Key in the column `metadata` whose value lists the omissions. Documents cannot use this key in their own metadata. A version
+of hippod that does not know the key shows it as metadata, so the key did not need a new store format."""
 
 
 def to_columns(documents: Sequence[Document], commit: int) -> Columns:
@@ -79,7 +79,7 @@ def passages_text(refs: Iterable[PassageRef]) -> str:
 
 
 def _ref_columns(ref: PassageRef) -> list[Any]:
-    """Returns three values, followed by the extractor and the links if there are any; most rows have neither."""
+    """Returns passage, location and triples, then the extractor and the links if there are any; most rows have neither."""
     values = [ref.passage, dict(ref.location), ref.triples]
     if ref.links:
         return [*values, ref.extractor, [[link.target, link.heading, link.text] for link in ref.links]]
@@ -92,7 +92,7 @@ def removes(row: Mapping[str, Any]) -> bool:
 
 
 def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[PassageRef, ...]:
-    """Parses the column `passages`. `intern` returns the copy of a text that is already in memory."""
+    """Parses the column `passages`. `intern` returns a copy of a text that is already in memory."""
     return tuple(
         PassageRef(
             intern(passage),
@@ -106,12 +106,12 @@ def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[Pas
 
 
 def from_row(row: Mapping[str, Any], intern: Callable[[str], str] = str) -> Document:
-    """Returns the document of a row. For `intern` see `passage_refs`."""
+    """Returns the document of a row. `intern`: see `passage_refs`."""
     return from_shell([row[name] for name in SHELL_COLUMNS], passage_refs(row["passages"], intern))
 
 
 def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Document:
-    """Returns the document with the given values of `SHELL_COLUMNS`, in their order, and passages."""
+    """Returns the document with these values of `SHELL_COLUMNS`, in their order, and these passages."""
     uri, source, state, title, error, attempts, next_try, modified_at, committed_at, metadata, payload, code = values
     stated = {} if metadata == "{}" else json.loads(metadata)
     left_out = _take_account(stated)
@@ -134,8 +134,8 @@ def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Documen
 
 
 def _take_account(metadata: dict[str, Any]) -> tuple[Omission, ...]:
-    """Removes the account of omissions from a row's metadata and returns it. A value of another form is kept: a document
-    stated it before the key was reserved."""
+    """Removes the list of omissions from a row's metadata and returns it. A value of another form stays in the metadata: a
+    document stated it before the key was reserved."""
     found = metadata.get(LEFT_OUT)
     if not isinstance(found, list) or not all(isinstance(each, list) and len(each) == 3 for each in found):
         return ()

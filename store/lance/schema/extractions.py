@@ -1,5 +1,4 @@
-"""The table `extractions`: a row is the local extractor's result for a passage. A later row with the same passage replaces
-it.
+"""The table `extractions`: a row is the local extractor's result for a passage. A later row of the passage replaces it.
 
 Extractions that a document supplies are stored in the document's row. In this table they would apply to every document that
 contains the passage.
@@ -64,7 +63,7 @@ def from_row(row: Mapping[str, Any]) -> Extraction:
 
 
 def without_costs(table: pa.Table) -> Iterator[Extraction]:
-    """Yields the extraction of each row without entities, tokens and time, which the index does not need."""
+    """Yields the extraction of each row without entities, tokens and duration, which the index does not need."""
     names = ("passage", "extractor", "triples", "status", "attempts", "error")
     for passage, extractor, triples, status, attempts, error in zip(
         *(table[name].to_pylist() for name in names), strict=True

@@ -34,6 +34,6 @@ def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Fixed) -> C
 
 
 def from_table(table: pa.Table) -> list[PassageText]:
-    """Returns the passages of a table with `TEXT_COLUMNS`, in the order of its rows."""
+    """Returns the passages of a table that has `TEXT_COLUMNS`, in the order of its rows."""
     columns = zip(*(table[name].to_pylist() for name in ("id", "title", "text")), strict=True)
     return [PassageText(*column) for column in columns]

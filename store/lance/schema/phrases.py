@@ -20,6 +20,6 @@ def to_columns(rows: Rows, phrases: Sequence[str], vectors: Fixed) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[str]:
-    """Returns the phrases of a table with `TEXT_COLUMNS`, in the order of its rows."""
+    """Returns the phrases of a table that has `TEXT_COLUMNS`, in the order of its rows."""
     phrases: list[str] = table["text"].to_pylist()
     return phrases

@@ -1,5 +1,5 @@
-"""The table `synonyms`: a row is an edge between two phrases, a < b. A later row with the same pair replaces it; score 0
-removes the edge."""
+"""The table `synonyms`: a row is a synonym edge between two phrases, with a < b. A later row with the same pair replaces it;
+the score 0 removes the edge."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ def to_columns(a: NDArray[np.int32], b: NDArray[np.int32], scores: NDArray[np.fl
 def from_table(
     table: pa.Table, phrase_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Returns the two ends and the score of each row, in the order of the rows.
+    """Returns three arrays: the first end, the second end and the score of each row, in the order of the rows.
 
     The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
     """

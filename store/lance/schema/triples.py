@@ -1,4 +1,4 @@
-"""The table `triples`: a row is a triple, with phrase numbers as its ends, and its vector. A row is never replaced."""
+"""The table `triples`: a row is a triple and its vector; subject and object are numbers of phrases. A row is never replaced."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ def schema(dim: int) -> pa.Schema:
 
 
 def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fixed) -> Columns:
-    """Returns the columns for `triples`, (subject, predicate, object). The ends are values of the column `row` of the table
-    `phrases`."""
+    """Returns the columns for `triples`, each (subject, predicate, object). Subject and object are values of the column `row`
+    of the table `phrases`."""
     return {
         "row": rows,
         "subject": [subject for subject, _, _ in triples],
@@ -37,8 +37,7 @@ def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fix
 
 
 def from_table(table: pa.Table, phrase_ids: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
-    """Returns the ends, shape (rows, 2), and the predicates of a table with `TEXT_COLUMNS`. Equal predicates share one
-    string object.
+    """Returns ends, shape (rows, 2), and predicates of a table that has `TEXT_COLUMNS`. Equal predicates are one object.
 
     The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
     """

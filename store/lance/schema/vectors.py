@@ -1,4 +1,4 @@
-"""The columns `vector` and `scale` of passages, phrases and triples: quantised integers and their factor."""
+"""The columns `vector` and `scale` of passages, phrases and triples: integers in fixed point, and their factor."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from store.fixed_point import Fixed, scales
 
 Columns = dict[str, object]
-"""Rows in columnar form, as `TableWriter.add_columns` takes them."""
+"""Rows in columnar form, for `TableWriter.add_columns`."""
 
 Rows = NDArray[np.int32]
 
@@ -27,7 +27,7 @@ def vector_columns(vectors: Fixed) -> Columns:
 
 
 def vectors_of(batch: pa.RecordBatch) -> Fixed:
-    """Returns the vectors of a record batch."""
+    """Returns the vectors of a record batch in fixed point."""
     column = batch["vector"]
     whole = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
     # `frexp` returns 0.5 · 2ᵉ for a power of two, so its exponent is one too high.
