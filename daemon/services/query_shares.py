@@ -10,7 +10,7 @@ RECENT_S = 0.1
 """A client that queries continuously waits less than this between an answer and its next query."""
 
 PAUSE_RATIO = 9.0
-PAUSE_MAX_S = 0.25
+PAUSE_MAX_S = 0.5
 """While queries run, background work sleeps `PAUSE_RATIO` times as long as it worked, at most `PAUSE_MAX_S` at a time."""
 
 
