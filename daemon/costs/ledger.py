@@ -14,7 +14,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store.append_file import AppendFile
+from daemon.append_file import AppendFile
 from store.store import Store
 
 FILE = "costs.jsonl"

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -91,8 +90,10 @@ class MemoryWatch:
     async def run(self) -> None:
         """Checks every second until cancelled."""
         while True:
-            with suppress(OSError):  # no file descriptor is free, so the machine's memory is unknown at present
+            try:
                 await self.check()
+            except OSError as error:  # for example, no file descriptor is free
+                log.warning("memory_unmeasured", error=error)
             await asyncio.sleep(CHECK_INTERVAL_S)
 
     async def check(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from daemon.append_file import AppendFile
 from memory.openie.llm.extractor import NamedEntities
-from store.append_file import AppendFile
 from store.types import Extraction
 
 ENTITIES = TypeAdapter(NamedEntities)

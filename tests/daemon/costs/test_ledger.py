@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from daemon import append_file
 from daemon.costs.ledger import CostKey, CostLedger, Price, charged_to
 from memory.encoder.hashing import HashEncoder
-from store import append_file
 from store.durable_files import PART
 from store.store import Store
 

@@ -77,12 +77,12 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
 async def test_the_watch_continues_after_a_moment_without_file_descriptors() -> None:
     checks = 0
 
-    def held() -> int:
+    def used_bytes() -> int:
         nonlocal checks
         checks += 1
         return 0
 
-    watch = MemoryWatch(lambda: "auto", 0, lambda: 0, Intake(), held)
+    watch = MemoryWatch(lambda: "auto", 0, lambda: 0, Intake(), used_bytes)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from daemon.append_file import RETRY_S
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from memory.openie.llm.extractor import NamedEntities
-from store.append_file import RETRY_S
 from store.durable_files import PART
 from store.store import Store
 from store.types import Batch, Document, Extraction, PassageRef, PassageText, passage_id
