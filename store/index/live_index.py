@@ -25,7 +25,6 @@ from store.index.delta_csr import LiveMatrix
 from store.index.document_names import IndexedNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta
-from store.index.live_link_targets import LiveLinkTargets
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
 from store.index.synonyms.crowding import Crowding
@@ -35,6 +34,7 @@ from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_change import CountChange, Entries, Rows, count_change
 from store.index.vectors.matrix import Vectors
 from store.index.words.postings import Postings
+from store.links.targets import LinkTargets
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
 KINDS = ("passages", "phrases", "triples")
@@ -103,7 +103,7 @@ class LiveIndex:
 
         # The state of the rows according to the documents of the last commit.
         self.documents: dict[str, Document] = {}
-        self.link_targets = LiveLinkTargets(self.documents)
+        self.link_targets = LinkTargets(self.documents)
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
         self.extraction_states = ExtractionStates()
@@ -360,7 +360,7 @@ class LiveIndex:
     def share_rows(self, whole: "LiveIndex") -> None:
         """Shares the present texts, vectors, sketches and words of `whole`; rows that this index lacked before are not living.
         The caller must prevent commits to `whole`. Later commits to `whole` do not change this index."""
-        self.shares_rows = True
+        self.shares_rows, self.purged_rows = True, whole.purged_rows
         self.passages = whole.passages.take(range(len(whole.passages)))
         self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))
         self.predicates = TakenTexts(whole.predicates, range(len(whole.predicates)))

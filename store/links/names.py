@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from store.types import Document
 
@@ -95,9 +95,17 @@ def own_names(text: str) -> list[str]:
     return text.partition("\n\n")[0].split("\n") if not text.startswith("\n") else []
 
 
+def split_url(text: str) -> SplitResult:
+    """Splits a URL into its parts. A text that is not a valid URL, such as "http://[x", is treated as a path."""
+    try:
+        return urlsplit(text)
+    except ValueError:
+        return SplitResult("", "", text, "", "")
+
+
 def uri_path(uri: str) -> UriPath:
     """Splits a URI into the names of its folders and file, and its fragment."""
-    parts = urlsplit(uri)
+    parts = split_url(uri)
     *folders, file = unquote(parts.path).split("/")
     return UriPath(
         parts.scheme, tuple(_EXPORT_ID.sub("", name) for name in folders if name), file, unquote(parts.fragment)

@@ -22,12 +22,21 @@ A path matches with or without a page's extension, and a folder matches its inde
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import NamedTuple
 from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from store.links.names import ALIAS_KEYS, INDEX_STEMS, file_stem, metadata_texts, uri_path, without_extension
-from store.types import Document
+from store.links.names import (
+    ALIAS_KEYS,
+    INDEX_STEMS,
+    file_stem,
+    metadata_texts,
+    split_url,
+    uri_path,
+    without_extension,
+)
+from store.types import Document, State
 
 SITE_PATH_KEYS = ("permalink", "slug", "url", *ALIAS_KEYS)
 """Metadata keys whose texts may be the document's path on its site."""
@@ -69,49 +78,65 @@ class _Place:
 
 
 class LinkTargets:
-    """An index of the documents to which links can lead. Documents may be added and removed in any order."""
+    """The documents to which links can lead. Thread-safe.
 
-    def __init__(self, documents: Iterable[Document] = ()) -> None:
+    The documents are registered when the first link is resolved, so a memory without links needs no work. After that, `change`
+    registers changed documents. Documents may be added and removed in any order.
+    """
+
+    def __init__(self, documents: dict[str, Document]) -> None:
+        """`documents`: all documents, by URI, which their owner keeps up to date."""
+        self._documents = documents
+        self._lock = Lock()
+        self._is_registered = False
         self._places: dict[str, _Place] = {}
         self._holders: dict[str, set[str]] = {}
-        for document in documents:
-            self.add(document)
+        """The URIs of the documents that are registered under each key."""
 
-    def add(self, document: Document) -> frozenset[str]:
-        """Adds a document, or replaces the one with the same URI. Returns the keys of links that may now lead to another
-        document."""
-        before = self.remove(document.uri)
-        keys = document_keys(document)
-        self._places[document.uri] = _Place(_path_names(document.uri), keys)
-        for key in keys:
-            self._holders.setdefault(key, set()).add(document.uri)
-        return before | keys.keys()
-
-    def remove(self, uri: str) -> frozenset[str]:
-        """Removes a document if it is present. Returns the keys of links that may now lead to another document."""
-        place = self._places.pop(uri, None)
-        if place is None:
-            return frozenset()
-        for key in place.keys:
-            holders = self._holders[key]
-            holders.discard(uri)
-            if not holders:
-                del self._holders[key]
-        return frozenset(place.keys)
+    def change(self, documents: Iterable[Document], removed: Iterable[str]) -> None:
+        """Notes that a commit has added or replaced `documents` and removed other documents."""
+        with self._lock:
+            if self._is_registered:
+                for uri in removed:
+                    self._remove(uri)
+                for document in documents:
+                    self._register(document)
 
     def resolve(self, target: str, source: str) -> str | None:
         """Returns the URI of the document to which the link `target` in the document `source` leads; None if it leads to no
         document. An empty target leads to the document itself."""
-        if not target:
-            return source if source in self._places else None
-        folder = _path_names(source)[:-1]
-        for lookup in lookups(target, source):
-            found: Collection[str] = self._holders.get(lookup.key, ())
-            if lookup.folders:
-                found = [uri for uri in found if _ends_with(self._places[uri].path[:-1], lookup.folders)]
-            if found:
-                return min(found, key=lambda uri: self._order(uri, lookup.key, folder))
+        with self._lock:
+            if not self._is_registered:
+                for document in self._documents.copy().values():
+                    self._register(document)
+                self._is_registered = True
+            if not target:
+                return source if source in self._places else None
+            folder = _path_names(source)[:-1]
+            for lookup in lookups(target, source):
+                found: Collection[str] = self._holders.get(lookup.key, ())
+                if lookup.folders:
+                    found = [uri for uri in found if _ends_with(self._places[uri].path[:-1], lookup.folders)]
+                if found:
+                    return min(found, key=lambda uri: self._order(uri, lookup.key, folder))
         return None
+
+    def _register(self, document: Document) -> None:
+        """Replaces the document with this URI. A document that is not indexed has no passage to which a link could lead."""
+        self._remove(document.uri)
+        if document.state is State.INDEXED:
+            keys = document_keys(document)
+            self._places[document.uri] = _Place(_path_names(document.uri), keys)
+            for key in keys:
+                self._holders.setdefault(key, set()).add(document.uri)
+
+    def _remove(self, uri: str) -> None:
+        place = self._places.pop(uri, None)
+        for key in place.keys if place is not None else ():
+            holders = self._holders[key]
+            holders.discard(uri)
+            if not holders:
+                del self._holders[key]
 
     def _order(self, uri: str, key: str, folder: tuple[str, ...]) -> tuple[int, int, int, str]:
         """Returns a sort key: first by rank, then by the most folders in common with the linking document, then by the shortest
@@ -193,7 +218,7 @@ def _address_lookups(target: str) -> Iterator[Lookup]:
         yield Lookup(_message_key(unquote(target.removeprefix(THREAD_SCHEME))))
     if address := _address(target):
         yield Lookup(f"address {address}")
-        names = _site_names(unquote(urlsplit(target).path))
+        names = _site_names(unquote(split_url(target).path))
         if names:
             yield Lookup(f"site {'/'.join(names)}")
         if len(names) >= MIN_HOST_SEGMENTS:
@@ -264,18 +289,18 @@ def _spellings(path: str) -> Iterator[str]:
 
 
 def _raw_path(uri: str) -> str:
-    return unquote(urlsplit(uri).path)
+    return unquote(split_url(uri).path)
 
 
 def _root(uri: str) -> str:
-    parts = urlsplit(uri)
+    parts = split_url(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def _address(text: str) -> str:
     """Normalises an http(s) address: removes the scheme, "www.", the fragment, the extension and the index page. Returns "" for
     any other text."""
-    parts = urlsplit(text) if _SCHEME.match(text) else None
+    parts = split_url(text) if _SCHEME.match(text) else None
     if parts is None or parts.scheme not in ("http", "https"):
         return ""
     query = f"?{parts.query}" if parts.query else ""

@@ -136,6 +136,8 @@ class Scopes:
                 scope.memory = DocumentSnapshot.copy_of(now, whole)
                 return scope.memory
             if scope.index.shares_rows:
+                if scope.index.purged_rows != whole.purged_rows:
+                    return None  # a purged text that was added again has another row
                 scope.index.share_rows(whole)
             batch = batch_of(changes, scope.index, whole, wanted)
         if batch is None:

@@ -1,13 +1,17 @@
 """Links lead where their authors meant; the result depends on the present documents, not on their order of arrival."""
 
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.links.targets import LinkTargets, document_keys, lookups
-from store.types import Document
+from store.export.json_lines import export_lines
+from store.links.names import names_text
+from store.links.targets import LinkTargets, _path_names, document_keys, lookups
+from store.types import Batch, Document, Link, PassageRef
+from tests.store.small_store import complete, open_store
 
 
 def document(path, title="", **metadata):
@@ -39,8 +43,12 @@ SITE = [
 ]
 
 
+def targets_of(documents):
+    return LinkTargets({each.uri: each for each in documents})
+
+
 def led(documents, source, target):
-    found = LinkTargets(documents).resolve(target, document(source).uri)
+    found = targets_of(documents).resolve(target, document(source).uri)
     return None if found is None else found.removeprefix("file:///drive/")
 
 
@@ -134,12 +142,12 @@ documents = st.builds(
 
 def scanned(present, target, source):
     """The module's rule, by checking every document on every lookup."""
-    folder = LinkTargets([source])._places[source.uri].path[:-1]
+    folder = _path_names(source.uri)[:-1]
     for lookup in lookups(target, source.uri):
         best = None
         for each in present:
             rank = document_keys(each).get(lookup.key)
-            place = LinkTargets([each])._places[each.uri].path
+            place = _path_names(each.uri)
             above = place[:-1]
             if rank is None or (lookup.folders and above[len(above) - len(lookup.folders) :] != lookup.folders):
                 continue
@@ -154,25 +162,51 @@ def scanned(present, target, source):
 @given(st.lists(documents, max_size=8), st.lists(link, min_size=1, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_the_answer_follows_from_the_documents_whatever_happened_before(drawn, links, random):
-    present = {each.uri: each for each in drawn}
+    present = {}
     source = document("a/source.md")
-    targets = LinkTargets()
+    targets = LinkTargets(present)
     history = [*drawn, *random.sample(drawn, len(drawn))]
     random.shuffle(history)
-    asked = {
-        link: (targets.resolve(link, source.uri), {each.key for each in lookups(link, source.uri)}) for link in links
-    }
-    for each in [*history, *present.values()]:
+    for each in [*history, *drawn]:
         gone = random.random() < 0.3
-        changed = targets.remove(each.uri) if gone else targets.add(each)
-        for link, (before, keys) in asked.items():
-            now = targets.resolve(link, source.uri)
-            assert now == before or not changed.isdisjoint(keys), "who watches the keys of a link misses no change"
-            asked[link] = now, keys
-    for each in present.values():
-        targets.add(each)
-    for link in links:
-        assert targets.resolve(link, source.uri) == scanned(list(present.values()), link, source)
-    for uri in list(present):
-        targets.remove(uri)
+        if gone:
+            present.pop(each.uri, None)
+        else:
+            present[each.uri] = each
+        targets.change([] if gone else [each], [each.uri] if gone else [])
+        for link in links:
+            assert targets.resolve(link, source.uri) == scanned(list(present.values()), link, source)
+    targets.change([], list(present))
     assert not targets._holders and not targets._places
+
+
+INVALID = ["http://[bad", "http://x]/", "https://a\u2100b/", "http://[bad/x#y", "mid:[", "/[/]"]
+"""URLs that `urllib.parse` refuses, and others with brackets."""
+hostile = st.one_of(st.sampled_from(INVALID), st.text(max_size=12), st.text(max_size=8).map("http://[{}".format))
+
+
+@given(hostile, hostile, hostile, hostile)
+@settings(max_examples=200, deadline=None)
+def test_any_text_can_be_a_target_an_address_an_alias_and_a_uri(uri, target, address, alias):
+    each = Document(uri, "/drive", alias, metadata={"url": address, "aliases": [alias], "permalink": target})
+    targets = targets_of([*VAULT, each])
+    assert targets.resolve("Home", uri) == "file:///drive/Home.md"
+    targets.resolve(target, uri)
+    assert names_text(each) is not None
+
+
+def test_a_document_with_an_invalid_address_spoils_neither_commits_nor_links(tmp_path):
+    with open_store(tmp_path) as store:
+        batch = complete(store, {"file:///a": [("T", "text 1", None)], "http://[bad/x": [("T", "text 2", None)]}, [])
+        good, bad = batch.documents
+        [ref] = good.passages
+        linked = Document(
+            good.uri, "test", passages=(PassageRef(ref.passage, links=(Link("http://[bad"), Link("The bad one"))),)
+        )
+        bad = Document(bad.uri, "test", "The bad one", metadata={"url": "http://[bad"}, passages=bad.passages)
+        store.commit(replace(batch, documents=(linked, bad)))
+        index = store._index
+        lines = list(export_lines(store.snapshot(), store.document_snapshot()))
+        assert sum('"type": "link"' in line for line in lines) == 1
+        store.commit(Batch((Document(bad.uri, "test", metadata={"canonical": "http://]"}, passages=bad.passages),)))
+        assert store._index is index, "the index was not loaded again"

@@ -123,6 +123,23 @@ class History:
         return oracle.export(inside, lambda title, text: reading(title, text, versions.get(text, 0)))
 
 
+@pytest.mark.parametrize("masked", [0.0, 2.0])
+def test_a_scope_without_queries_meanwhile_survives_a_purge_of_its_texts(tmp_path, monkeypatch, masked):
+    """A text that is removed, purged and added again has another row in the whole memory."""
+    monkeypatch.setattr(store.scope.scopes, "SHARED_ROWS_SHARE", masked)
+    documents = {f"file:///{letter}": [("T", f"text {i}", None)] for i, letter in enumerate("abcdefgh")}
+    inside = {uri: each for uri, each in documents.items() if uri[-1] != "h"}
+    with open_store(tmp_path) as memory:
+        memory.commit(complete(memory, documents, []))
+        expected = list(export_lines(scoped(memory, "abcdefg").snapshot))
+        memory.commit(complete(memory, {}, ["file:///d"]))
+        memory.purge(timedelta(0))
+        memory.commit(complete(memory, {"file:///d": documents["file:///d"]}, []))
+        found = scoped(memory, "abcdefg")
+        assert found.snapshot.living_passages == len(inside)
+        assert list(export_lines(found.snapshot)) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "masked", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
