@@ -15,8 +15,7 @@ from store.errors import IncompleteBatch
 from store.index.file_arrays import ArrayStorage
 from store.index.index_delta import IndexDelta
 from store.index.live_index import KINDS, LiveIndex
-from store.index.synonyms.edge_maintenance import SynonymChange
-from store.index.synonyms.pairs import Rows
+from store.index.synonyms.pairs import Rows, SynonymChange
 from store.lance.last_rows import last_of_each, last_rows
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of

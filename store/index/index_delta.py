@@ -9,8 +9,8 @@ from store.fixed_point import Fixed, no_vectors
 from store.index.columns.hashed_rows import TripleKey
 from store.index.effective_triples import UpstreamTriples
 from store.index.synonyms.crowding import CrowdingChange
-from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
+from store.index.synonyms.pairs import SynonymChange
 from store.index.triple_change import NO_CHANGE, NO_ENTRIES, CountChange, Entries, TripleChange
 from store.types import Document, Extraction, PassageText
 

@@ -28,7 +28,7 @@ from store.index.index_delta import IndexDelta
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
 from store.index.synonyms.crowding import Crowding
-from store.index.synonyms.edge_maintenance import SynonymChange
+from store.index.synonyms.pairs import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, can_have_synonyms
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_change import CountChange, Entries, Rows, count_change
@@ -113,7 +113,6 @@ class LiveIndex:
         self.crowding = Crowding()
         self.matrices = {name: LiveMatrix(self._shape(*kinds)) for name, kinds in MATRICES.items()}
         """The edges, by kind. `naming`: the number of documents with these names that contain the passage."""
-        self._present: GrowableArray[np.bool_] | None = None
         self.living = Totals()
 
     def _shape(self, rows: str, columns: str) -> Callable[[], tuple[int, int]]:
@@ -182,16 +181,8 @@ class LiveIndex:
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
-    def present_phrases(self) -> NDArray[np.bool_]:
-        """Returns `synonym_candidates`, updated incrementally at each commit. For the writer, which must not change it."""
-        if self._present is None:
-            self._present = GrowableArray(np.bool_)
-            self._present.set(self.synonym_candidates())
-        return self._present.view()
-
     def recount(self) -> None:
         """Computes the totals after all counts were replaced."""
-        self._present = None
         alive = {name: counts.view().positive() for name, counts in self.counts.items()}
         passages, phrases, triples = (int(np.count_nonzero(alive[name])) for name in KINDS)
         statements = int(np.count_nonzero(alive["triples"] & self.statements.view()))
@@ -229,8 +220,6 @@ class LiveIndex:
             counts.grow(self.size(name))
         for column in (self.holders, self.extracted):
             column.grow(len(self.passages))
-        if self._present is not None:
-            self._present.extend(np.zeros(len(self.phrases) - self._present.n))
 
     def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
         """Appends passages, which are not living yet. The caller must append their vectors.
@@ -310,19 +299,16 @@ class LiveIndex:
         self.change_synonyms(delta.synonyms)
 
     def _count(self, passages: CountChange, phrases: CountChange, triples: CountChange) -> None:
-        def change(name: str, changes: CountChange) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        def change(name: str, changes: CountChange) -> NDArray[np.int64]:
+            """Returns 1 for each row that becomes living, -1 for each that ceases to be, else 0."""
             before, now = self.counts[name].change(*changes)
-            return now, now.astype(np.int64) - before
+            return now.astype(np.int64) - before
 
-        _, born = change("passages", passages)
+        born = change("passages", passages)
         self.living.passages += int(born.sum())
         self.living.words += int(born @ self.postings.lengths(len(self.passages))[passages[0]])
-        alive, born = change("phrases", phrases)
-        self.living.phrases += int(born.sum())
-        if self._present is not None:
-            known = self.can_have_synonyms.view()[phrases[0]] & self.phrase_vectors.view().known[phrases[0]]
-            self._present.put(phrases[0], alive & known)
-        _, born = change("triples", triples)
+        self.living.phrases += int(change("phrases", phrases).sum())
+        born = change("triples", triples)
         self.living.triples += int(born.sum())
         self.living.statements += int(born @ self.statements.view()[triples[0]])
 

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.part import Part, PartFiles, PartWriter
-from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import SIGN_WORDS, Sketches
 
 CELL_PHRASES = 200
@@ -191,8 +190,8 @@ class Crowding(Part):
         self,
         sketches: Sketches,
         extra: Sketches,
-        present: Flags,
-        crowded: Flags,
+        present: NDArray[np.bool_],
+        crowded: NDArray[np.bool_],
         came: NDArray[np.int64],
         went: NDArray[np.int64],
     ) -> CrowdingChange:
@@ -223,7 +222,7 @@ class Crowding(Part):
         return change
 
     @staticmethod
-    def _inside(sketches: Sketches, slots: NDArray[np.int64], present: Flags) -> NDArray[np.int64]:
+    def _inside(sketches: Sketches, slots: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Returns the known rows that can have synonyms and that have one of `slots`."""
         found = [np.empty(0, np.int64)]
         for cell in np.unique(slots >> SLOT_BITS).tolist():

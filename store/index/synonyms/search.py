@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from store.fixed_point import Fixed, floats
 from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
-from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, bands, collides, sketch
 from store.index.synonyms.numbers import is_number
 from store.index.synonyms.pairs import Rows, Scored
@@ -69,7 +68,7 @@ Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
 def similar(
     vectors: VectorsView,
     extra: Fixed,
-    candidates: Flags,
+    candidates: NDArray[np.bool_],
     queries: NDArray[Any],
     threshold: float,
     sketches: SketchIndex | None = None,
@@ -200,7 +199,7 @@ class _Comparison:
     sketches: Callable[[Rows], Sketches]
     query_sketches: Callable[[Rows], Sketches]
     """Like `sketches`, but for query rows, whose sketches are cached."""
-    candidates: Flags
+    candidates: NDArray[np.bool_]
     threshold: float
     by_rule: bool
     pair_rule: PairRule | None

@@ -13,7 +13,6 @@ from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.pager import Pager
 from store.index.parallel import in_parallel, processors
 from store.index.part import Foldable, Part, PartFiles, PartWriter
-from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
     HEAD_SIGMAS,
     HEAD_WORDS,
@@ -210,7 +209,7 @@ class SketchIndex(Part, Foldable):
         self,
         sketches: Callable[[NDArray[np.int64]], Sketches],
         queries: NDArray[np.int64],
-        wanted: Flags,
+        wanted: NDArray[np.bool_],
         threshold: float,
     ) -> Iterator[tuple[int, int, Pairs | None]]:
         """Yields (first, end, pairs) for each consecutive part `queries[first:end]`.
@@ -230,7 +229,7 @@ class SketchIndex(Part, Foldable):
             for (start, part), pairs in zip(parts, found, strict=True):
                 yield start, start + len(part), pairs
 
-    def _pairs(self, sketches: Sketches, wanted: Flags, threshold: float) -> Pairs | None:
+    def _pairs(self, sketches: Sketches, wanted: NDArray[np.bool_], threshold: float) -> Pairs | None:
         """Returns the pairs of one part, whose queries have the given `sketches`; None as in `candidates`."""
         # Another thread may sort concurrently, so one search must use one order.
         order = self.order()
@@ -294,7 +293,7 @@ class SketchIndex(Part, Foldable):
             yield (begin + which) * self.n + rows + first
 
     def _near(
-        self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: Flags, threshold: float
+        self, found: list[NDArray[np.int64]], sketches: Sketches, wanted: NDArray[np.bool_], threshold: float
     ) -> NDArray[np.int64]:
         """Returns the distinct pairs (encoded as which * n + row) whose row is in `wanted` and whose signs are near."""
         # A pair that shares several bands was found several times.
