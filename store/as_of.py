@@ -27,7 +27,7 @@ class _Past:
     """One loaded commit, which shares texts and vectors with the live index."""
 
     index: LiveIndex
-    memory: DocumentSnapshot
+    snapshot: DocumentSnapshot
     scopes: Scopes | None = None
     """The scopes of this commit, keyed by the URIs of their documents: clients that see the same documents share a scope. None
     until the first scope is requested."""
@@ -61,7 +61,7 @@ class PastCommits:
         if commit is None:
             return None
         with self._loading:
-            return self._at(commit, pause).memory
+            return self._at(commit, pause).snapshot
 
     def scoped_at(
         self, wanted: DocumentFilter, moment: float | int, pause: Pause = no_pause
@@ -73,11 +73,11 @@ class PastCommits:
         with self._loading:
             past = self._at(commit, pause)
             if past.scopes is None:
-                whole = past.index, past.memory.snapshot  # not `past`, which the scopes would keep in memory
+                whole = past.index, past.snapshot.snapshot  # not `past`, which the scopes would keep in memory
                 past.scopes = Scopes(lambda: nullcontext(whole))
-            uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
+            uris = frozenset(uri for uri, document in past.snapshot.documents.items() if wanted(document))
             pause()
-            found = past.scopes.memory(uris, lambda document: document.uri in uris)
+            found = past.scopes.snapshot(uris, lambda document: document.uri in uris)
             pause()
             self._weigh(past)
             return found

@@ -335,7 +335,7 @@ class Store(StoreReader):
         while an earlier commit is loaded. Raises StoreError as `snapshot_at` does.
         """
         past = self._past.scoped_at(wanted, moment, pause) if moment is not None else None
-        return past or self._live.scopes.memory(key, wanted)
+        return past or self._live.scopes.snapshot(key, wanted)
 
     def close(self) -> None:
         """Writes nothing, releases the store, and makes it refuse later writes. If maintenance still runs in another thread,

@@ -7,7 +7,7 @@ bytes instead of a tuple.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,9 @@ EDGE_TYPES: tuple[EdgeType, ...] = ("context", "mention", "relation", "synonym")
 
 DIGITS = 7
 """Number of decimal places of a weight; float32 is not more precise."""
+
+KEPT_TARGETS = 1_024
+"""Number of linked documents whose passage ids are cached."""
 
 
 def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
@@ -123,27 +126,30 @@ class LinkEdge:
 
 
 def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[LinkEdge]:
-    """Yields the edges from the passages in the rows `passages`, in this order, then by target and type."""
+    """Yields the edges from the passages in the rows `passages`, in this order, then by target and type. Reads the passages of
+    each document once."""
+    linked = _linked_documents(memory)
+    ids_of = lru_cache(KEPT_TARGETS)(lambda uri: {ref.passage for ref in memory.documents[uri].passages})
     for row in passages:
+        id = memory.snapshot.passage_id(row)
         edges: Counter[tuple[str, str]] = Counter()
-        for type, uri in _linked_documents(memory, row):
-            document = memory.document(uri)
-            ids = {ref.passage for ref in document.passages} if document is not None else set()
-            edges.update((id, type) for id in ids - {memory.snapshot.passage_id(row)})
-        for id, type in sorted(edges):
-            yield LinkEdge(type, row, id, edges[id, type])
+        for type, uri in linked.get(id, ()):
+            if uri in memory.documents:
+                edges.update((other, type) for other in ids_of(uri) - {id})
+        for target, type in sorted(edges):
+            yield LinkEdge(type, row, target, edges[target, type])
 
 
-def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str, str]]:
-    """Yields (type, target URI) for each link in a passage that leads to another document."""
-    passage = memory.snapshot.passage_id(row)
-    for uri in memory.documents_with_passage(passage):
-        document = memory.document(uri)
-        for ref in document.passages if document is not None else ():
-            for link in ref.links if ref.passage == passage else ():
+def _linked_documents(memory: DocumentSnapshot) -> dict[str, list[tuple[str, str]]]:
+    """Returns, by passage id, (type, target URI) for each link in the passage that leads to another document."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for uri, document in memory.documents.items():
+        for ref in document.passages:
+            for link in ref.links:
                 target = memory.snapshot.linked_document(link.target, uri)
                 if target is not None and target != uri:
-                    yield _edge_type(link.target, uri, target), target
+                    found.setdefault(ref.passage, []).append((_edge_type(link.target, uri, target), target))
+    return found
 
 
 def _edge_type(link_target: str, source: str, target: str) -> str:

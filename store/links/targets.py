@@ -88,7 +88,11 @@ class LinkTargets:
         """`documents`: all documents, by URI, which their owner keeps up to date."""
         self._documents = documents
         self._lock = Lock()
+        self._registering = Lock()
+        """Held while all documents are registered, which takes seconds. `change`, and so a commit, does not wait for it."""
         self._is_registered = False
+        self._changed: set[str] = set()
+        """URIs of the documents that changed before all documents were registered."""
         self._places: dict[str, _Place] = {}
         self._holders: dict[str, set[str]] = {}
         """The URIs of the documents that are registered under each key."""
@@ -96,20 +100,19 @@ class LinkTargets:
     def change(self, documents: Iterable[Document], removed: Iterable[str]) -> None:
         """Notes that a commit has added or replaced `documents` and removed other documents."""
         with self._lock:
-            if self._is_registered:
-                for uri in removed:
-                    self._remove(uri)
-                for document in documents:
-                    self._register(document)
+            if not self._is_registered:
+                self._changed.update((document.uri for document in documents), removed)
+                return
+            for uri in removed:
+                self._remove(uri)
+            for document in documents:
+                self._register(document)
 
     def resolve(self, target: str, source: str) -> str | None:
         """Returns the URI of the document to which the link `target` in the document `source` leads; None if it leads to no
         document. An empty target leads to the document itself."""
+        self._register_all()
         with self._lock:
-            if not self._is_registered:
-                for document in self._documents.copy().values():
-                    self._register(document)
-                self._is_registered = True
             if not target:
                 return source if source in self._places else None
             folder = _path_names(source)[:-1]
@@ -120,6 +123,25 @@ class LinkTargets:
                 if found:
                     return min(found, key=lambda uri: self._order(uri, lookup.key, folder))
         return None
+
+    def _register_all(self) -> None:
+        """Registers all documents if that has not been done yet."""
+        if self._is_registered:
+            return
+        with self._registering:
+            if self._is_registered:
+                return
+            with self._lock:
+                self._changed.clear()
+            # No other thread reads or changes the registered documents until all are registered.
+            for document in self._documents.copy().values():
+                self._register(document)
+            with self._lock:
+                for uri in self._changed:
+                    self._remove(uri)
+                    if (changed := self._documents.get(uri)) is not None:
+                        self._register(changed)
+                self._is_registered = True
 
     def _register(self, document: Document) -> None:
         """Replaces the document with this URI. A document that is not indexed has no passage to which a link could lead."""

@@ -45,6 +45,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     contain).
     """
     index = LiveIndex(whole.dim, rule=whole.rule)
+    index.purged_rows = whole.purged_rows
     passages, shared = held
     index.documents.update(documents)
     index.holders = whole.holders.take(passages, TakenTexts(whole.passages.ids, passages))

@@ -61,7 +61,7 @@ class _Scope:
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: LiveIndex | None = None
     """None before the index is built, and also if the scope contains every document."""
-    memory: DocumentSnapshot | None = None
+    snapshot: DocumentSnapshot | None = None
     used_at: float = 0.0
 
 
@@ -101,13 +101,17 @@ class Scopes:
             for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.used_at > IDLE_S]:
                 del self._scopes[key]
 
-    def memory(self, key: Hashable, wanted: DocumentFilter) -> DocumentSnapshot:
+    def snapshot(self, key: Hashable, wanted: DocumentFilter) -> DocumentSnapshot:
         """Returns the memory of the documents that `wanted` accepts, as of the last commit. `key` identifies `wanted`."""
         with self._lock:
             scope = self._scopes.setdefault(key, _Scope())
             scope.used_at = time.monotonic()
         with scope.lock:
-            found = self._followed(scope, wanted) or self._built(scope, wanted)
+            before, scope.snapshot = scope.snapshot, None  # after a failure, the scope is rebuilt
+            found = self._followed(scope.index, before, wanted) if before is not None else None
+            if found is None:
+                scope.index, found = self._built(wanted)
+            scope.snapshot = found
         self._make_room(key)
         return found
 
@@ -120,31 +124,28 @@ class Scopes:
                 if other != key:
                     del self._scopes[other]
 
-    def _followed(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot | None:
-        """Returns the scope's memory updated to the last commit; None if the scope must be rebuilt."""
-        if scope.memory is None:
-            return None
+    def _followed(
+        self, index: LiveIndex | None, before: DocumentSnapshot, wanted: DocumentFilter
+    ) -> DocumentSnapshot | None:
+        """Updates a scope's `index`, which is as of `before`, to the last commit. Returns the scope's snapshot, or None if it
+        must be rebuilt."""
         with self._whole() as (whole, now):
-            if scope.memory.snapshot.commit == now.commit:
-                return scope.memory
-            changes = self._recent.since(scope.memory.snapshot.commit)
+            if before.snapshot.commit == now.commit:
+                return before
+            changes = self._recent.since(before.snapshot.commit)
             if changes is None:
                 return None
-            if scope.index is None:
+            if index is None:
                 if not all(wanted(whole.documents[uri]) for uri in changes.documents if uri in whole.documents):
                     return None
-                scope.memory = DocumentSnapshot.copy_of(now, whole)
-                return scope.memory
-            if scope.index.shares_rows:
-                if scope.index.purged_rows != whole.purged_rows:
-                    return None  # a purged text that was added again has another row
-                scope.index.share_rows(whole)
-            batch = batch_of(changes, scope.index, whole, wanted)
+                return DocumentSnapshot.copy_of(now, whole)
+            if index.purged_rows != whole.purged_rows:
+                return None  # a purged text is missing, or has another row if it was added again
+            if index.shares_rows:
+                index.share_rows(whole)
+            batch = batch_of(changes, index, whole, wanted)
         if batch is None:
-            before = scope.memory
-            scope.memory = DocumentSnapshot(before.snapshot.at(now.commit, now.time), before.documents, before.holders)
-            return scope.memory
-        index, scope.memory = scope.index, None  # After any failure from here on, the scope is rebuilt.
+            return DocumentSnapshot(before.snapshot.at(now.commit, now.time), before.documents, before.holders)
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living.passages):
             return None
         if index.sketches.due:
@@ -156,33 +157,27 @@ class Scopes:
         restore_documents(index, batch)
         if share_of_changes(index) > CHANGED_SHARE or share_of_dead(index) > DEAD_SHARE:
             return None
-        return self._publish(scope, index, now)
+        return DocumentSnapshot.copy_of(Snapshot(index, now.commit, now.time), index)
 
-    def _built(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot:
+    def _built(self, wanted: DocumentFilter) -> tuple[LiveIndex | None, DocumentSnapshot]:
+        """Returns a scope's index, or None if it contains every document, and its snapshot."""
         for _ in range(BUILD_TRIES):
             with self._whole() as (live, now):
                 whole = live.copy()
             documents = {uri: document for uri, document in whole.documents.items() if wanted(document)}
             if len(documents) == len(whole.documents):
-                scope.index, scope.memory = None, DocumentSnapshot(now, whole.documents, whole.holders)
-                return scope.memory
+                return None, DocumentSnapshot(now, whole.documents, whole.holders)
             held = whole.holders.held_by(documents)
             try:
                 if len(held[0]) >= SHARED_ROWS_SHARE * len(whole.passages):
                     index = without(whole, documents)
                 else:
                     index = scoped_index(whole, documents, held)
-                return self._publish(scope, index, now)
             except (KeyError, IncompleteBatch):
                 # A concurrent purge removed a text that only the copied, older index needs.
                 continue
+            return index, DocumentSnapshot.copy_of(Snapshot(index, now.commit, now.time), index)
         raise StoreError("the memory changes faster than this scope can be built; ask again")
-
-    @staticmethod
-    def _publish(scope: _Scope, index: LiveIndex, of: Snapshot) -> DocumentSnapshot:
-        scope.index = index
-        scope.memory = DocumentSnapshot.copy_of(Snapshot(index, of.commit, of.time), index)
-        return scope.memory
 
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:

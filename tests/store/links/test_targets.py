@@ -1,5 +1,6 @@
 """Links lead where their authors meant; the result depends on the present documents, not on their order of arrival."""
 
+import threading
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import store.links.targets
 from store.export.json_lines import export_lines
 from store.links.names import names_text
 from store.links.targets import LinkTargets, _path_names, document_keys, lookups
@@ -196,17 +198,39 @@ def test_any_text_can_be_a_target_an_address_an_alias_and_a_uri(uri, target, add
 
 
 def test_a_document_with_an_invalid_address_spoils_neither_commits_nor_links(tmp_path):
-    with open_store(tmp_path) as store:
-        batch = complete(store, {"file:///a": [("T", "text 1", None)], "http://[bad/x": [("T", "text 2", None)]}, [])
+    with open_store(tmp_path) as memory:
+        batch = complete(memory, {"file:///a": [("T", "text 1", None)], "http://[bad/x": [("T", "text 2", None)]}, [])
         good, bad = batch.documents
         [ref] = good.passages
         linked = Document(
             good.uri, "test", passages=(PassageRef(ref.passage, links=(Link("http://[bad"), Link("The bad one"))),)
         )
         bad = Document(bad.uri, "test", "The bad one", metadata={"url": "http://[bad"}, passages=bad.passages)
-        store.commit(replace(batch, documents=(linked, bad)))
-        index = store._index
-        lines = list(export_lines(store.snapshot(), store.document_snapshot()))
+        memory.commit(replace(batch, documents=(linked, bad)))
+        index = memory._index
+        lines = list(export_lines(memory.snapshot(), memory.document_snapshot()))
         assert sum('"type": "link"' in line for line in lines) == 1
-        store.commit(Batch((Document(bad.uri, "test", metadata={"canonical": "http://]"}, passages=bad.passages),)))
-        assert store._index is index, "the index was not loaded again"
+        memory.commit(Batch((Document(bad.uri, "test", metadata={"canonical": "http://]"}, passages=bad.passages),)))
+        assert memory._index is index, "the index was not loaded again"
+
+
+def test_a_commit_does_not_wait_while_all_documents_are_registered(monkeypatch):
+    begun, committed, found = threading.Event(), threading.Event(), []
+    present = {each.uri: each for each in VAULT}
+    targets = LinkTargets(present)
+
+    def slowly(each):
+        begun.set()
+        assert committed.wait(10)
+        return document_keys(each)
+
+    monkeypatch.setattr(store.links.targets, "document_keys", slowly)
+    reader = threading.Thread(target=lambda: found.append(targets.resolve("Added", "file:///drive/x.md")))
+    reader.start()
+    assert begun.wait(10)
+    added = document("Added.md")
+    present[added.uri] = added
+    targets.change([added], [])
+    committed.set()
+    reader.join()
+    assert found == [added.uri]

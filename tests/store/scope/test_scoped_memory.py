@@ -140,6 +140,19 @@ def test_a_scope_without_queries_meanwhile_survives_a_purge_of_its_texts(tmp_pat
         assert list(export_lines(found.snapshot)) == expected
 
 
+@pytest.mark.parametrize("masked", [0.0, 2.0])
+def test_a_scope_survives_a_purge_of_a_passage_that_was_extracted_again(tmp_path, monkeypatch, masked):
+    monkeypatch.setattr(store.scope.scopes, "SHARED_ROWS_SHARE", masked)
+    documents = {f"file:///{letter}": [("T", f"text {i}", None)] for i, letter in enumerate("abcde")}
+    with open_store(tmp_path) as memory:
+        memory.commit(complete(memory, documents, []))
+        scoped(memory, "bcde")
+        memory.commit(complete(memory, {}, [], again=[("T", "text 4")]))
+        memory.commit(complete(memory, {}, ["file:///e"]))
+        memory.purge(timedelta(0))
+        assert scoped(memory, "bcde").snapshot.living_passages == 3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "masked", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
