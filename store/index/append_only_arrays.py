@@ -153,13 +153,6 @@ class Counts(Part):
             self._shared.append(False)
         self.n = max(self.n, n)
 
-    def add(self, index: int, change: int) -> int:
-        """Adds `change` to one count and returns its new value."""
-        number, offset = divmod(index, CHUNK_COUNTS)
-        chunk = self._own(number)
-        chunk[offset] += change
-        return int(chunk[offset])
-
     def _own(self, number: int) -> NDArray[np.int32]:
         """Returns a chunk that is shared with no view and no copy."""
         if self._shared[number]:

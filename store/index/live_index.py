@@ -26,7 +26,7 @@ from store.index.document_names import IndexedNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta
 from store.index.part import Foldable, Part
-from store.index.shared_rows import SharedRows, SharedSketches
+from store.index.shared_rows import BorrowedRows, SharedSketches
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.pairs import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, can_have_synonyms
@@ -350,9 +350,9 @@ class LiveIndex:
         self.passages = whole.passages.take(range(len(whole.passages)))
         self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))
         self.predicates = TakenTexts(whole.predicates, range(len(whole.predicates)))
-        self.passage_rows = SharedRows(whole.passage_rows, len(self.passages))
-        self.phrase_rows = SharedRows(whole.phrase_rows, len(self.phrases))
-        self.triple_rows = SharedRows(whole.triple_rows, len(self.predicates))
+        self.passage_rows = BorrowedRows(whole.passage_rows, range(len(self.passages)))
+        self.phrase_rows = BorrowedRows(whole.phrase_rows, range(len(self.phrases)))
+        self.triple_rows = BorrowedRows(whole.triple_rows, range(len(self.predicates)))
         self.ids = {name: ids.copy() for name, ids in whole.ids.items()}
         self.next_id = dict(whole.next_id)
         self.vectors = {name: vectors.copy() for name, vectors in whole.vectors.items()}

@@ -1,6 +1,6 @@
-"""Maps from keys to rows that look keys up in another index, whose row numbers are also valid here."""
+"""Maps from keys to rows, and sketches, that look up another index."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,30 @@ from store.index.columns.hashed_rows import HashedRows
 from store.index.synonyms.sketch_index import Order, SketchIndex
 
 
-class LookupDict(dict[Any, int]):
-    """A dictionary from keys to rows. Every lookup calls `get`, which subclasses override to search a second map too."""
+class BorrowedRows(dict[Any, int]):
+    """Maps keys to rows by looking them up in another index, because filling a separate map would take longer than all lookups.
+    The dictionary itself contains only keys added later. Every lookup calls `get`."""
+
+    def __init__(
+        self,
+        whole: Mapping[Any, int] | HashedRows[Any],
+        places: Sequence[int] | Any,
+        key_in_whole: Callable[[Any], Any | None] = lambda key: key,
+    ) -> None:
+        """`places`: for each row of the other index, the row in this one, or -1. `key_in_whole` returns the equivalent key in
+        the other index; None if there is none."""
+        super().__init__()
+        self._whole: Any = whole
+        self._places, self._key_in_whole = places, key_in_whole
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        row = super().get(key)
+        if row is None and (wanted := self._key_in_whole(key)) is not None:
+            there = self._whole.get(wanted)
+            # The other index may have added the key again under a new row, which this index does not contain.
+            if there is not None and there < len(self._places) and self._places[there] >= 0:
+                return int(self._places[there])
+        return default if row is None else row
 
     def __getitem__(self, key: Any) -> int:
         row = self.get(key)
@@ -20,25 +42,6 @@ class LookupDict(dict[Any, int]):
 
     def __contains__(self, key: Any) -> bool:
         return self.get(key) is not None
-
-
-class SharedRows(LookupDict):
-    """Maps keys to the first `n` rows of another index. The dictionary itself contains the later rows."""
-
-    def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
-        super().__init__()
-        self._whole: Any = whole
-        self._n = n
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        row = super().get(key)
-        if row is None:
-            row = self._whole.get(key)
-            return row if row is not None and row < self._n else default
-        return row
-
-    def discard(self, rows: Sequence[int]) -> None:
-        """Keeps the keys of `rows`, because they belong to the other index."""
 
 
 class SharedSketches(SketchIndex):

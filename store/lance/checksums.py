@@ -17,7 +17,7 @@ from typing import IO
 from store.durable_files import checksum_of, durable_file, sync
 from store.errors import StoreDamaged
 from store.lance.io_threads import at_once
-from store.lance.layout import file_names, table_folder
+from store.lance.layout import TABLE_SUFFIX, file_names, table_folder
 from store.lance.schema import TABLES
 
 NAME = "checksums"
@@ -94,6 +94,13 @@ class Checksums:
         """Returns the checksum of a file; None if the file has no line."""
         with self._lock:
             return self._known.get(name)
+
+    def by_table(self) -> dict[str, list[str]]:
+        """Returns the names of the recorded files by table: those of the present version, and of old ones that are on the
+        disk."""
+        with self._lock:
+            names = sorted(self._known)
+        return {table: [name for name in names if name.startswith(f"{table}{TABLE_SUFFIX}/")] for table in TABLES}
 
     def check(self, name: str) -> None:
         """Raises StoreDamaged if the file differs from its checksum, or OSError."""
@@ -172,16 +179,16 @@ class Checksums:
             self._known |= found
 
     def drop_missing(self) -> None:
-        """Rewrites the file without damaged lines and lines of deleted files, if there are enough of them. Takes O(files)
-        time."""
+        """Drops the checksums of deleted files, and damaged lines. Rewrites the file if there are enough of these lines. Takes
+        O(files) time."""
         with self._lock, suppress(OSError):  # a full disk: the file keeps its lines
             present = self._present(TABLES)
-            kept = {name: checksum for name, checksum in self._known.items() if name in present}
+            self._known = kept = {name: checksum for name, checksum in self._known.items() if name in present}
             if not self._damaged and self._lines - len(kept) < max(REWRITE_MIN_LINES, len(kept)):
                 return
             with durable_file(self.path) as file:
                 _write(file, kept)
-            self._known, self._lines, self._damaged = kept, len(kept), []
+            self._lines, self._damaged = len(kept), []
 
 
 def _parsed(content: bytes) -> tuple[dict[str, FileChecksum], list[int]]:

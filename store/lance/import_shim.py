@@ -1,11 +1,7 @@
-"""Imports LanceDB without two costly parts that an embedded database does not need.
+"""Imports LanceDB without a costly part that an embedded database does not need: the REST clients of a catalogue service.
 
-The first part is the REST clients of a catalogue service. Creating their nine classes takes 0.7 of the 2.2 s of hippod's start;
-creating their 140 message classes takes another 0.1 s. Placeholder classes replace these classes and raise an error when they
-are instantiated.
-
-The second part is a check by the package `overrides` that overriding methods have the right signatures, which takes 0.12 s. The
-check happens on Python 3.11 only; later versions use `typing.override`, which checks nothing.
+Creating their nine classes takes 0.7 of the 2.2 s of hippod's start; creating their 140 message classes takes another 0.1 s.
+Placeholder classes replace these classes and raise an error when they are instantiated.
 """
 
 import sys
@@ -40,22 +36,8 @@ def _leave_out_clients() -> None:
             sys.modules.setdefault(name, _UnloadedModule(name))
 
 
-def _leave_out_comparisons() -> ModuleType:
-    """Returns the module that replaces `overrides` while LanceDB is imported."""
-    trusting = ModuleType("overrides")
-    vars(trusting).update(EnforceOverrides=object, override=lambda method: method)
-    return trusting
-
-
 _leave_out_clients()
-_overrides = sys.modules.get("overrides")
-sys.modules["overrides"] = _leave_out_comparisons()
 
 import lancedb  # noqa: E402
-
-if _overrides is None:
-    del sys.modules["overrides"]
-else:
-    sys.modules["overrides"] = _overrides
 
 __all__ = ["lancedb"]

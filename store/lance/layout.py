@@ -2,12 +2,12 @@
 
 A table is a folder. Each version has a manifest. Manifest names count down from 2⁶⁴ - 1, so that a listing begins with the
 newest. The manifest's file may begin with the transaction, which also names the removed files. A manifest names its data files
-and transaction in plain text, and each deletion file by a number. Lance never changes a file once it is written.
+in plain text. Lance never changes a file once it is written.
 """
 
 import re
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -88,33 +88,3 @@ def file_names(table: Path) -> dict[str, set[str]]:
 def data_files_in_order(table: Path) -> list[str]:
     """Returns the data files of the newest version, in the order of its fragments."""
     return [name.decode() for name in dict.fromkeys(_DATA_NAME.findall(manifest_proper(manifests(table)[0])))]
-
-
-def _deletion_mark(name: str) -> bytes:
-    """Returns the 64-bit number in a deletion file's name in the encoding of manifests, a Protocol Buffers varint."""
-    number = int(Path(name).stem.split("-")[2])
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-DATA_SUFFIX, TRANSACTION_SUFFIX = b".lance", b".txn"
-DATA_STEM, LONGEST_STEM = 50, 57
-"""Number of characters before the suffix: exact for the name of a data file, and the maximum for the name of a transaction (a
-version, a hyphen, a UUID)."""
-
-
-def named_in(manifest: bytes, folder: str, names: Collection[str]) -> set[str]:
-    """Returns the `names` of files in `folder` that a manifest needs."""
-    if folder == DELETIONS:
-        return {name for name in names if _deletion_mark(name) in manifest}
-    # Searching for each name separately scans the manifest once per name: for a thousand names, as long as a hundred commits.
-    if folder == DATA:
-        ends = manifest.split(DATA_SUFFIX)[:-1]
-        found = {(end[-DATA_STEM:] + DATA_SUFFIX).decode("latin1") for end in ends}
-        return found.intersection(names)
-    tails = [end[-LONGEST_STEM:] + TRANSACTION_SUFFIX for end in manifest.split(TRANSACTION_SUFFIX)[:-1]]
-    return {name for name in names if any(tail.endswith(name.encode()) for tail in tails)}

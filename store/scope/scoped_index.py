@@ -7,20 +7,19 @@ is dead there if another document supplied triples that replaced the extracted o
 any of these cases are copied, and the other phrases are searched for edges as if they were new.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.change.synonym_change import edge_change
 from store.index.append_only_arrays import GrowableArray
-from store.index.columns.hashed_rows import HashedRows, TripleKey
+from store.index.columns.hashed_rows import TripleKey
 from store.index.columns.row_lists import NO_ROWS, ListArrays, RowLists
 from store.index.columns.texts import TakenTexts
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.live_index import LiveIndex
-from store.index.shared_rows import LookupDict
+from store.index.shared_rows import BorrowedRows
 from store.index.synonyms.lsh import HEAD_WORDS, WORDS
 from store.index.synonyms.pairs import Rows
 from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
@@ -125,7 +124,7 @@ def _take_passages(index: LiveIndex, whole: LiveIndex, rows: Rows) -> None:
 def _take_phrases(index: LiveIndex, whole: LiveIndex, rows: Rows, places: Rows32) -> None:
     index.ids["phrases"].extend(whole.ids["phrases"].view()[rows])
     index.phrases = TakenTexts(whole.phrases, rows)
-    index.phrase_rows = ScopedRows(whole.phrase_rows, places)
+    index.phrase_rows = BorrowedRows(whole.phrase_rows, places)
     index.can_have_synonyms.extend(whole.can_have_synonyms.view()[rows])
     index.phrase_vectors.take(whole.phrase_vectors.view(), rows)
     index.sketches = ScopedSketches(whole.sketches, index.phrase_vectors, rows, places)
@@ -145,7 +144,7 @@ def _take_triples(
             return None  # a phrase that was added later is in no earlier triple
         return int(phrases[subject]), predicate, int(phrases[object_])
 
-    index.triple_rows = ScopedRows(whole.triple_rows, places, key_in_whole)
+    index.triple_rows = BorrowedRows(whole.triple_rows, places, key_in_whole)
     index.triple_vectors.take(whole.triple_vectors.view(), rows)
 
 
@@ -204,31 +203,6 @@ def _row_of_names(index: LiveIndex, text: str) -> int:
     if text and text not in index.names.rows:
         index.names.add([text])
     return index.names.rows[text] if text else -1
-
-
-class ScopedRows(LookupDict):
-    """Maps phrases (by text) or triples (by key) to rows of the scope by looking them up in the whole memory, because filling a
-    separate map would take longer than all lookups. The dictionary contains only contents added later."""
-
-    def __init__(
-        self,
-        whole: HashedRows[Any] | dict[Any, int],
-        places: Rows32,
-        key_in_whole: Callable[[Any], Any | None] = lambda key: key,
-    ) -> None:
-        """`places`: for each row of the whole memory, the row in the scope, or -1. `key_in_whole` returns the equivalent key in
-        the whole memory; None if there is none."""
-        super().__init__()
-        self._whole, self._places, self._key_in_whole = whole, places, key_in_whole
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        row = super().get(key)
-        if row is None and (wanted := self._key_in_whole(key)) is not None:
-            there = self._whole.get(wanted)
-            # The whole memory may have added the text again under a new row, which the scope does not contain.
-            if there is not None and there < len(self._places) and self._places[there] >= 0:
-                return int(self._places[there])
-        return default if row is None else row
 
 
 class ScopedSketches(SketchIndex):

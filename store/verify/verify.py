@@ -17,14 +17,7 @@ from store.log.mark import Mark, check_mark
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
-from store.verify.check_files import (
-    DAMAGE,
-    check_tables,
-    damaged_elsewhere,
-    files_of,
-    rows_in,
-    wrong_passage_ids,
-)
+from store.verify.check_files import DAMAGE, check_tables, damaged_elsewhere, rows_in, wrong_passage_ids
 from store.verify.compare_memories import compare_exports, compare_snapshots
 from store.verify.compare_tables import ComparedVectors, compare_contents
 
@@ -63,7 +56,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     with store.maintenance_paused():
         with store.commits_paused() as last:
             live, contents = store.document_snapshot(), store.stored_contents()
-            files = files_of(store.folder, store.table_versions())
+            files = store.checksums.by_table()
             flushed = last.seq - store.commits_in_log()
             found = VerifyReport(last.seq)
             try:

@@ -192,9 +192,6 @@ class SketchIndex(Part, Foldable):
 
     def swap_in(self, runs: Sequence[SortedBands]) -> None:
         """Replaces the sorted bands, which contain the first rows."""
-        for run in self._runs:
-            if run not in runs:
-                self._pager.forget(run)
         self._runs = tuple(runs)
         if self._runs and self._runs[-1].end > self.tail.first:
             tail = Tail(self._runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))

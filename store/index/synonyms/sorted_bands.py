@@ -39,7 +39,7 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """(index of a query, row) of each pair, as two arrays."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SortedBands:
     """The bands of the `n` rows from `first` on, divided into buckets by the first `bucket_bits` bits of a band's value.
 

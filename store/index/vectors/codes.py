@@ -30,7 +30,7 @@ CODED_ROWS = 2_048
 """Number of rows that are encoded at a time: 3 MB at 384 dimensions, which fit into the processor's cache."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class CodedBlock:
     """The codes of one block of vectors: `codes`, int8 of shape (rows, dim), and `units`, float32 of shape (rows,)."""
 
@@ -72,7 +72,6 @@ class VectorCodes:
                     self._blocks.append(block)
                     self._n += len(block.units)
                 else:
-                    self._pager.forget(known)
                     self._blocks[number] = block
 
     @property

@@ -188,9 +188,6 @@ class Postings:
         """Returns the languages of all passages, living or not; this set is never modified."""
         return self._languages
 
-    def length(self, row: int) -> int:
-        return int(self._lengths.view()[row])
-
     def lengths(self, n: int) -> NDArray[np.int32]:
         """Returns the number of words of each of the first `n` passages, shape (n,)."""
         return self._lengths.view()[:n]

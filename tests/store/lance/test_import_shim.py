@@ -27,13 +27,6 @@ def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
         spared.TableApi()
 
 
-def test_the_comparison_of_signatures_is_left_out_and_nobody_else_misses_it() -> None:
-    kind = type(lancedb.db.DBConnection).__name__
-    assert "Overrides" not in kind, "LanceDB's classes compare their methods again: import_shim.py says what that costs"
-    held = sys.modules.get("overrides")
-    assert held is None or held.__spec__ is not None, "what stood for `overrides` is still there"
-
-
 def test_what_hippod_uses_is_all_there(tmp_path) -> None:
     table = lancedb.connect(str(tmp_path)).create_table("words", [{"word": "oak", "vector": [1.0, 0.0]}])
     assert table.search().where("word = 'oak'").to_list()[0]["word"] == "oak"

@@ -103,7 +103,7 @@ def test_saved_postings_know_their_languages():
 def test_passages_of_a_language_that_died_change_nothing():
     found, alive, length = postings([*TEXTS.values(), MORE["en"]])
     alive[1:-1] = False
-    length = found.length(0) + found.length(len(alive) - 1)
+    length = int(found.lengths(len(alive))[[0, -1]].sum())
     few, everything, _ = postings([TEXTS["en"], MORE["en"]])
     for query in ("bakers", "Der Leuchtturm und die Straße", "灯台"):
         scores = found.scores(query, alive, length)

@@ -15,7 +15,7 @@ from store.lance.layout import DATA, manifests, table_folder
 from store.lance.schema import TABLES
 from store.log.log_files import FOLDER
 from store.store import Store
-from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, files_of, rows_in
+from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, rows_in
 from store.verify.verify import verify
 from tests.store.small_store import complete, numbered_documents, open_store
 
@@ -59,7 +59,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def needed(store: Store) -> dict[str, list[str]]:
-    return files_of(store.folder, store.table_versions())
+    return store.checksums.by_table()
 
 
 def problems(store: Store, table: str, name: str) -> list[str]:
