@@ -126,7 +126,7 @@ def restore_backup(backup: str, folder: Path) -> int:
     """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
-    from store.log.log_summary import encoder_of_store
+    from store.log.store_summary import encoder_of_store
 
     try:
         make_shared_folder(folder.parent)

@@ -38,7 +38,7 @@ from memory.openie.registry import (
 )
 from memory.retrieval.linking.query_model_calls import ModelEntities, ModelFilter
 from memory.types import Encoder
-from store.log.log_summary import LogSummary
+from store.log.store_summary import StoreSummary
 from store.store import Store
 from store.types import Calibration, EncoderIdentity, Extraction, PassageText
 
@@ -254,7 +254,7 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
     return encoder
 
 
-def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
+def calibration_for(encoder: Encoder, store: StoreSummary | None) -> Calibration:
     """Returns the encoder's calibration: the known one, or that of `store` if its vectors are by this encoder. Otherwise
     measures the calibration, which takes seconds."""
     if (known := known_calibration(encoder.identity)) is not None:

@@ -39,7 +39,7 @@ class PastCommits:
 
     def __init__(self, live: LiveMemory) -> None:
         self._live = live
-        self._log = live.log
+        self._commits = live.commits
         self._loading = threading.Lock()
         self._cached: OrderedDict[int, _Past] = OrderedDict()
 
@@ -89,11 +89,11 @@ class PastCommits:
 
     def _earlier_commit(self, moment: float | int) -> int | None:
         """Returns the commit's number; None for the last commit."""
-        commit = self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
-        if commit < self._log.last.seq:
+        commit = self._require_kept(moment if isinstance(moment, int) else self._commits.commit_at(moment))
+        if commit < self._commits.last.seq:
             return commit
-        if isinstance(moment, int) and commit > self._log.last.seq:
-            raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
+        if isinstance(moment, int) and commit > self._commits.last.seq:
+            raise StoreError(f"there is no commit {commit} yet; the last is {self._commits.last.seq}")
         return None
 
     def _at(self, commit: int, pause: Pause) -> _Past:
@@ -104,10 +104,10 @@ class PastCommits:
 
     def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge deletes rows meanwhile, nothing is loaded, and the caller tries again."""
-        with self._log.tables.pruning_paused():
-            with self._log.write_lock.hold("look back", writes=False):
+        with self._commits.tables.pruning_paused():
+            with self._commits.write_lock.hold("look back", writes=False):
                 self._require_kept(commit)
-                index, tables, time = self._live.index, self._log.tables.view(), self._log.times[commit]
+                index, tables, time = self._live.index, self._commits.tables.view(), self._commits.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()
             pause()
             try:
@@ -134,7 +134,7 @@ class PastCommits:
             self._cached.popitem(last=False)
 
     def _require_kept(self, commit: int | None) -> int:
-        earliest = max(self._log.horizon, 1)
+        earliest = max(self._commits.horizon, 1)
         if commit is None or commit < earliest:
             raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
         return commit

@@ -25,8 +25,10 @@ DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
 def refusal(error: BaseException) -> str | None:
     """Returns what to do if the system refused the operation; None if the store itself may be damaged."""
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # the format of Lance's own errors
-        number = int(said[1])
+    if number is None and (
+        system_error := re.search(r"\(os error (\d+)\)", str(error))
+    ):  # the format of Lance's own errors
+        number = int(system_error[1])
     if isinstance(error, MemoryError):
         number = errno.ENOMEM
     if not number or number in DAMAGE:

@@ -10,22 +10,22 @@ from store.change.load import load_index
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.log.commit_history import Commit
-from store.log.commits import CommitLog
+from store.log.commits import Commits
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import DocumentSnapshot, Snapshot
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 class LiveMemory:
     """Reading is thread-safe. The caller of a method that changes the memory must hold the write lock."""
 
-    def __init__(self, index: LiveIndex, log: CommitLog) -> None:
-        """`index` must be as of the last commit of `log`."""
+    def __init__(self, index: LiveIndex, commits: Commits) -> None:
+        """`index` must be as of the last commit of `commits`."""
         self.index = index
-        self.log = log
-        self.snapshot = Snapshot(index, log.last.seq, log.last.time)
+        self.commits = commits
+        self.snapshot = Snapshot(index, commits.last.seq, commits.last.time)
         self._index_lock = threading.Lock()
         """Must be held, in addition to the write lock, while containers of the index change. Code that copies them must hold
         either lock."""
@@ -71,7 +71,7 @@ class LiveMemory:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        assert self.log.write_lock.is_held
+        assert self.commits.write_lock.is_held
         with self._index_lock:
             yield
 
@@ -79,7 +79,7 @@ class LiveMemory:
     def _changing_to(self, commit: int) -> Iterator[None]:
         """The block changes the index to a commit of the tables. If the block fails, the store refuses all later writes."""
         failure = f"the index in memory could not be brought to commit {commit}"
-        with self.log.write_lock.must_succeed(failure), self._changing():
+        with self.commits.write_lock.must_succeed(failure), self._changing():
             yield
 
     def _change(self, change: Callable[[LiveIndex], None], commit: int) -> None:
@@ -88,8 +88,8 @@ class LiveMemory:
             change(self.index)
         except Exception:
             # The commit is durable. A partly updated index would give wrong answers or errors.
-            log.exception("index_reloaded", commit=commit)
-            index = load_index(self.log.tables, self.index.dim, self.index.rule)
+            logger.exception("index_reloaded", commit=commit)
+            index = load_index(self.commits.tables, self.index.dim, self.index.rule)
             index.keep_numbering_of(self.index)
             self.index, self.snapshot = index, Snapshot(index, self.snapshot.commit, self.snapshot.time)
             self.scopes.clear(self.snapshot.commit)

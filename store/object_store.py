@@ -62,23 +62,27 @@ def again(once: Callable[[], Result]) -> Result:
 
 def explained(error: OSError, url: str) -> str:
     """Returns the file system's error about `url`, with its meaning and what to do."""
-    said = str(error)
+    message = str(error)
     if not url.startswith("s3://"):
-        return f"{url}: {said}"
+        return f"{url}: {message}"
     bucket = urlsplit(url).netloc
-    if "NO_SUCH_BUCKET" in said:
+    if "NO_SUCH_BUCKET" in message:
         return f'{url}: there is no bucket "{bucket}"; create it first; hippod creates none'
-    if any(word in said for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")):
+    if any(
+        word in message for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")
+    ):
         if not _credentials_found():
             return (
-                f"{url}: the server refuses it: {said}. No credentials were found: set AWS_ACCESS_KEY_ID and "
+                f"{url}: the server refuses it: {message}. No credentials were found: set AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY in the environment of hippod, or AWS_PROFILE and ~/.aws/credentials of its user"
             )
-        return f"{url}: the server refuses it: {said}. Its key needs the rights to list, read, write and delete there"
-    if "NETWORK_CONNECTION" in said or "curl" in said.lower():
+        return (
+            f"{url}: the server refuses it: {message}. Its key needs the rights to list, read, write and delete there"
+        )
+    if "NETWORK_CONNECTION" in message or "curl" in message.lower():
         where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "Amazon's S3"
-        return f"{url}: {where} does not answer, or the connection broke: {said}"
-    return f"{url}: {said}"
+        return f"{url}: {where} does not answer, or the connection broke: {message}"
+    return f"{url}: {message}"
 
 
 def _s3() -> fs.FileSystem:

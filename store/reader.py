@@ -19,7 +19,7 @@ from store.lance.checksums import Checksums
 from store.lance.schema import documents
 from store.lance.tables import Condition, Tables
 from store.live_memory import LiveMemory
-from store.log.commits import CommitLog
+from store.log.commits import Commits
 from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
 from store.maintenance.erasure import Erasure
 from store.reencode.new_vectors import ROWS_AT_ONCE, NewVectors, TextsToEncode, texts_to_encode
@@ -58,7 +58,7 @@ class StoreReader:
     """Base class of `store.store.Store`. Thread-safe."""
 
     _live: LiveMemory
-    _log: CommitLog
+    _commits: Commits
     _tables: Tables
     _erasure: Erasure
 
@@ -77,21 +77,21 @@ class StoreReader:
     @property
     def horizon(self) -> int:
         """The earliest commit that `snapshot_at` can return."""
-        return self._log.horizon
+        return self._commits.horizon
 
     def growth(self, limit: int) -> list[GrowthPoint]:
         """Returns the size of the memory at up to `limit` commits that `snapshot_at` accepts, always including the last."""
-        times, counts = self._log.times.copy(), self._log.counts.copy()
+        times, counts = self._commits.times.copy(), self._commits.counts.copy()
         now = self._live.snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
-        known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
+        known = sorted(seq for seq in counts if self._commits.horizon <= seq <= now.commit and seq in times)
         step = -(-len(known) // limit) or 1
         return [GrowthPoint(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]
 
     @property
     def positions(self) -> Mapping[str, Any]:
         """Returns the position of each source as of the last commit."""
-        return self._log.positions
+        return self._commits.positions
 
     def documents(self) -> list[Document]:
         """Returns every document as of the last commit, sorted by URI."""
@@ -196,7 +196,7 @@ class StoreReader:
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
 
-    def commits_in_log(self) -> int:
+    def unflushed_commits(self) -> int:
         """Returns the number of commits that are only in the log. The caller must have paused commits."""
         return len(self._tables.pending)
 
@@ -212,7 +212,7 @@ class StoreReader:
     def extraction_costs(self) -> ExtractionCosts:
         """Returns the costs of all extractions since the store was created, as of the last commit."""
         with self._tables.pruning_paused():
-            last, tables = self._log.now()
+            last, tables = self._commits.now()
             table = tables.read("extractions", COSTS)
         # Extractions without a row (`Commit.rowless_costs`) are counted in the commit.
         return add_costs(last.rowless_costs, costs_of(table))

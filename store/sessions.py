@@ -113,10 +113,10 @@ class Sessions:
         `before`: the session that this question continues, or None. `name`: the session's name; by default the key.
         """
         now = self._clock()
-        asked = PastQuestion(question, answer, commit, now)
+        latest = PastQuestion(question, answer, commit, now)
         earlier = before.questions if before else ()
         created = before.created if before else now
-        session = Session(name or key, commit, created, now, memory, (*earlier, asked)[-QUESTIONS:], scope=scope)
+        session = Session(name or key, commit, created, now, memory, (*earlier, latest)[-QUESTIONS:], scope=scope)
         self._write(key, session)
         return session
 

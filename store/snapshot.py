@@ -293,7 +293,7 @@ class DocumentSnapshot:
     documents: Mapping[str, Document]
     holders: Sequence[Mapping[str, Any]]
     """For each passage row: the documents that contain the passage, by URI, with the triples that they supplied
-    (`store.index.effective_triples.UpstreamTriples`)."""
+    (`store.index.effective_triples.SuppliedTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
         """Returns the URIs of the documents that contain a passage as of this commit, sorted; empty if it is not living."""

@@ -28,10 +28,10 @@ from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.live_memory import LiveMemory
 from store.log.commit_history import REENCODE, SETTLE, Commit, rule_facts
-from store.log.commits import CommitLog
-from store.log.log_files import FOLDER as LOG
+from store.log.commits import Commits
 from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
+from store.log.write_ahead_log import FOLDER as LOG
 from store.log.write_lock import WriteLock
 from store.maintenance.compaction import Compactor
 from store.maintenance.erasure import Erasure
@@ -44,7 +44,7 @@ from store.snapshot import DocumentSnapshot, Snapshot
 from store.types import Batch, Calibration, Document, EncoderIdentity, Pause, SynonymRule, no_pause
 from store.upgrade_backup import make_upgrade_backup
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +92,25 @@ class Store(StoreReader):
             raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
         check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
         self._write_lock = WriteLock(folder, self._lock.check)
-        self._log = CommitLog(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
-        self._tables = self._log.tables
+        self._commits = Commits(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
+        self._tables = self._commits.tables
         for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
             self._lock.hold(place)
-        self.repaired_tables: Sequence[str] = self._log.repaired
+        self.repaired_tables: Sequence[str] = self._commits.repaired
         """Tables from which opening removed an unfinished change, and files to which it moved an unfinished commit."""
-        self.found_format = self._log.found_format
+        self.found_format = self._commits.found_format
         """The store's format before opening migrated it to `store.lance.schema.FORMAT`."""
         index, self.opened_from, opened = self._load(encoder.dim, rule)
-        self._live = LiveMemory(index, self._log)
+        self._live = LiveMemory(index, self._commits)
         self.synonym_recall: RecallMeasurement | None = None
         """The last result of `measure_synonym_recall`."""
-        self._compactor = Compactor(self._log)
+        self._compactor = Compactor(self._commits)
         self._delta_merger = DeltaMerger(self._live)
         self._past = PastCommits(self._live)
         self._checkpointing = Checkpointing(folder, opened, self._live, self._delta_merger.lock)
         self._erasure = Erasure(self._live, self._delta_merger, self._compactor, self._checkpointing)
-        by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != rule
-        if by_other_rule or self._log.synonyms_stale:
+        by_other_rule = self._commits.synonym_rule < SynonymRule.VERSION or self._commits.edges_rule != rule
+        if by_other_rule or self._commits.synonyms_stale:
             self._settle_synonyms()
 
     @property
@@ -126,7 +126,7 @@ class Store(StoreReader):
     def _load(self, dim: int, rule: SynonymRule) -> tuple[LiveIndex, str, int | None]:
         """Returns the index, its origin (for the log), and the commit of the checkpoint that was used, or None."""
         try:
-            index, commit = recover_index(self._log, dim, rule)
+            index, commit = recover_index(self._commits, dim, rule)
         except CheckpointUnusable as reason:
             index = load_index(self._tables, dim, rule)
             # Later starts must not use the checkpoint either, because row numbers of purged rows are reused from now on.
@@ -137,7 +137,7 @@ class Store(StoreReader):
     def _settle_synonyms(self) -> None:
         """Recomputes all synonym edges in a separate commit. The edges are recomputed if they were made with the rules or
         triples of an earlier release, or with other `[graph]` settings."""
-        log.info(
+        logger.info(
             "synonyms_settling",
             phrases=self._index.living.phrases,
             synonym_threshold=self.rule.threshold,
@@ -145,10 +145,10 @@ class Store(StoreReader):
         )
         delta = settle_synonyms(self._index)
         with self._write_lock.hold("commit"):
-            commit = self._log.append(SETTLE, self._rows(delta), {}, rule_facts(self.rule))
+            commit = self._commits.append(SETTLE, self._rows(delta), {}, rule_facts(self.rule))
             self._lock.check_written()
             self._live.apply(delta, commit)
-        log.info("synonyms_settled", edges=len(delta.synonyms.a))
+        logger.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def check_folder(self) -> None:
         """Raises StoreFolderLost if one of the store's folders is no longer at the path where it was opened.
@@ -174,12 +174,12 @@ class Store(StoreReader):
                 purge.protect_change(delta)
             living = self._index.living
             before = (living.passages, living.phrases, living.statements)
-            costs = self._log.with_rowless_costs(batch.supplied_costs)
+            costs = self._commits.with_rowless_costs(batch.supplied_costs)
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
-            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
+            commit = self._commits.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
             self._lock.check_written()
             self._live.apply(delta, commit)
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
@@ -189,7 +189,7 @@ class Store(StoreReader):
             return CommitResult(commit.seq, commit.time, born, died, replaced)
 
     def _rows(self, delta: IndexDelta) -> TableRows:
-        return table_rows(self._index, delta, self._log.last.seq + 1)
+        return table_rows(self._index, delta, self._commits.last.seq + 1)
 
     def fold(self) -> None:
         """Merges the changes of every matrix into its base, even if they are few."""
@@ -231,7 +231,7 @@ class Store(StoreReader):
         """Why the log cannot be written into the tables, with the size of the log; None if the last flush succeeded."""
         if (error := self._compactor.flush_error) is None:
             return None
-        size = f"{self._log.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
+        size = f"{self._commits.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
         return f"the log ({size}) cannot be written into the tables: {describe_error(error)}"
 
     def purge(self, keep: timedelta) -> int:
@@ -262,16 +262,16 @@ class Store(StoreReader):
         """
         with self.maintenance_paused():
             with self._write_lock.hold("reencode"):
-                last = self._log.last.seq
+                last = self._commits.last.seq
                 # Earlier commits cannot be read while their tables are rewritten.
-                with self._log.raised_horizon(last), self._log.changing() as writer:
+                with self._commits.raised_horizon(last), self._commits.changing() as writer:
                     index = switched_index(self._tables, writer, self._index, new, last + 1)
                     self._checkpointing.discard()
-                    self._log.add_commit(writer, REENCODE, new.facts(last + 1), positions=new.positions)
-                commit = self._log.last
+                    self._commits.add_commit(writer, REENCODE, new.facts(last + 1), positions=new.positions)
+                commit = self._commits.last
                 with self._write_lock.must_succeed(f"commit {commit.seq}, with the new encoder, is not in memory"):
-                    self._log.use_dim(new.vectors.target.dim)
-                    self._log.forget_before(commit.seq)
+                    self._commits.use_dim(new.vectors.target.dim)
+                    self._commits.forget_before(commit.seq)
                     announce(commit.seq)
                     self._live.replace(index, commit.seq, commit.time)
             self._compactor.reclaim()
@@ -298,9 +298,9 @@ class Store(StoreReader):
         """
         with self._write_lock.hold("backup"):
             if flush:
-                with self._log.changing():
+                with self._commits.changing():
                     pass
-            yield self._log.last
+            yield self._commits.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float). Raises StoreError if it is not kept."""
@@ -347,7 +347,7 @@ class Store(StoreReader):
         if len(held) == len(locks):
             with self._write_lock.hold("close", writes=False):
                 self._write_lock.close()
-                self._log.close()
+                self._commits.close()
                 self._lock.release()
         for lock in held:
             lock.release()
@@ -368,7 +368,7 @@ def _explained_errors(folder: Path) -> Iterator[None]:
         raise
     except LookupError as error:
         # A file has wrong content, or hippod has an error.
-        log.exception("store_not_opened", store=folder)
+        logger.exception("store_not_opened", store=folder)
         Checksums(folder, (folder / LOG / MARK).exists()).check_all()
         raise StoreError(
             f"the store {folder} cannot be opened because of an error in hippod ({describe_error(error)}): "
@@ -377,6 +377,6 @@ def _explained_errors(folder: Path) -> Iterator[None]:
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
         # Lance raises these errors for missing or truncated files, or because of their wrong content.
         if (what_to_do := refusal(error)) is not None:
-            said = f"the store {folder} cannot be opened ({describe_error(error)})"
-            raise StoreRefused(f"{said}; {what_to_do}") from error
+            problem = f"the store {folder} cannot be opened ({describe_error(error)})"
+            raise StoreRefused(f"{problem}; {what_to_do}") from error
         raise StoreDamaged(f"the store {folder} cannot be read ({describe_error(error)}); {RESTORE}") from error

@@ -22,7 +22,7 @@ from store.errors import StoreRefused
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
-from store.log.log_files import FOLDER as LOG
+from store.log.write_ahead_log import FOLDER as LOG
 from store.sessions import FOLDER as SESSIONS
 from store.untrusted_names import inside
 
@@ -34,7 +34,7 @@ UNFINISHED = "upgrade-backup.unfinished"
 SPARE_BYTES = 16 << 20
 """Disk space in bytes that must remain free in addition to the space for the migrated tables."""
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_at: float) -> Path:
@@ -71,7 +71,7 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
     for path in replaced:
         if path != target:
             shutil.rmtree(path, ignore_errors=True)
-    log.info("upgrade_backup_made", path=target, format=found_format, files=made.files, bytes=made.bytes)
+    logger.info("upgrade_backup_made", path=target, format=found_format, files=made.files, bytes=made.bytes)
     return target
 
 
@@ -97,7 +97,7 @@ def remove_expired(folder: Path) -> None:
             continue  # the administrator decides about a backup that hippod cannot read
         if expired:
             shutil.rmtree(backup, ignore_errors=True)
-            log.info("upgrade_backup_removed", path=backup)
+            logger.info("upgrade_backup_removed", path=backup)
 
 
 def _format(backup: Path) -> int:

@@ -22,8 +22,8 @@ from daemon.runtime.reload import ActiveConfig
 from daemon.runtime.service_manager import Notifier
 from daemon.sources.registry import SOURCE_KINDS
 from memory.openie.registry import OPENIE_BACKENDS
-from store.log.log_summary import encoder_of_store, summary_of_store
 from store.log.store_lock import StoreLock
+from store.log.store_summary import encoder_of_store, summary_of_store
 from store.store import Store
 from store.types import ExtractionOutcome
 

@@ -12,7 +12,7 @@ from daemon.observe import metrics
 from daemon.observe.resource_use import bytes_below
 from store.checkpoint.files import PREFIX, UNFINISHED, newest
 from store.lance.layout import TABLE_SUFFIX
-from store.log.log_files import FOLDER as LOG
+from store.log.write_ahead_log import FOLDER as LOG
 
 SIZE_INTERVAL_S = 30.0
 """Seconds for which measured disk sizes are reused: a large store has thousands of files."""

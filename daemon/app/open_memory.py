@@ -53,8 +53,8 @@ from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
-from store.log.log_summary import summary_of_store
 from store.log.store_lock import StoreLock
+from store.log.store_summary import summary_of_store
 from store.reencode.new_vectors import target_of
 from store.store import Store
 from store.types import Calibration

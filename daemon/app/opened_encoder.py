@@ -14,7 +14,7 @@ from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.registry import encoder_name
 from memory.types import Encoder
 from store.errors import EncoderMismatch
-from store.log.log_summary import LogSummary
+from store.log.store_summary import StoreSummary
 from store.store import Store
 from store.types import Batch, Calibration, SynonymRule
 
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 def load_opened_encoder(
-    choice: EncoderChoice, store: LogSummary | None, reencode: bool
+    choice: EncoderChoice, store: StoreSummary | None, reencode: bool
 ) -> tuple[Encoder, EncoderChoice]:
     """Returns the encoder that opens the store, and the choice. Loading changes the choice if the configured encoder turns out
     to make other vectors than the store's.

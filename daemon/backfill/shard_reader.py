@@ -27,7 +27,7 @@ from daemon.parser_pool.pool import Turn
 from daemon.pipeline.extraction.extractors import PassageExtractor, ServerExtractor
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from memory.types import Encoder
-from store.log.log_summary import encoder_of_store
+from store.log.store_summary import encoder_of_store
 from store.object_store import explained, file_system
 from store.types import Extraction, PassageText
 

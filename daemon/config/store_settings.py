@@ -12,7 +12,7 @@ from consumers.splitting import SplitSettings
 from daemon.config.config import Config
 from daemon.config.model_sections import Encoder
 from memory.encoder.registry import ENCODER_BACKENDS, backend_and_model, encoder_name, identity_before_loading
-from store.log.log_summary import LogSummary
+from store.log.store_summary import StoreSummary
 from store.types import EncoderIdentity
 
 PREFIX_KEY = "settings/passage_prefix"
@@ -34,7 +34,7 @@ class EncoderChoice:
     configured: str = ""
 
 
-def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
+def choose_encoder(config: Config, store: StoreSummary | None) -> EncoderChoice:
     """`store`: summary of the store's log; None for a new store."""
     if store is None:
         return EncoderChoice(config)

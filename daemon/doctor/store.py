@@ -23,8 +23,8 @@ from store.checkpoint.files import PREFIX, CheckpointUnusable, SavedCheckpoint, 
 from store.errors import RESTORE, StoreDamaged, describe_error, refusal
 from store.lance.layout import table_folder
 from store.lance.schema import FORMAT
-from store.log.log_summary import LogSummary, NoCommits, summarize_log
 from store.log.store_lock import lock_owner
+from store.log.store_summary import NoCommits, StoreSummary, summarize_store
 from store.reencode.new_vectors import target_of
 from store.types import SynonymRule
 from store.upgrade_backup import kept_until, upgrade_backups
@@ -115,7 +115,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield Finding("store", "fail", f"a restore of {folder} was interrupted", hint)
         return
     try:
-        log = summarize_log(folder)
+        log = summarize_store(folder)
     except NoCommits:
         yield Finding("store", "ok", f"{folder} contains no commit yet")
         return
@@ -157,7 +157,7 @@ def upgrade_backup(place: Path) -> Finding:
     return Finding("upgrade backup", "ok", f"{place}: the store before an upgrade, kept until {until}")
 
 
-def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
+def encoder_of_store(config: Config, log: StoreSummary, folder: Path) -> Finding:
     made_by, choice = log.encoder, choose_encoder(config, log)
     description = f"{made_by.name} ({made_by.dim} dimensions)"
     if any(made_by == model.beginnings_only for model in PACKAGED_MODELS):

@@ -22,12 +22,12 @@ from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
 from store.log.commit_history import Commit
-from store.log.log_files import FOLDER as LOG
-from store.log.log_files import HEAD
-from store.log.log_files import SUFFIX as LOG_SUFFIX
 from store.log.mark import NAME as MARK
 from store.log.mark import Mark, check_mark
 from store.log.store_lock import StoreLock
+from store.log.write_ahead_log import FOLDER as LOG
+from store.log.write_ahead_log import HEAD
+from store.log.write_ahead_log import SUFFIX as LOG_SUFFIX
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
 from store.untrusted_names import UnsafeName, components, inside, open_inside

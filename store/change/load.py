@@ -15,11 +15,12 @@ from store.errors import IncompleteBatch
 from store.index.file_arrays import ArrayStorage
 from store.index.index_delta import IndexDelta
 from store.index.live_index import KINDS, LiveIndex
-from store.index.synonyms.pairs import Rows, SynonymChange
+from store.index.synonyms.pairs import SynonymChange
 from store.lance.last_rows import last_of_each, last_rows
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Condition, TableView, after_commit
+from store.rows import Rows64
 from store.types import DEFAULT_SYNONYM_RULE, Batch, SynonymRule
 
 TEXTS = {
@@ -167,7 +168,7 @@ def _parts(table: Any) -> Iterator[Any]:
         yield table.slice(start, APPLIED_ROWS).combine_chunks()
 
 
-def set_synonyms(index: LiveIndex, a: Rows, b: Rows, scores: NDArray[np.float64]) -> None:
+def set_synonyms(index: LiveIndex, a: Rows64, b: Rows64, scores: NDArray[np.float64]) -> None:
     """Sets the synonym edges between phrases to recorded `scores`; searching for the edges again would take as long as in the
     original commits. Score 0 removes an edge. If a pair occurs more than once, its last score counts."""
     n = len(index.phrases)

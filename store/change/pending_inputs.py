@@ -38,16 +38,16 @@ def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
 
     May run concurrently with commits, because it looks up each text once and assigns no rows.
     """
-    stated: dict[Triple, None] = {}
+    triples: dict[Triple, None] = {}
     texts = {passage.id: passage for passage in batch.passages}
     passages: list[PassageText] = []
     for passage, holders in holders_after(index, batch).items():
         if passage not in index.passage_rows and holders:
             passages.append(texts[passage])
-        stated |= dict.fromkeys(sorted(supplied_triples(holders) or ()))
+        triples |= dict.fromkeys(sorted(supplied_triples(holders) or ()))
     for extraction in batch.extractions:
-        stated |= dict.fromkeys(sorted(extraction.triples))
-    ends = dict.fromkeys(end for subject, _, object_ in stated for end in (subject, object_))
+        triples |= dict.fromkeys(sorted(extraction.triples))
+    ends = dict.fromkeys(end for subject, _, object_ in triples for end in (subject, object_))
     rows = {phrase: index.phrase_rows.get(phrase) for phrase in ends}
 
     def is_known(triple: Triple) -> bool:
@@ -56,5 +56,5 @@ def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
 
     phrases = tuple(phrase for phrase, row in rows.items() if row is None)
     return MissingVectors(
-        tuple(passages), phrases, tuple(triple for triple in stated if is_statement(triple) and not is_known(triple))
+        tuple(passages), phrases, tuple(triple for triple in triples if is_statement(triple) and not is_known(triple))
     )

@@ -18,7 +18,7 @@ from store.fixed_point import Fixed, Vector, fixed, no_vectors
 from store.index.columns.hashed_rows import TripleKey
 from store.index.columns.holders import Held
 from store.index.columns.row_lists import NO_ROWS, list_arrays
-from store.index.effective_triples import UpstreamTriples, supplied_triples, upstream_triples
+from store.index.effective_triples import SuppliedTriples, supplied_by_passage, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.triple_change import Entries, joined, triple_change
@@ -33,11 +33,11 @@ def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     return delta
 
 
-def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
+def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, SuppliedTriples]]:
     """Returns, for each affected passage, the documents that contain it after the batch, with the triples that they supply."""
-    found: dict[str, dict[str, UpstreamTriples]] = {}
+    found: dict[str, dict[str, SuppliedTriples]] = {}
 
-    def holders(passage: str) -> dict[str, UpstreamTriples]:
+    def holders(passage: str) -> dict[str, SuppliedTriples]:
         if passage not in found:
             row = index.passage_rows.get(passage)
             found[passage] = dict(index.holders[row]) if row is not None else {}
@@ -50,7 +50,7 @@ def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, Upstrea
             holders(ref.passage).pop(uri, None)
     for uri, document in last.items():
         if document.state is State.INDEXED:
-            for passage, triples in upstream_triples(document).items():
+            for passage, triples in supplied_by_passage(document).items():
                 holders(passage)[uri] = triples
     return found
 
@@ -79,9 +79,7 @@ def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
         known = index.passage_rows.get(extraction.passage)
         if extraction.passage not in after and known is not None:
             after[extraction.passage] = index.holders[known]
-    _statements(
-        index, delta, numbers, {row: holders for id, holders in after.items() if (row := row_of(id)) is not None}
-    )
+    _triples(index, delta, numbers, {row: holders for id, holders in after.items() if (row := row_of(id)) is not None})
     _documents(index, delta, batch, now)
     _names(index, delta, row_of)
     _vectors(index, delta, batch, numbers)
@@ -112,7 +110,7 @@ def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
     """Returns the change of passages, without synonym edges and names: `holders` maps their rows to their new documents. The
     passages may also have new extractions. Raises IncompleteBatch if the index lacks a triple."""
     delta, numbers = IndexDelta(), _RowNumbers(index)
-    _statements(index, delta, numbers, holders)
+    _triples(index, delta, numbers, holders)
     _vectors(index, delta, Batch(), numbers)
     return delta
 
@@ -177,7 +175,7 @@ def _add_passages(
     index: LiveIndex,
     delta: IndexDelta,
     batch: Batch,
-    after: Mapping[str, Mapping[str, UpstreamTriples]],
+    after: Mapping[str, Mapping[str, SuppliedTriples]],
     texts: Mapping[str, PassageText],
 ) -> dict[str, int]:
     rows: dict[str, int] = {}
@@ -200,7 +198,7 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
-def _statements(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holders: dict[int, Held]) -> None:
+def _triples(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holders: dict[int, Held]) -> None:
     """Adds to `delta` the change of passages whose documents become `holders` (by row) and whose extractions may be new."""
     known = len(index.passages)
 

@@ -15,14 +15,15 @@ from store.fixed_point import floats, no_vectors, not_zero
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.lsh import sketch
-from store.index.synonyms.pairs import NO_PAIRS, Rows, Scored, SynonymChange
+from store.index.synonyms.pairs import NO_PAIRS, Scored, SynonymChange
 from store.index.synonyms.phrase_variants import pair_rule
 from store.index.synonyms.search import can_have_synonyms, similar
+from store.rows import Rows64
 
 Mask = NDArray[np.bool_]
 
 
-def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Mask, Rows, Rows]:
+def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Mask, Rows64, Rows64]:
     """Adds to `delta` which phrases become crowded, and which cease to be crowded, because phrases are added or removed.
 
     Returns the mask of phrases that can have synonyms afterwards, and the rows that lose and gain this ability (sorted). Reads
@@ -69,7 +70,9 @@ def settle_synonyms(index: LiveIndex) -> IndexDelta:
     return IndexDelta(synonyms=edge_change(index, able, unable, np.flatnonzero(able)))
 
 
-def edge_change(index: LiveIndex, can: Mask, died: Rows, born: Rows, delta: IndexDelta | None = None) -> SynonymChange:
+def edge_change(
+    index: LiveIndex, can: Mask, died: Rows64, born: Rows64, delta: IndexDelta | None = None
+) -> SynonymChange:
     """Returns the change of the synonym edges when the phrases `died` lose the ability to have synonyms and the phrases `born`
     gain it. `died` and `born` are sorted rows.
 
@@ -99,14 +102,14 @@ def edge_change(index: LiveIndex, can: Mask, died: Rows, born: Rows, delta: Inde
     return SynonymChange(a, b, after[changed], before[changed])
 
 
-def _by_key(pieces: Iterable[Scored], n: int) -> tuple[Rows, NDArray[np.float64]]:
+def _by_key(pieces: Iterable[Scored], n: int) -> tuple[Rows64, NDArray[np.float64]]:
     """Returns each pair once, encoded as (smaller row × n + larger row) and sorted, and the weights of the pairs."""
     a, b, weights = (np.concatenate(side) for side in zip(NO_PAIRS, *pieces, strict=True))
     keys, first = np.unique(np.minimum(a, b) * n + np.maximum(a, b), return_index=True)
     return keys, weights[first]
 
 
-def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
+def synonym_edges(index: LiveIndex, rows: Rows64) -> Scored:
     """Returns all synonym edges of `rows`. New phrases have no edges yet."""
     a, b, weights = index.matrices["synonym"].view().entries(rows[rows < len(index.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights

@@ -35,8 +35,8 @@ def table_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> TableRows:
         ends = np.array([(subject, object_) for subject, _, object_ in delta.triples], np.int64)
         subjects, objects = _phrase_ids(index, ends.T).tolist()
         predicates = [predicate for _, predicate, _ in delta.triples]
-        stated = list(zip(subjects, predicates, objects, strict=True))
-        added["triples"] = triples.to_columns(numbers, stated, delta.triple_vectors)
+        keys = list(zip(subjects, predicates, objects, strict=True))
+        added["triples"] = triples.to_columns(numbers, keys, delta.triple_vectors)
     if delta.extractions:
         added["extractions"] = extractions.to_columns(delta.extractions, seq)
     gone = [_removal(index.documents[uri]) for uri in delta.removed]

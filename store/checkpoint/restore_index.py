@@ -9,21 +9,21 @@ from store.change.load import append_contents, replay
 from store.checkpoint.files import CheckpointUnusable, SavedCheckpoint, newest
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import KINDS, LiveIndex
-from store.log.commits import CommitLog
+from store.log.commits import Commits
 from store.types import SynonymRule
 
 
-def recover_index(log: CommitLog, dim: int, rule: SynonymRule) -> tuple[LiveIndex, int]:
+def recover_index(commits: Commits, dim: int, rule: SynonymRule) -> tuple[LiveIndex, int]:
     """Returns the index as of the last commit, and the commit of the checkpoint from which it was built.
 
     Raises CheckpointUnusable if no checkpoint can be used.
     """
-    tables = log.tables
+    tables = commits.tables
     place = newest(tables.folder)
     if place is None:
         raise CheckpointUnusable("there is none yet")
     saved = SavedCheckpoint(place, dim, rule)
-    if saved.commit < log.horizon or log.times.get(saved.commit) != saved.time:
+    if saved.commit < commits.horizon or commits.times.get(saved.commit) != saved.time:
         raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     with ThreadPoolExecutor(2, thread_name_prefix="start") as readers:

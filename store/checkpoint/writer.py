@@ -24,7 +24,7 @@ from store.index.live_index import KINDS
 from store.index.part import Part, PartFiles, PartWriter
 from store.live_memory import LiveMemory
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 MAX_PURGED_SHARE = 0.25
 """Share of purged rows above which no checkpoint is written, because the index must be rebuilt first."""
@@ -75,8 +75,8 @@ class Checkpointing:
 
     def _write(self, check_time: Callable[[], None]) -> bool:
         """The caller must hold `_folding`."""
-        with self._live.log.write_lock.hold("checkpoint"):
-            index, commit = self._live.index, self._live.log.last
+        with self._live.commits.write_lock.hold("checkpoint"):
+            index, commit = self._live.index, self._live.commits.last
             if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
                 return False
             if index.purged_rows > MAX_PURGED_SHARE * sum(map(index.size, KINDS)):
@@ -98,7 +98,7 @@ class Checkpointing:
             for (name, part), (_, saved) in zip(index.parts(), parts, strict=True):
                 part.map_saved(files, name, saved)
 
-        with self._live.log.write_lock.hold("checkpoint"):
+        with self._live.commits.write_lock.hold("checkpoint"):
             self._live.swap(index, map_saved)
         self._commit = commit.seq
         return True
@@ -123,7 +123,7 @@ class Checkpointing:
             if damaged is None:
                 return True
             self.discard()
-        log.error("checkpoint_damaged", checkpoint=place.name, file=damaged)
+        logger.error("checkpoint_damaged", checkpoint=place.name, file=damaged)
         return False
 
     def renew(self) -> None:
@@ -134,7 +134,7 @@ class Checkpointing:
             if self.write(lambda: False):
                 return
         except OSError as error:
-            log.warning("checkpoint_failed", error=str(error))
+            logger.warning("checkpoint_failed", error=str(error))
         with self._folding:
             self.discard()
 

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from store.links.targets import PART_PREFIX, THREAD_SCHEME
+from store.rows import Rows64
 from store.snapshot import DocumentSnapshot, Snapshot
 
-Rows = NDArray[np.int64]
 EdgeType = Literal["context", "mention", "relation", "synonym"]
 EDGE_TYPES: tuple[EdgeType, ...] = ("context", "mention", "relation", "synonym")
 
@@ -29,9 +29,9 @@ KEPT_TARGETS = 1_024
 """Number of linked documents whose passage ids are cached."""
 
 
-def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
+def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows64:
     """Returns `rows` sorted by their `texts`. Sorting UTF-8 gives the order of code points."""
-    order: Rows = pc.sort_indices(pa.array(texts, pa.large_string())).to_numpy()
+    order: Rows64 = pc.sort_indices(pa.array(texts, pa.large_string())).to_numpy()
     return rows.astype(np.int64)[order]
 
 
@@ -42,36 +42,36 @@ class CanonicalOrder:
         self.snapshot = snapshot
 
     @cached_property
-    def passages(self) -> Rows:
+    def passages(self) -> Rows64:
         """The rows of the living passages, ordered by id."""
         rows = np.flatnonzero(self.snapshot.passage_alive)
         return _sorted(rows, [self.snapshot.passage_id(row) for row in rows.tolist()])
 
     @cached_property
-    def phrases(self) -> Rows:
+    def phrases(self) -> Rows64:
         """The rows of the living phrases, ordered by text."""
         rows = np.flatnonzero(self.snapshot.phrase_alive)
         return _sorted(rows, [self.snapshot.phrase(row) for row in rows.tolist()])
 
     @cached_property
-    def _passage_places(self) -> Rows:
+    def _passage_places(self) -> Rows64:
         return places(self.passages, self.snapshot.n_passages)
 
     @cached_property
-    def _phrase_places(self) -> Rows:
+    def _phrase_places(self) -> Rows64:
         return places(self.phrases, self.snapshot.n_phrases)
 
     @cached_property
-    def triples(self) -> Rows:
+    def triples(self) -> Rows64:
         """The rows of the living statements, ordered by subject, predicate and object."""
         return self._sorted_triples(self.snapshot.statement_alive)
 
     @cached_property
-    def triples_and_mentions(self) -> Rows:
+    def triples_and_mentions(self) -> Rows64:
         """The rows of the living statements and mention edges, ordered by subject, predicate and object."""
         return self._sorted_triples(self.snapshot.triple_alive)
 
-    def _sorted_triples(self, wanted: NDArray[np.bool_]) -> Rows:
+    def _sorted_triples(self, wanted: NDArray[np.bool_]) -> Rows64:
         rows = np.flatnonzero(wanted)
         predicates = [self.snapshot.predicate(row) for row in rows.tolist()]
         places = {text: place for place, text in enumerate(sorted(set(predicates)))}
@@ -79,12 +79,12 @@ class CanonicalOrder:
         first, third = self.triple_ends(rows).T
         return rows.astype(np.int64)[np.lexsort((third, second, first))]
 
-    def triple_ends(self, triples: NDArray[Any]) -> Rows:
+    def triple_ends(self, triples: NDArray[Any]) -> Rows64:
         """Returns the positions in `phrases` of the subject and object of each row in `triples`, shape (n, 2)."""
-        ends: Rows = self._phrase_places[self.snapshot.triple_ends[triples]].reshape(-1, 2)
+        ends: Rows64 = self._phrase_places[self.snapshot.triple_ends[triples]].reshape(-1, 2)
         return ends
 
-    def edges(self, kind: EdgeType) -> tuple[Rows, Rows, NDArray[np.float64]]:
+    def edges(self, kind: EdgeType) -> tuple[Rows64, Rows64, NDArray[np.float64]]:
         """Returns three arrays, (source, target, weight), of all edges of one kind. Each edge occurs once, ordered by source
         and target.
 
@@ -101,7 +101,7 @@ class CanonicalOrder:
         return sources[order], targets[order], weights[order]
 
 
-def places(rows: Rows, n: int) -> Rows:
+def places(rows: Rows64, n: int) -> Rows64:
     """Returns the position of each of `n` rows in `rows`, or -1 for a row that is not in it, shape (n,)."""
     places = np.full(n, -1, np.int64)
     places[rows] = np.arange(len(rows))

@@ -19,7 +19,7 @@ from store.snapshot import DocumentSnapshot, Snapshot
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent, even if they are escaped. The characters are replaced by U+FFFD."""
 
-HEAD = (
+HEADER = (
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
     *(
@@ -35,14 +35,14 @@ HEAD = (
     ),
     '  <graph id="memory" edgedefault="undirected">',
 )
-TAIL = ("  </graph>", "</graphml>")
+FOOTER = ("  </graph>", "</graphml>")
 
 
 def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
     """Yields the lines of a GraphML file without line ends. `memory`: the snapshot with its documents, from which the link
     edges are derived; None omits link edges."""
     ordered = CanonicalOrder(snapshot)
-    yield from HEAD
+    yield from HEADER
     number = 0
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)
@@ -62,7 +62,7 @@ def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) ->
         target = snapshot.passage_row(edge.target)
         if target is not None:
             yield _edge(numbers[edge.row], numbers[target], edge.type, float(edge.count))
-    yield from TAIL
+    yield from FOOTER
 
 
 def gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:

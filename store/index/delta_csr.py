@@ -16,10 +16,10 @@ from scipy import sparse
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.part import Foldable, Part, PartFiles, PartWriter
+from store.rows import Rows32
 
 CSR_ARRAYS = ("data", "indices", "indptr")
 
-Rows = NDArray[np.int32]
 Values = NDArray[np.float64]
 
 FOLD_SHARE = 0.1
@@ -58,7 +58,7 @@ class SortedChanges:
 UNSORTED = SortedChanges(np.empty(0, np.int64))
 
 
-def _ordered(rows: Rows) -> SortedChanges:
+def _ordered(rows: Rows32) -> SortedChanges:
     return SortedChanges(np.sort((rows.astype(np.int64) << 32) | np.arange(len(rows))))
 
 
@@ -68,8 +68,8 @@ class MatrixView:
     def __init__(
         self,
         base: Any,
-        rows: Rows,
-        cols: Rows,
+        rows: Rows32,
+        cols: Rows32,
         values: Values,
         shape: tuple[int, int],
         identity: object,
@@ -105,12 +105,12 @@ class MatrixView:
         y[:rows] += self.base @ x[:cols]
         return y
 
-    def row(self, index: int) -> tuple[Rows, Values]:
+    def row(self, index: int) -> tuple[Rows32, Values]:
         """Returns the columns and the values of the non-zero entries in a row, sorted by column."""
         _, cols, values = self.entries(np.array([index]))
         return cols, values
 
-    def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
+    def entries(self, rows: NDArray[Any]) -> tuple[Rows32, Rows32, Values]:
         """Returns (row, column, value) of every non-zero entry in `rows`, sorted by row and column.
 
         Takes O(entries in `rows` + unsorted changes) time.
@@ -188,7 +188,7 @@ class MatrixView:
         return whole
 
     @property
-    def changes(self) -> tuple[Rows, Rows, Values]:
+    def changes(self) -> tuple[Rows32, Rows32, Values]:
         """Returns (row, column, added value) of every change since the base, oldest first."""
         return self._changes
 
@@ -250,7 +250,7 @@ class LiveMatrix(Part, Foldable):
         if self.change_count:
             self.swap_in(self._view().merged(), self.change_count)
 
-    def take_fold(self, folded: "LiveMatrix") -> None:
+    def swap_in_fold(self, folded: "LiveMatrix") -> None:
         self.swap_in(folded._base, folded.folded_changes)
 
     @property
@@ -284,4 +284,4 @@ class LiveMatrix(Part, Foldable):
         self.swap_in(sparse.csr_array(parts, shape=tuple(files.values[f"{name}-shape"])), 0)
 
     def map_saved(self, _files: PartFiles, _name: str, saved: "LiveMatrix", /) -> None:
-        self.take_fold(saved)
+        self.swap_in_fold(saved)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from store.index.append_only_arrays import Counts
 from store.index.columns.hashed_rows import TextRows
 from store.index.columns.keyed_texts import KeyedTexts
-from store.index.columns.texts import TakenTexts, Texts
+from store.index.columns.texts import SelectedTexts, Texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import Part
 from store.index.triple_change import CountChange
 from store.index.words.postings import Postings
-from store.index.words.taken_postings import TakenPostings
+from store.index.words.selected_postings import SelectedPostings
 
 
 class IndexedNames:
@@ -49,14 +49,14 @@ class IndexedNames:
     def copy(self) -> "IndexedNames":
         """Returns an independent copy that shares the texts and words of the existing rows."""
         other, n = IndexedNames(IN_MEMORY), len(self)
-        other.texts = TakenTexts(self.texts, range(n))
+        other.texts = SelectedTexts(self.texts, range(n))
         other.rows = self.rows.copy_for(other.texts)
-        other.postings, other.counts = TakenPostings(self.postings, np.arange(n), n), self.counts.copy()
+        other.postings, other.counts = SelectedPostings(self.postings, np.arange(n), n), self.counts.copy()
         return other
 
-    def take(self, other: "IndexedNames", rows: NDArray[np.int64], n: int) -> None:
+    def fill_from(self, other: "IndexedNames", rows: NDArray[np.int64], n: int) -> None:
         """Copies the names in `rows`, in this order, from the first `n` names of `other`; no passage has these names yet."""
-        self.postings = TakenPostings(other.postings, rows, n)
+        self.postings = SelectedPostings(other.postings, rows, n)
         self.texts.extend(other.texts[row] for row in rows.tolist())
         for row, text in enumerate(self.texts):
             self.rows[text] = row

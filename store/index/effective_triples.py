@@ -9,16 +9,16 @@ from collections.abc import Mapping
 
 from store.types import Document, Triple
 
-UpstreamTriples = tuple[Triple, ...] | None
+SuppliedTriples = tuple[Triple, ...] | None
 """The triples that a document supplied for a passage, sorted; None if the document supplied no extraction of the passage."""
 
 
-def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
+def supplied_by_passage(document: Document) -> dict[str, SuppliedTriples]:
     """Returns the triples that a document supplied for each of its passages, by passage id.
 
     If a passage occurs several times in the document, it has the triples of all occurrences.
     """
-    found: dict[str, UpstreamTriples] = {}
+    found: dict[str, SuppliedTriples] = {}
     for ref in document.passages:
         before = found.get(ref.passage)
         if ref.triples is None:
@@ -28,7 +28,7 @@ def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
     return found
 
 
-def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
+def needs_extraction(holders: Mapping[str, SuppliedTriples]) -> bool:
     """Whether the local extractor must process a passage: a document of it (`holders`, by URI) supplied no extraction.
 
     The passage needs the extraction even if other documents supplied triples: in a scope without these other documents, it has
@@ -37,7 +37,7 @@ def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
     return any(triples is None for triples in holders.values())
 
 
-def supplied_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple] | None:
+def supplied_triples(holders: Mapping[str, SuppliedTriples]) -> set[Triple] | None:
     """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the extracted ones apply."""
     supplied = {triple for triples in holders.values() for triple in triples or ()}
     return supplied if supplied or not needs_extraction(holders) else None

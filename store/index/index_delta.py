@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, no_vectors
 from store.index.columns.hashed_rows import TripleKey
-from store.index.effective_triples import UpstreamTriples
+from store.index.effective_triples import SuppliedTriples
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.lsh import WORDS, Sketches
 from store.index.synonyms.pairs import SynonymChange
@@ -30,7 +30,7 @@ class IndexDelta:
     extracted: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     documents: list[Document] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    holders: dict[int, dict[str, UpstreamTriples]] = field(default_factory=dict)
+    holders: dict[int, dict[str, SuppliedTriples]] = field(default_factory=dict)
     passage_counts: CountChange = NO_CHANGE
     triple_change: TripleChange = field(default_factory=TripleChange)
     names: list[str] = field(default_factory=list)

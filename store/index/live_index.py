@@ -20,7 +20,7 @@ from store.index.columns.holders import HeldDocuments, Holders
 from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.passages import Passages
 from store.index.columns.row_lists import ListArrays, RowLists
-from store.index.columns.texts import TakenTexts, Texts
+from store.index.columns.texts import SelectedTexts, Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.document_names import IndexedNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
@@ -31,10 +31,11 @@ from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.pairs import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, can_have_synonyms
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.triple_change import CountChange, Entries, Rows, count_change
+from store.index.triple_change import CountChange, Entries, count_change
 from store.index.vectors.matrix import Vectors
 from store.index.words.postings import Postings
 from store.links.targets import LinkTargets
+from store.rows import Rows64
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
 KINDS = ("passages", "phrases", "triples")
@@ -203,7 +204,7 @@ class LiveIndex:
         subject, object_ = self.phrase_rows.get(triple[0]), self.phrase_rows.get(triple[2])
         return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
-    def triples_of(self, passages: Rows) -> ListArrays:
+    def triples_of(self, passages: Rows64) -> ListArrays:
         """Returns the triples (rows) of `passages` (rows, ascending). Passages after the end of the index have no triples."""
         known = passages[: np.searchsorted(passages, len(self.passages))]
         owners, triples, _ = self.matrices["incidence"].view().entries(known)
@@ -347,9 +348,9 @@ class LiveIndex:
         """Shares the present texts, vectors, sketches and words of `whole`; rows that this index lacked before are not living.
         The caller must prevent commits to `whole`. Later commits to `whole` do not change this index."""
         self.shares_rows, self.purged_rows = True, whole.purged_rows
-        self.passages = whole.passages.take(range(len(whole.passages)))
-        self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))
-        self.predicates = TakenTexts(whole.predicates, range(len(whole.predicates)))
+        self.passages = whole.passages.select(range(len(whole.passages)))
+        self.phrases = SelectedTexts(whole.phrases, range(len(whole.phrases)))
+        self.predicates = SelectedTexts(whole.predicates, range(len(whole.predicates)))
         self.passage_rows = BorrowedRows(whole.passage_rows, range(len(self.passages)))
         self.phrase_rows = BorrowedRows(whole.phrase_rows, range(len(self.phrases)))
         self.triple_rows = BorrowedRows(whole.triple_rows, range(len(self.predicates)))

@@ -128,7 +128,7 @@ class Foldable(ABC):
         """Merges all changes into the base."""
 
     @abstractmethod
-    def take_fold(self, folded: Self) -> None:
+    def swap_in_fold(self, folded: Self) -> None:
         """Replaces the base by that of `folded`, an earlier copy; changes made after the copy remain."""
 
 

@@ -50,7 +50,7 @@ class SharedSketches(SketchIndex):
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold, whole._vectors)
         self._whole = whole
-        self._signs, self._heads, self.tail = whole._signs.copy(), whole._heads.copy(), whole.tail.copy()
+        self._signs, self._prefixes, self.tail = whole._signs.copy(), whole._prefixes.copy(), whole.tail.copy()
 
     def order(self) -> Order:
         there = self._whole.order()

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from store.index.live_index import LiveIndex
 from store.index.vectors.matrix import VectorsView
+from store.rows import Rows64
 from store.types import ExtractionState
-
-Rows = NDArray[np.int64]
 
 
 class StoredContents:
@@ -28,7 +27,7 @@ class StoredContents:
         self._extracted = index.extracted.copy()
         self._states = index.extraction_states.copy()
 
-    def rows(self, kind: str) -> tuple[Rows, Rows]:
+    def rows(self, kind: str) -> tuple[Rows64, Rows64]:
         """Returns the rows' numbers in the table (ascending) and their rows in the index."""
         index = self._index
         rows = np.sort(np.fromiter(index.hashed_rows[kind].values(), np.int64))
@@ -37,7 +36,7 @@ class StoredContents:
         there = numbers < self.next_id[kind]
         return numbers[there], rows[there]
 
-    def vectors(self, kind: str) -> tuple[Rows, VectorsView]:
+    def vectors(self, kind: str) -> tuple[Rows64, VectorsView]:
         """Returns the rows' numbers in the table (ascending) and the vectors of all rows, including rows of later commits."""
         view = self._index.vectors[kind].view()
         return self._index.ids[kind].view()[: view.n].astype(np.int64), view

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.columns.row_lists import ListArrays
+from store.rows import Rows64
 
-Rows = NDArray[np.int64]
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 """(row, column, weight) of the entries of a matrix, as three arrays; entries at the same position are summed."""
 CountChange = tuple[NDArray[Any], NDArray[Any]]
@@ -35,7 +35,7 @@ class TripleChange:
 
 
 def triple_change(
-    passages: Rows,
+    passages: Rows64,
     before: ListArrays,
     after: ListArrays,
     ends: Callable[[Any], NDArray[Any]],
@@ -77,18 +77,18 @@ def count_change(rows: NDArray[Any], changes: NDArray[Any]) -> CountChange:
     return each[sums != 0], sums[sums != 0]
 
 
-def _pairs(lists: ListArrays, items: NDArray[Any]) -> Rows:
-    pairs: Rows = lists.owners().astype(np.int64) << 32 | items
+def _pairs(lists: ListArrays, items: NDArray[Any]) -> Rows64:
+    pairs: Rows64 = lists.owners().astype(np.int64) << 32 | items
     return pairs
 
 
-def _phrases(lists: ListArrays, ends: Callable[[Any], NDArray[Any]]) -> Rows:
+def _phrases(lists: ListArrays, ends: Callable[[Any], NDArray[Any]]) -> Rows64:
     """Returns the distinct pairs (list, phrase), each encoded as one number, sorted."""
     phrases = ends(lists.rows)
     return np.unique(np.concatenate([_pairs(lists, phrases[:, 0]), _pairs(lists, phrases[:, 1])]))
 
 
-def _difference(before: Rows, after: Rows) -> tuple[Rows, Rows, NDArray[np.float64]]:
+def _difference(before: Rows64, after: Rows64) -> tuple[Rows64, Rows64, NDArray[np.float64]]:
     """Returns the pairs in only one of the arguments, and their signs: -1 for pairs in `before`, 1 for pairs in `after`."""
     gone = np.setdiff1d(before, after, assume_unique=True)
     came = np.setdiff1d(after, before, assume_unique=True)

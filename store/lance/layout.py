@@ -17,7 +17,7 @@ DATA, DELETIONS, TRANSACTIONS, VERSIONS = "data", "_deletions", "_transactions",
 MANIFEST_DIGITS = 20
 HIGHEST_VERSION = 2**64 - 1
 
-END_MARK = b"LANC"
+END_MAGIC = b"LANC"
 """Last bytes of every completely written Lance file."""
 
 VERSION_HINT = "latest_version_hint.json"
@@ -57,8 +57,8 @@ def is_whole(manifest: Path) -> bool:
     """Whether a manifest was written completely."""
     with manifest.open("rb") as file:
         size = file.seek(0, 2)
-        file.seek(max(size - len(END_MARK), 0))
-        return file.read() == END_MARK
+        file.seek(max(size - len(END_MAGIC), 0))
+        return file.read() == END_MAGIC
 
 
 def incomplete_newest(found: Sequence[Path]) -> Sequence[Path]:

@@ -1,8 +1,8 @@
 """The commits: one record in the log makes a commit durable; a flush moves many commits into the tables.
 
-A commit appends its rows, including its row of the table `commits`, to the log (`store.log.log_files`). Readers see these rows
-as rows of the tables. A flush writes the rows into the tables and replaces the mark (`store.log.mark`). A change that rewrites
-or deletes rows (a purge, a migration, a compaction) also flushes, and takes effect when the mark is replaced.
+A commit appends its rows, including its row of the table `commits`, to the log (`store.log.write_ahead_log`). Readers see these
+rows as rows of the tables. A flush writes the rows into the tables and replaces the mark (`store.log.mark`). A change that
+rewrites or deletes rows (a purge, a migration, a compaction) also flushes, and takes effect when the mark is replaced.
 """
 
 import threading
@@ -24,15 +24,15 @@ from store.lance.versions import drop_newer
 from store.log import migrations
 from store.log.commit_history import STALE, Commit, CommitHistory, encoder_facts, rule_facts
 from store.log.extraction_costs import add_costs
-from store.log.log_files import HEAD, Head, LogFiles
 from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
+from store.log.write_ahead_log import HEAD, Head, WriteAheadLog
 from store.log.write_lock import WriteLock
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
-class CommitLog(CommitHistory):
+class Commits(CommitHistory):
     """Opens a store's tables and log, and adds commits. Only one thread at a time may use the log, except for `changing`."""
 
     def __init__(
@@ -60,7 +60,7 @@ class CommitLog(CommitHistory):
         self._schemas = schemas(encoder.dim)
         self._head = Head(folder)
         """The file with the number of an acknowledged commit. Later commits may have been acknowledged too."""
-        self._files = LogFiles(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
+        self._files = WriteAheadLog(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
         self.repaired += self._files.torn
         self.pending_bytes = 0
         """Bytes of the commits that are only in the log."""
@@ -258,7 +258,7 @@ class CommitLog(CommitHistory):
             try:
                 self._undo()
             except Exception:
-                log.exception("change_not_undone")
+                logger.exception("change_not_undone")
             raise
         with (
             self._locked_for(job, writes=False),

@@ -20,7 +20,7 @@ from store.lance.layout import is_known_name, is_whole, manifests, table_folder,
 from store.lance.schema import commits
 from store.lance.tables import read_unopened
 from store.lance.versions import newest_readable, set_aside
-from store.log.log_files import FOLDER
+from store.log.write_ahead_log import FOLDER
 
 NAME = "mark"
 """Name of the file in the log's folder."""
@@ -29,7 +29,7 @@ FIRST_FORMAT = 5
 """The first format with a mark."""
 
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ def read_mark(store: Path) -> Mark | None:
     if not path.exists():
         return None
     try:
-        said = json.loads(path.read_bytes())
-        checksum = said.pop("checksum")
-        if checksum != json_checksum(said):
+        content = json.loads(path.read_bytes())
+        checksum = content.pop("checksum")
+        if checksum != json_checksum(content):
             raise ValueError
-        return Mark(said["commit"], said["versions"])
+        return Mark(content["commit"], content["versions"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreDamaged(f"the file {path} is damaged; {RESTORE}") from error
 
@@ -75,7 +75,7 @@ def current_mark(store: Path) -> Mark | None:
     (store / FOLDER).rename(aside / FOLDER)
     sync(aside)
     sync(store)
-    log.warning("log_of_newer_format_set_aside", path=aside / FOLDER, commit=mark.commit)
+    logger.warning("log_of_newer_format_set_aside", path=aside / FOLDER, commit=mark.commit)
     return None
 
 

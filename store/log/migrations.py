@@ -28,7 +28,7 @@ from store.lance.tables import TableView
 from store.log.commit_history import FAILED_PREFIX
 from store.types import ExtractionCosts, ExtractionOutcome
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +129,23 @@ def separate_record_extractions(tables: TableWriter) -> Migrated:
     row that may come from either a record or the local extractor is deleted too: its triples may belong to a document that some
     readers of the passage must not see. A row is kept if no row of `documents` shows that a record contained its passage.
 
-    A passage that now needs the local extractor is marked as failed without a next try, because an upgrade must not cause paid
+    A passage that now needs the local extractor is failed as failed without a next try, because an upgrade must not cause paid
     calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.
     """
     uses = _Uses()
     for document in _documents(tables.before):
-        uses.take(document)
+        uses.add_document(document)
     sorting = _Sorting(uses)
     for batch in tables.before.batches("extractions", _COLUMNS):
         for row in batch.to_pylist():
-            sorting.take(row)
+            sorting.add_extraction(row)
     sorting.drop_outdated(tables.before)
-    marked = sorting.to_mark()
-    if sorting.dropped or sorting.emptied or marked:
+    failed = sorting.to_extract_again()
+    if sorting.dropped or sorting.emptied or failed:
         schema = tables.before.columns("extractions")
-        tables.replace_rows("extractions", schema, sorting.converted, _marks(marked, uses.last_commit))
-        log.warning("record_extractions_separated", deleted=len(sorting.dropped), to_read=len(marked))
-    shared = any(number and number + uses.without[passage] > 1 for passage, number in uses.brought.items())
+        tables.replace_rows("extractions", schema, sorting.converted, _failure_rows(failed, uses.last_commit))
+        logger.warning("record_extractions_separated", deleted=len(sorting.dropped), to_read=len(failed))
+    shared = any(number and number + uses.without[passage] > 1 for passage, number in uses.supplied.items())
     return Migrated(sorting.costs, bool(shared or sorting.dropped or sorting.emptied))
 
 
@@ -165,7 +165,7 @@ class _Uses:
 
     without: Counter[str] = field(default_factory=Counter)
     """For each passage: number of documents that contain it without supplying its extraction, as of the last added row."""
-    brought: Counter[str] = field(default_factory=Counter)
+    supplied: Counter[str] = field(default_factory=Counter)
     """For each passage: number of documents that supply its extraction, as of the last added row."""
     recorded_since: dict[str, int] = field(default_factory=dict)
     """For each passage: the first known commit in which a record supplied its extraction."""
@@ -178,11 +178,11 @@ class _Uses:
     _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
     """For each URI: the passages in the document's last state without and with a supplied extraction."""
 
-    def take(self, row: Mapping[str, Any]) -> None:
+    def add_document(self, row: Mapping[str, Any]) -> None:
         """Adds a row of `documents`. Rows must be added in commit order."""
         uri, commit = row["uri"], row["commit"]
         self.last_commit = commit
-        for number, passages in zip((self.without, self.brought), self._held.pop(uri, ([], [])), strict=True):
+        for number, passages in zip((self.without, self.supplied), self._held.pop(uri, ([], [])), strict=True):
             number.subtract(passages)
         if row["state"] != INDEXED:
             return
@@ -196,8 +196,8 @@ class _Uses:
                 self.recorded.add(_fingerprint(passage, extractor[0], triples))
             elif from_record and triples is None:
                 self.failed_since.setdefault(passage, commit)
-        self._held[uri] = [p for p, was_brought in held.items() if not was_brought], [p for p in held if held[p]]
-        for number, passages in zip((self.without, self.brought), self._held[uri], strict=True):
+        self._held[uri] = [p for p, was_supplied in held.items() if not was_supplied], [p for p in held if held[p]]
+        for number, passages in zip((self.without, self.supplied), self._held[uri], strict=True):
             number.update(passages)
 
 
@@ -216,7 +216,7 @@ class _Sorting:
     unaffected: set[str] = field(default_factory=set)
     """Passages whose rows are all kept."""
 
-    def take(self, row: Mapping[str, Any]) -> None:
+    def add_extraction(self, row: Mapping[str, Any]) -> None:
         uses, passage, commit = self.uses, row["passage"], row["commit"]
         recorded = commit >= uses.recorded_since.get(passage, commit + 1)
         failed = commit >= uses.failed_since.get(passage, commit + 1)
@@ -251,11 +251,11 @@ class _Sorting:
                 for row in self.kept.pop(passage):
                     self._drop(row)
 
-    def to_mark(self) -> list[str]:
+    def to_extract_again(self) -> list[str]:
         """Returns the passages that must be extracted again: a document needs their extraction, no row of them is left, and
         they were not already waiting for the extractor."""
         read = {*self.kept, *self.unaffected, *(passage for passage, _ in self.emptied)}
-        candidates = {passage for passage, number in self.uses.brought.items() if number}
+        candidates = {passage for passage, number in self.uses.supplied.items() if number}
         candidates |= {passage for passage, _ in self.dropped}
         return sorted(passage for passage in candidates - read if self.uses.without[passage])
 
@@ -267,7 +267,7 @@ class _Sorting:
         return {name: [row[name] for row in rows] for name in batch.schema.names}
 
 
-def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
+def _failure_rows(passages: list[str], commit: int) -> Mapping[str, object]:
     """Returns the columns of the rows of `extractions` that mark passages for another extraction."""
     n = len(passages)
     return {
@@ -298,7 +298,8 @@ def _fingerprint(passage: str, extractor: str, triples: Sequence[Sequence[str]] 
 
 
 def begin_log(_tables: TableWriter) -> Migrated:
-    """Format 4 to 5: later commits are written to the log (`store.log.log_files`) before they are moved into the tables."""
+    """Format 4 to 5: later commits are written to the log (`store.log.write_ahead_log`) before they are moved into the
+    tables."""
     return Migrated(earlier_commits_readable=True)
 
 

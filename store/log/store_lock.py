@@ -96,10 +96,10 @@ class StoreLock:
 
     def _locked(self) -> StoreLocked:
         try:
-            said = (self.folder / LOCK_FILE).read_text("ascii", "replace")[:32].strip()
+            content = (self.folder / LOCK_FILE).read_text("ascii", "replace")[:32].strip()
         except OSError:
-            said = ""
-        pid = int(said) if said.isdigit() else lock_owner(self.folder)
+            content = ""
+        pid = int(content) if content.isdigit() else lock_owner(self.folder)
         owner = f"hippod with pid {pid}" if pid else "another process"
         return StoreLocked(
             f"the store {self.folder} is open in {owner}; stop that one first, or give this one another [store] path",

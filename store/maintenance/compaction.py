@@ -14,9 +14,9 @@ import structlog
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import fragments_with_deletions
-from store.log.commits import CommitLog
+from store.log.commits import Commits
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 FLUSH_BYTES = 16 << 20
 """Number of bytes at which the log is flushed into the tables. A flush takes half a second, the replay at a start less."""
@@ -41,9 +41,9 @@ MAX_RETRY_S = 600.0
 class Compactor:
     """Rearranges the tables' files, one operation at a time."""
 
-    def __init__(self, log: CommitLog) -> None:
-        self._tables = tables = log.tables
-        self._log = log
+    def __init__(self, commits: Commits) -> None:
+        self._tables = tables = commits.tables
+        self._commits = commits
         self.lock = threading.Lock()
         """Must be held while table files are rearranged. Code that needs the files unchanged must hold it too."""
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
@@ -59,12 +59,12 @@ class Compactor:
 
     def flush_when_due(self) -> None:
         """If the log is long enough, starts flushing it in the background, concurrently with commits and queries."""
-        due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
+        due = self._commits.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
             try:
                 self._flushing = self._flusher.submit(self._flush_in_background)
             except RuntimeError:  # no thread can be started
-                log.exception("flush_failed")
+                logger.exception("flush_failed")
 
     def _flush_in_background(self) -> None:
         # If files are being rearranged or must not be rearranged, the log stays, and the next commit tries again.
@@ -75,7 +75,7 @@ class Compactor:
             self._rewrite_when_due()
         except Exception:
             # The result of this job is never read, so the error is logged here. A later commit tries again.
-            log.exception("flush_failed")
+            logger.exception("flush_failed")
             raise
         finally:
             self.lock.release()
@@ -83,7 +83,7 @@ class Compactor:
     def _flush(self) -> None:
         """The caller must hold `lock`; the same applies to the methods below."""
         try:
-            with self._log.changing("flush"):
+            with self._commits.changing("flush"):
                 pass
         except Exception as error:
             self._failures += 1
@@ -96,7 +96,7 @@ class Compactor:
         """Merges all fragments of each table, and deletes its old versions."""
         for name in names:
             # Rewrites one table after another, so that at most one table occupies its space on the disk twice.
-            with self._log.changing("compact") as writer:
+            with self._commits.changing("compact") as writer:
                 writer.optimize(name)
             self._tables.clean(name)
             self._rewritten[name] = self._tables.flushed_rows(name)
@@ -134,7 +134,7 @@ class Compactor:
         # Lance rewrites a fragment only if at least a tenth of its rows is deleted.
         left = {name: fragments for name in names if (fragments := fragments_with_deletions(self._tables.folder, name))}
         if left:
-            with self._log.changing("purge") as writer:
+            with self._commits.changing("purge") as writer:
                 for name, fragments in left.items():
                     for fragment in fragments:
                         writer.move_rows_from(name, fragment)

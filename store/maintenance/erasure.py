@@ -38,7 +38,7 @@ class Erasure:
         checkpointing: Checkpointing,
     ) -> None:
         self._live = live
-        self._log = live.log
+        self._commits = live.commits
         self._delta_merger = merger
         self._compactor = compactor
         self._checkpointing = checkpointing
@@ -54,8 +54,8 @@ class Erasure:
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk the rows that no commit younger than `keep` needs; returns the number of deleted rows."""
         before = time.time() - keep.total_seconds()
-        self._log.drop_torn(before)
-        horizon = self._log.commit_before_all_since(before)
+        self._commits.drop_torn(before)
+        horizon = self._commits.commit_before_all_since(before)
         if horizon is None:
             return 0
         with self._compactor.lock:
@@ -67,41 +67,41 @@ class Erasure:
         return count
 
     def _sweep(self, horizon: int) -> int:
-        with self._log.write_lock.hold("purge"):
-            with self._log.changing():
+        with self._commits.write_lock.hold("purge"):
+            with self._commits.changing():
                 pass
-            purge = self.running = Purge(self._live.index, horizon, self._log.last.seq)
+            purge = self.running = Purge(self._live.index, horizon, self._commits.last.seq)
         try:
-            return sum(self._delete(purge, part) for part in purge.mark(self._log.tables))
+            return sum(self._delete(purge, part) for part in purge.slices(self._commits.tables))
         finally:
             self.running = None
 
     def _delete(self, purge: Purge, part: PurgeSlice) -> int:
         """Deletes the unprotected rows of a slice from the tables and the index in one commit; returns their number."""
-        with self._log.write_lock.hold("purge"):
+        with self._commits.write_lock.hold("purge"):
             part = purge.without_protected(part)
             if self._live.index is not purge.index or not len(part):
                 return 0
-            costs = self._log.with_rowless_costs(part.costs())
-            with self._log.raised_horizon(purge.horizon), self._log.changing() as writer:
+            costs = self._commits.with_rowless_costs(part.costs())
+            with self._commits.raised_horizon(purge.horizon), self._commits.changing() as writer:
                 for name, ids in part.ids().items():
                     writer.delete(name, ids)
-                self._log.add_commit(writer, "purge", {"horizon": purge.horizon}, costs)
+                self._commits.add_commit(writer, "purge", {"horizon": purge.horizon}, costs)
             if part.contents is not None:
-                self._live.forget(part.contents, part.index_rows(), self._log.last.seq)
+                self._live.forget(part.contents, part.index_rows(), self._commits.last.seq)
             return len(part)
 
     def _trim_commits(self, horizon: int, min_rows: int) -> None:
         """Deletes the rows of `commits` that only commits before `horizon` need, if there are at least `min_rows` of them."""
-        rows = obsolete_rows(self._log.tables, horizon)
+        rows = obsolete_rows(self._commits.tables, horizon)
         if len(rows) < min_rows:
             return
-        with self._log.write_lock.hold("trim"):
-            facts = {"horizon": max(self._log.horizon, horizon)}
-            with self._log.changing() as writer:
-                self._log.add_commit(writer, "trim", facts, self._log.last.rowless_costs)
-            self._log.forget_before(horizon)
-        with self._log.changing("trim") as writer:
+        with self._commits.write_lock.hold("trim"):
+            facts = {"horizon": max(self._commits.horizon, horizon)}
+            with self._commits.changing() as writer:
+                self._commits.add_commit(writer, "trim", facts, self._commits.last.rowless_costs)
+            self._commits.forget_before(horizon)
+        with self._commits.changing("trim") as writer:
             for start in range(0, len(rows), PURGE_SLICE_ROWS):
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
 
@@ -117,13 +117,13 @@ class Erasure:
         ):
             return False
         with self.paused():
-            with self._log.write_lock.hold("rebuild"):
-                commit, tables = self._log.last, self._log.tables.view()
+            with self._commits.write_lock.hold("rebuild"):
+                commit, tables = self._commits.last, self._commits.tables.view()
             index = load_index(tables, self._live.index.dim, self._live.index.rule)
-            with self._log.write_lock.hold("rebuild"):
-                append_contents(index, self._log.tables, dict(index.next_id))
+            with self._commits.write_lock.hold("rebuild"):
+                append_contents(index, self._commits.tables, dict(index.next_id))
                 index.sketch_phrases()
-                replay(index, self._log.tables, commit.seq)
+                replay(index, self._commits.tables, commit.seq)
                 index.keep_numbering_of(self._live.index)
                 self._live.replace(index, self._live.snapshot.commit, self._live.snapshot.time)
         return True

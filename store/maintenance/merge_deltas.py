@@ -11,7 +11,7 @@ from store.index.live_index import LiveIndex
 from store.index.part import Foldable
 from store.live_memory import LiveMemory
 
-log = structlog.get_logger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 class DeltaMerger:
@@ -30,14 +30,14 @@ class DeltaMerger:
             try:
                 self._job = self._executor.submit(self._fold_in_background)
             except RuntimeError:  # no thread can be started
-                log.exception("fold_failed")
+                logger.exception("fold_failed")
 
     def _fold_in_background(self) -> None:
         try:
             self.fold(lambda index: [part for part in index.foldable() if part.due])
         except Exception:
             # The result of this job is never read, so the error is logged here. Later commits try again.
-            log.exception("fold_failed")
+            logger.exception("fold_failed")
             raise
 
     def fold(self, chosen: Callable[[LiveIndex], Iterable[Foldable]]) -> None:
@@ -45,11 +45,11 @@ class DeltaMerger:
         with self.lock:
             index = self._live.index
             for part in chosen(index):
-                with self._live.log.write_lock.hold("fold"):
+                with self._live.commits.write_lock.hold("fold"):
                     copied = part.copy()
                 copied.fold()
-                with self._live.log.write_lock.hold("fold"):
-                    self._live.swap(index, partial(part.take_fold, copied))
+                with self._live.commits.write_lock.hold("fold"):
+                    self._live.swap(index, partial(part.swap_in_fold, copied))
 
     def close(self) -> None:
         """Waits until the running fold has ended."""

@@ -1,8 +1,8 @@
 """Retention: determines the rows that no commit within the retention time needs, and the slices in which they are deleted.
 
-A purge marks and sweeps, like a garbage collector. `Purge.mark` alone defines which rows are needed. The roots are the rows of
-`documents` that are in effect at the horizon or were added after it. Documents refer to passages and triples, passages to their
-extractions, extractions to triples, and triples to phrases. All other rows are deleted.
+A purge marks and sweeps, like a garbage collector. `Purge.slices` alone defines which rows are needed. The roots are the rows
+of `documents` that are in effect at the horizon or were added after it. Documents refer to passages and triples, passages to
+their extractions, extractions to triples, and triples to phrases. All other rows are deleted.
 
 Rows are deleted in slices. Each slice is a commit that deletes its rows from the tables and the index in one step. The index
 therefore matches the tables after every commit, even if the purge ends early. The slices are in an order that leaves the store
@@ -36,14 +36,13 @@ from store.lance import schema
 from store.lance.last_rows import codes_of, last_rows
 from store.lance.tables import CONVERTED_ROWS, TableView
 from store.log.extraction_costs import COSTS, costs_of
+from store.rows import Rows64
 from store.types import Batch, ExtractionCosts, State
 
 PURGE_SLICE_ROWS = 2_000
 """Number of rows of one table that one commit of a purge deletes; the deletion takes about 20 ms."""
 
 NO_ROW = -1
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,8 @@ class Purge:
         """Protects the rows that a commit refers to. Must be called by the writer before the change is applied."""
         index = self.index
         passages = {*delta.holders, *delta.extracted}
-        _, stated, _ = delta.triple_change.edges.get("incidence", NO_ENTRIES)
-        triples = {row for rows in (stated, *delta.extracted.values()) for row in rows.tolist()}
+        _, added, _ = delta.triple_change.edges.get("incidence", NO_ENTRIES)
+        triples = {row for rows in (added, *delta.extracted.values()) for row in rows.tolist()}
         known = sorted(row for row in triples if row < len(index.predicates))
         phrases = set(index.triple_ends.view()[known].ravel().tolist())
         phrases.update(end for subject, _, object_ in delta.triples for end in (subject, object_))
@@ -139,7 +138,7 @@ class Purge:
         with self._protected_lock:
             return part.without(self._protected[part.contents])
 
-    def mark(self, tables: TableView) -> list[PurgeSlice]:
+    def slices(self, tables: TableView) -> list[PurgeSlice]:
         """Returns the rows to delete, in slices. Ignores commits that are only in the log: they are newer than the purge.
 
         Runs concurrently with commits. Takes O(rows of all tables) time.
@@ -155,7 +154,7 @@ class Purge:
         extractions = self._read(tables, "extractions", ("passage", "commit", *COSTS))
         owners = self._rows_of_passages(extractions["passage"].to_pylist())
         old_extractions, last = self._replaced_extractions(extractions, owners, passages)
-        self._mark_triples(tables, triples, passages, extractions, old_extractions, last)
+        self._need_triples(tables, triples, passages, extractions, old_extractions, last)
         phrases = np.zeros(len(self._ids["phrases"]), np.bool_)
         phrases[self._ends[triples].ravel()] = True
 
@@ -179,7 +178,7 @@ class Purge:
         """Returns the columns and the ids of the rows up to the purge's commit, in commit order."""
         return tables.read_with_ids(name, columns).filter(pc.field("commit") <= self._commit).sort_by("commit")
 
-    def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
+    def _replaced(self, table: Any, keys: Rows64, ended: Any = None) -> Rows64:
         """Returns the indices of the replaced rows up to the horizon, that is, of all rows except the last one of each key.
 
         The last row of a key is included too if its `ended` is true.
@@ -189,7 +188,9 @@ class Purge:
         stay = last if ended is None else last[~ended.to_numpy()[last]]
         return np.setdiff1d(np.arange(past), stay)
 
-    def _replaced_extractions(self, extractions: Any, owners: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    def _replaced_extractions(
+        self, extractions: Any, owners: Rows64, passages: NDArray[np.bool_]
+    ) -> tuple[Rows64, Rows64]:
         """Returns two arrays of indices: extractions that no query can read now, and each known passage's last extraction.
 
         If a passage is not needed, only its last extraction matters: it is deleted with the passage, or kept with it if a
@@ -207,7 +208,7 @@ class Purge:
             last[owner] = i
         return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
 
-    def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
+    def _rows_of_passages(self, ids: Iterable[str]) -> Rows64:
         """Returns the index's rows of passages; -1 for a passage added after the purge began."""
         known, count = self.index.passage_rows, len(self._extracted)
         rows = np.array([known.get(id, NO_ROW) for id in ids], np.int64)
@@ -224,17 +225,17 @@ class Purge:
                     row = self.index.passage_rows.get(ref.passage)
                     if row is not None and row < len(passages):
                         passages[row] = True
-                    self._mark(triples, ref.triples or ())
+                    self._need(triples, ref.triples or ())
         return passages, triples
 
-    def _mark_triples(
+    def _need_triples(
         self,
         tables: TableView,
         triples: NDArray[np.bool_],
         passages: NDArray[np.bool_],
         extractions: Any,
-        old: Rows,
-        last: Rows,
+        old: Rows64,
+        last: Rows64,
     ) -> None:
         """Marks the triples of needed passages' extractions: the last, and earlier ones that a query with `at` can read."""
         for row in np.flatnonzero(passages).tolist():
@@ -246,9 +247,9 @@ class Purge:
         for start in range(0, len(ids), PURGE_SLICE_ROWS):
             part = tables.read_by_id("extractions", ("triples",), ids[start : start + PURGE_SLICE_ROWS].tolist())
             for found in part["triples"].to_pylist():
-                self._mark(triples, found)
+                self._need(triples, found)
 
-    def _mark(self, needed: NDArray[np.bool_], triples: Iterable[Sequence[str]]) -> None:
+    def _need(self, needed: NDArray[np.bool_], triples: Iterable[Sequence[str]]) -> None:
         for subject, predicate, object_ in triples:
             row = self.index.triple_row((subject, predicate, object_))
             if row is not None and row < len(needed):
@@ -267,7 +268,7 @@ class Purge:
         return pa.table({"_rowid": table["_rowid"].filter(pa.array(leaving)), "owner": owners[leaving]})
 
 
-def _unowned(table: Any, indices: Rows) -> Any:
+def _unowned(table: Any, indices: Rows64) -> Any:
     columns = [name for name in ("_rowid", *COSTS) if name in table.column_names]
     rows = table.select(columns).take(indices)
     return rows.append_column("owner", pa.array(np.full(len(indices), NO_ROW)))

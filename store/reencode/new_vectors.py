@@ -173,7 +173,7 @@ class NewVectors:
         lacking: list[int] = np.flatnonzero(self._places_of(keys) < 0).tolist()
         return lacking
 
-    def take(self, keys: Sequence[Key]) -> Fixed:
+    def vectors_of(self, keys: Sequence[Key]) -> Fixed:
         """Returns the vectors of `keys`, shape (len(keys), dim + 1). Raises NotEncoded if a key has no vector."""
         places = self._places_of(keys)
         if (places < 0).any():

@@ -80,7 +80,7 @@ def _with_new_vectors(
     vectorless = np.array([key is None for key in keys], np.bool_)
     found = np.repeat(fixed(np.zeros((1, vectors.target.dim), np.float32)), len(keys), axis=0)
     try:
-        found[~vectorless] = vectors.take([key for key in keys if key is not None])
+        found[~vectorless] = vectors.vectors_of([key for key in keys if key is not None])
     except NotEncoded as error:
         lacking.append(error)
         raise

@@ -16,26 +16,24 @@ from store.change.synonym_change import edge_change
 from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import TripleKey
 from store.index.columns.row_lists import NO_ROWS, ListArrays, RowLists
-from store.index.columns.texts import TakenTexts
-from store.index.effective_triples import UpstreamTriples, supplied_triples
+from store.index.columns.texts import SelectedTexts
+from store.index.effective_triples import SuppliedTriples, supplied_triples
 from store.index.live_index import LiveIndex
 from store.index.shared_rows import BorrowedRows
-from store.index.synonyms.lsh import HEAD_WORDS, WORDS
-from store.index.synonyms.pairs import Rows
+from store.index.synonyms.lsh import PREFIX_WORDS, WORDS
 from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
 from store.index.triple_change import triple_change
 from store.index.vectors.matrix import Vectors
-from store.index.words.taken_postings import TakenPostings
+from store.index.words.selected_postings import SelectedPostings
 from store.links.names import names_text
+from store.rows import Rows32, Rows64
 from store.types import Document
 
 SORTED_FOR_SHARE = 0.05
 """Share of searched phrases above which sorting the sketches first is faster."""
 
-Rows32 = NDArray[np.int32]
 
-
-def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[Rows, Rows]) -> LiveIndex:
+def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[Rows64, Rows64]) -> LiveIndex:
     """Returns the index of `documents` (by URI), a subset of those of `whole`. Takes O(scope) time, plus arrays as long as
     `whole`.
 
@@ -47,33 +45,33 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     index.purged_rows = whole.purged_rows
     passages, shared = held
     index.documents.update(documents)
-    index.holders = whole.holders.take(passages, TakenTexts(whole.passages.ids, passages))
+    index.holders = whole.holders.select(passages, SelectedTexts(whole.passages.ids, passages))
     apart = np.searchsorted(passages, shared).tolist()
     for place in apart:
         holders = index.holders[place]
         index.holders[place] = {uri: triples for uri, triples in holders.items() if uri in documents}
-    extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().take(passages), None)
+    extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().select(passages), None)
     stated = {place: _effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
     effective = whole.triples_of(passages).replaced(stated, len(passages))
-    triples, places = _marked([effective.rows, extracted.arrays().rows], whole.size("triples"))
+    triples, places = _distinct_rows([effective.rows, extracted.arrays().rows], whole.size("triples"))
     ends = whole.triple_ends.view()[triples]
-    phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole.size("phrases"))
-    _take_passages(index, whole, passages)
-    _take_phrases(index, whole, phrases, phrase_places)
-    _take_triples(index, whole, triples, places, phrases, phrase_places[ends])
+    phrases, phrase_places = _distinct_rows([ends[:, 0], ends[:, 1]], whole.size("phrases"))
+    _fill_passages(index, whole, passages)
+    _fill_phrases(index, whole, phrases, phrase_places)
+    _fill_triples(index, whole, triples, places, phrases, phrase_places[ends])
     index.extracted = RowLists(extracted.arrays().renumbered(places), None)
     index.grow()
     derive_counts(index, effective.renumbered(places))
     own = np.full(len(whole.passages), -1, np.int32)
     own[passages] = np.arange(len(passages), dtype=np.int32)
     own[shared] = -1
-    _take_names(index, whole, documents, own, apart)
+    _fill_names(index, whole, documents, own, apart)
     crowded = whole.crowding.mask(whole.size("phrases"))[phrases]
     known = whole.counts["phrases"].view().positive()[phrases] & ~crowded
     # A phrase that is living in the whole memory has at least as many neighbours there as in the scope.
     index.count_crowds(~known)
     can = index.synonym_candidates() & ~index.crowding.mask(len(phrases))
-    _take_synonyms(index, whole, phrases, can & known)
+    _copy_synonyms(index, whole, phrases, can & known)
     _add_synonyms(index, can, np.flatnonzero(can & ~known))
     return index
 
@@ -91,7 +89,7 @@ def derive_counts(index: LiveIndex, lists: ListArrays) -> None:
     index.recount()
 
 
-def _effective_rows(whole: LiveIndex, holders: Mapping[str, UpstreamTriples], extracted: Rows32 | None) -> Rows32:
+def _effective_rows(whole: LiveIndex, holders: Mapping[str, SuppliedTriples], extracted: Rows32 | None) -> Rows32:
     """Returns the rows in `whole` of a passage's triples if only the documents `holders` contain the passage."""
     if (supplied := supplied_triples(holders)) is not None:
         rows = [row for triple in supplied if (row := whole.triple_row(triple)) is not None]
@@ -101,7 +99,7 @@ def _effective_rows(whole: LiveIndex, holders: Mapping[str, UpstreamTriples], ex
     return extracted if extracted is not None else NO_ROWS
 
 
-def _marked(parts: Sequence[Rows32], n: int) -> tuple[Rows, Rows32]:
+def _distinct_rows(parts: Sequence[Rows32], n: int) -> tuple[Rows64, Rows32]:
     """Returns the distinct rows in `parts`, ascending, and for each of `n` rows its position among them, or -1."""
     there = np.zeros(n, np.bool_)
     there[np.concatenate(parts)] = True
@@ -111,32 +109,32 @@ def _marked(parts: Sequence[Rows32], n: int) -> tuple[Rows, Rows32]:
     return rows, places
 
 
-def _take_passages(index: LiveIndex, whole: LiveIndex, rows: Rows) -> None:
+def _fill_passages(index: LiveIndex, whole: LiveIndex, rows: Rows64) -> None:
     index.ids["passages"].extend(whole.ids["passages"].view()[rows])
-    index.passages = whole.passages.take(rows)
+    index.passages = whole.passages.select(rows)
     index.passage_rows = {id: place for place, id in enumerate(index.passages.ids)}
     states = whole.extraction_states
     index.extraction_states.update((place, states[row]) for place, row in enumerate(rows.tolist()) if row in states)
-    index.postings = TakenPostings(whole.postings, rows, len(whole.passages))
-    index.passage_vectors.take(whole.passage_vectors.view(), rows)
+    index.postings = SelectedPostings(whole.postings, rows, len(whole.passages))
+    index.passage_vectors.fill_from(whole.passage_vectors.view(), rows)
 
 
-def _take_phrases(index: LiveIndex, whole: LiveIndex, rows: Rows, places: Rows32) -> None:
+def _fill_phrases(index: LiveIndex, whole: LiveIndex, rows: Rows64, places: Rows32) -> None:
     index.ids["phrases"].extend(whole.ids["phrases"].view()[rows])
-    index.phrases = TakenTexts(whole.phrases, rows)
+    index.phrases = SelectedTexts(whole.phrases, rows)
     index.phrase_rows = BorrowedRows(whole.phrase_rows, places)
     index.can_have_synonyms.extend(whole.can_have_synonyms.view()[rows])
-    index.phrase_vectors.take(whole.phrase_vectors.view(), rows)
+    index.phrase_vectors.fill_from(whole.phrase_vectors.view(), rows)
     index.sketches = ScopedSketches(whole.sketches, index.phrase_vectors, rows, places)
 
 
-def _take_triples(
-    index: LiveIndex, whole: LiveIndex, rows: Rows, places: Rows32, phrases: Rows, ends: NDArray[np.int32]
+def _fill_triples(
+    index: LiveIndex, whole: LiveIndex, rows: Rows64, places: Rows32, phrases: Rows64, ends: NDArray[np.int32]
 ) -> None:
     index.ids["triples"].extend(whole.ids["triples"].view()[rows])
     index.triple_ends.extend(ends)
     index.statements.extend(whole.statements.view()[rows])
-    index.predicates = TakenTexts(whole.predicates, rows)
+    index.predicates = SelectedTexts(whole.predicates, rows)
 
     def key_in_whole(key: TripleKey) -> TripleKey | None:
         subject, predicate, object_ = key
@@ -145,10 +143,10 @@ def _take_triples(
         return int(phrases[subject]), predicate, int(phrases[object_])
 
     index.triple_rows = BorrowedRows(whole.triple_rows, places, key_in_whole)
-    index.triple_vectors.take(whole.triple_vectors.view(), rows)
+    index.triple_vectors.fill_from(whole.triple_vectors.view(), rows)
 
 
-def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDArray[np.bool_]) -> None:
+def _copy_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows64, known: NDArray[np.bool_]) -> None:
     """Copies the synonym edges between the `phrases` in the mask `known`; both memories have the same edges there."""
     a, b, weights = whole.matrices["synonym"].view().entries(phrases)
     place = np.full(whole.size("phrases"), -1, np.int32)
@@ -157,7 +155,7 @@ def _take_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows, known: NDA
     index.matrices["synonym"].set(place[a[taken]], place[b[taken]], weights[taken])
 
 
-def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows) -> None:
+def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows64) -> None:
     """Adds synonym edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have synonyms."""
     if not len(searched):
         return
@@ -166,7 +164,7 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows) -> N
     index.change_synonyms(edge_change(index, can, np.empty(0, np.int64), searched))
 
 
-def _take_names(
+def _fill_names(
     index: LiveIndex,
     whole: LiveIndex,
     documents: Mapping[str, Document],
@@ -183,7 +181,7 @@ def _take_names(
     columns = places[there.col]
     inside = columns >= 0
     rows, names = np.unique(there.row[inside], return_inverse=True)
-    index.names.take(whole.names, rows, there.shape[0])
+    index.names.fill_from(whole.names, rows, there.shape[0])
     index.change_names((names, columns[inside], there.data[inside]))
     index.matrices["naming"].fold()
     named: list[tuple[int, int]] = []
@@ -209,14 +207,14 @@ class ScopedSketches(SketchIndex):
     """The sketches of a scope's phrases. Searches use the bands of the whole memory as they are sorted at the time of the
     search, because sorting the scope's own would be slow. Sketches of phrases added later are compared one by one."""
 
-    def __init__(self, whole: SketchIndex, vectors: Vectors, rows: Rows, places: Rows32) -> None:
+    def __init__(self, whole: SketchIndex, vectors: Vectors, rows: Rows64, places: Rows32) -> None:
         """Copies the sketches of `rows` (ascending) from `whole`. `places`: for each row of the whole memory, the row in the
         scope, or -1."""
         super().__init__(whole.threshold, vectors)
         self._whole, self._rows, self._places = whole, rows, places
         signs, sorted_rows = whole.signs()[rows], int(np.searchsorted(rows, whole.tail.first))
         self._signs.extend(signs)
-        self._heads.extend(signs[:, :HEAD_WORDS])
+        self._prefixes.extend(signs[:, :PREFIX_WORDS])
         self.tail = Tail(sorted_rows, GrowableArray(np.uint64, WORDS))
         self.tail.rows.extend(whole.tail.rows.view()[rows[sorted_rows:] - whole.tail.first])
 

@@ -48,7 +48,7 @@ STEMMERS = {
 }
 """Languages with a Snowball stemmer, by the detector's codes."""
 
-_MARK = "\x1f"
+_SEPARATOR = "\x1f"
 """Separates a stem from the code of its language. The separator never occurs in a word."""
 
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
@@ -82,7 +82,7 @@ def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], i
 
 def language_of(term: str) -> str:
     """Returns the language whose stemmer produced a term."""
-    return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
+    return term.rpartition(_SEPARATOR)[2] if _SEPARATOR in term else ENGLISH
 
 
 @lru_cache(1 << 12)
@@ -96,7 +96,7 @@ def _terms(word: str, code: str) -> tuple[str, ...]:
     """Returns the terms of a word in one language: first its stem, then the stems of its other spellings."""
     if is_unspaced(word):
         return (word,)
-    stem_of, mark = _stem_of[code], "" if code == ENGLISH else _MARK + code
+    stem_of, mark = _stem_of[code], "" if code == ENGLISH else _SEPARATOR + code
     if word.isascii():
         return (stem_of(word) + mark,)
     spellings = (word, without_accents(word), without_accents(word.translate(_SPELT_OUT)))

@@ -10,9 +10,10 @@ from operator import eq
 
 import numpy as np
 
-from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, Rows, places
+from store.export.canonical_order import EDGE_TYPES, CanonicalOrder, places
 from store.export.json_lines import export_lines
 from store.index.columns.hashed_rows import text_hash
+from store.rows import Rows64
 from store.snapshot import DocumentSnapshot, Snapshot
 
 
@@ -42,7 +43,7 @@ def _kinds(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[tuple[int, 
         yield len(edges[0]), all(np.array_equal(*pair) for pair in zip(edges, edges_by_tables, strict=True))
 
 
-def _same(one: Callable[[int], object], rows: Rows, other: Callable[[int], object], other_rows: Rows) -> bool:
+def _same(one: Callable[[int], object], rows: Rows64, other: Callable[[int], object], other_rows: Rows64) -> bool:
     if len(rows) != len(other_rows):
         return False
     return all(map(eq, map(one, rows.tolist()), map(other, other_rows.tolist())))
@@ -68,8 +69,8 @@ def compare_snapshots(
         yield "other passages, phrases or triples live than by the tables"
         return
     differing = np.setxor1d(
-        _stated_triples(live.snapshot, mine.passages, triples),
-        _stated_triples(anew.snapshot, theirs.passages, triples_anew),
+        _passage_triples(live.snapshot, mine.passages, triples),
+        _passage_triples(anew.snapshot, theirs.passages, triples_anew),
     )
     for place in np.unique(differing // (len(triples) + 1)).tolist():
         yield f"the passage {live.snapshot.passage_id(int(mine.passages[place]))} states other triples than by the tables"
@@ -94,11 +95,11 @@ def compare_snapshots(
             yield f"the passage {id} is in {holders}, according to the tables in {holders_anew}"
 
 
-def _stated_triples(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
+def _passage_triples(snapshot: Snapshot, passages: Rows64, triples: Rows64) -> Rows64:
     """Returns the pairs of a passage and a triple that it states, each encoded as one number: position in `passages` *
     (len(triples) + 1) + position in `triples` + 1. The position of a triple that is not living is -1."""
     matrix = snapshot.incidence.merged().tocoo()
-    found: Rows = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
+    found: Rows64 = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
     found += places(triples, snapshot.n_triples)[matrix.col] + 1
     return found
 

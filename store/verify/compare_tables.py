@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from store.change.load import OnRows, from_row
 from store.fixed_point import Fixed, floats, width
 from store.index.live_index import KINDS, LiveIndex
-from store.index.stored_contents import Rows, StoredContents
+from store.index.stored_contents import StoredContents
 from store.index.vectors.matrix import VectorsView
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import TableView
+from store.rows import Rows64
 from store.types import ExtractionState
 
 MAX_LENGTH_ERROR = 1e-3
@@ -48,10 +49,10 @@ class ComparedVectors:
                 rest[rows[behind] - same] = by_tables[behind]
                 read += batch.num_rows
                 on_rows(read)
-            array.take(live, places[:same])
+            array.fill_from(live, places[:same])
             array.append(rest)
 
-    def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: Fixed) -> None:
+    def _compare(self, kind: str, live: VectorsView, rows: Rows64, by_tables: Fixed) -> None:
         lengths = np.linalg.norm(floats(by_tables), axis=1)
         # A zero vector belongs to a text of which the encoder knows no word.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
@@ -68,7 +69,7 @@ class ComparedVectors:
         return str(content.id if kind == "passages" else content)
 
 
-def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+def _places(mine: Rows64, theirs: Rows64) -> tuple[Rows64, NDArray[np.bool_]]:
     """Returns the positions in `mine` of the numbers `theirs` (both sorted), and the mask of those found."""
     places = np.searchsorted(mine, theirs)
     there = places < len(mine)

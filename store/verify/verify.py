@@ -12,8 +12,8 @@ from store.index.live_index import KINDS
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
 from store.lance.tables import TableView, open_for_reading
-from store.log.log_files import read_commits
 from store.log.mark import Mark, check_mark
+from store.log.write_ahead_log import read_commits
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import DocumentSnapshot, Snapshot
 from store.store import Store
@@ -57,7 +57,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
         with store.commits_paused() as last:
             live, contents = store.document_snapshot(), store.stored_contents()
             files = store.checksums.by_table()
-            flushed = last.seq - store.commits_in_log()
+            flushed = last.seq - store.unflushed_commits()
             found = VerifyReport(last.seq)
             try:
                 check_mark(store.folder, Mark(flushed, store.table_versions()))

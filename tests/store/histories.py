@@ -276,7 +276,7 @@ class Life:
         self.purges += 1
         beside, prepared = dict(how["beside"]), {}
         seen: list[str] = []
-        delete, write_mark = Erasure._delete, self.store._log._write_mark
+        delete, write_mark = Erasure._delete, self.store._commits._write_mark
         if how["prepared"] and beside:
             # A batch that was completed before the purge and is committed during it.
             first = next(iter(beside))
@@ -304,8 +304,8 @@ class Life:
         with ExitStack() as patches:
             patches.enter_context(mock.patch.object(Erasure, "_delete", before))
             if how["fate"] == "power":
-                patches.enter_context(mock.patch.object(self.store._log, "_write_mark", cut))
-                patches.enter_context(mock.patch.object(self.store._log, "_undo", lambda: None))
+                patches.enter_context(mock.patch.object(self.store._commits, "_write_mark", cut))
+                patches.enter_context(mock.patch.object(self.store._commits, "_undo", lambda: None))
             try:
                 self.store.purge(timedelta(seconds=time.time() - self._moment(how["back"])))
             except KeyboardInterrupt:
@@ -316,7 +316,7 @@ class Life:
 
     def _moment(self, back):
         """Returns a time for which the horizon is `back` commits before the last commit."""
-        times = list(self.store._log.times.values())[-1 - back :]
+        times = list(self.store._commits.times.values())[-1 - back :]
         return times[0] if len(times) > 1 and times[0] < times[1] else time.time()
 
     def _befalls(self, fate):
@@ -331,7 +331,7 @@ class Life:
             _, _, batch = self._complete(
                 {"u0": {"documents": {"s": [["T", "text 2 u0", None, None]]}, "gone": [], "again": None}}
             )
-            with mock.patch.object(self.store._log, "append", side_effect=OSError("No space left on device")):
+            with mock.patch.object(self.store._commits, "append", side_effect=OSError("No space left on device")):
                 try:
                     self.store.commit(batch)
                 except OSError:

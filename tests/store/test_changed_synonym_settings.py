@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from store.errors import StoreRefused
-from store.log.log_summary import summarize_log
+from store.log.store_summary import summarize_store
 from store.store import Store
 from store.types import Calibration, EncoderIdentity, SynonymRule
 from store.verify.verify import verify
@@ -49,7 +49,7 @@ def test_the_edges_are_those_of_a_new_store(tmp_path: Path, rule: SynonymRule, c
     with opened(tmp_path / "old", rule) as changed:
         assert exported(changed) == expected
         assert not verify(changed).problems
-        assert summarize_log(tmp_path / "old").edges_rule == rule
+        assert summarize_store(tmp_path / "old").edges_rule == rule
         commits = changed.snapshot().commit
     with opened(tmp_path / "old", rule) as again:
         assert again.snapshot().commit == commits
@@ -62,12 +62,12 @@ def test_a_new_store_keeps_the_encoders_calibration(tmp_path: Path) -> None:
     for name, kept in (("one", Calibration(0.71, 0.3)), ("other", Calibration(0.97, None))):
         Store(tmp_path / name, IDENTITY, calibration=kept).close()
         Store(tmp_path / name, IDENTITY, calibration=Calibration(0.5, 0.5)).close()
-        assert summarize_log(tmp_path / name).calibration == kept
+        assert summarize_store(tmp_path / name).calibration == kept
 
 
 def test_a_store_of_an_earlier_release_has_the_default_settings(tmp_path: Path) -> None:
     opened(tmp_path, FIRST).close()
-    assert summarize_log(tmp_path).calibration == Calibration(0.8, None)
+    assert summarize_store(tmp_path).calibration == Calibration(0.8, None)
 
 
 def test_an_opening_that_cannot_write_new_edges_says_why_and_leaves_the_store_free(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def not_first(document: Document) -> bool:
 
 def test_a_scope_is_whole_if_a_fold_ends_while_the_index_is_copied(store: Store) -> None:
     rows = store._index.matrices["relation"]._rows
-    fold = interrupted(GrowableArray, "copy", rows, store.fold, (LiveMatrix, "take_fold"))
+    fold = interrupted(GrowableArray, "copy", rows, store.fold, (LiveMatrix, "swap_in_fold"))
     with fold:
         found = list(export_lines(store.scoped("during", not_first).snapshot))
     assert store._index.matrices["relation"]._rows is not rows
@@ -91,7 +91,7 @@ CHANGES: Sequence[tuple[Any, str]] = (
     (LiveIndex, "forget"),
     (LiveMatrix, "add"),
     (LiveMatrix, "swap_in"),
-    (HashedRows, "take_fold"),
+    (HashedRows, "swap_in_fold"),
     (ChangedRows, "swap_in"),
     (Texts, "swap_in"),
     (SketchIndex, "swap_in"),

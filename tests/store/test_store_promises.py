@@ -396,7 +396,7 @@ def test_a_commit_whose_record_cannot_be_flushed_does_not_stand(tmp_path, monkey
             raise OSError("Input/output error")
 
         with monkeypatch.context() as broken:
-            broken.setattr("store.log.log_files.os.fdatasync", fails)
+            broken.setattr("store.log.write_ahead_log.os.fdatasync", fails)
             with pytest.raises(OSError, match="Input/output"):
                 add(store, {"b": [("T", "text 2", None)]})
         add(store, {"c": [("T", "text 3", None)]})

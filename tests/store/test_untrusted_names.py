@@ -132,7 +132,7 @@ TRUSTED = {
             "store / f'{table}{TABLE_SUFFIX}'",
             "table / folder",
         ],
-        "store/log/log_files.py": [
+        "store/log/write_ahead_log.py": [
             "self._folder / f'{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}'",
             "folder / f'{path.stem}-{at}{SUFFIX}'",
         ],

@@ -20,8 +20,8 @@ from store.lance.layout import manifests, table_folder
 from store.lance.schema import FORMAT, commits
 from store.lance.tables import Tables
 from store.log import migrations
-from store.log.log_files import FOLDER as LOG
-from store.log.log_summary import encoder_of_store, summarize_log
+from store.log.store_summary import encoder_of_store, summarize_store
+from store.log.write_ahead_log import FOLDER as LOG
 from store.store import Store
 from store.types import Batch
 from store.upgrade_backup import KEEP_S, remove_expired, upgrade_backups
@@ -61,7 +61,7 @@ def test_the_store_before_the_upgrade_can_be_restored(tmp_path: Path, number: in
     before = table_files(folder)
     with opened(folder) as store:
         migrated = list(export_lines(store.snapshot()))
-        commit = summarize_log(folder).commit
+        commit = summarize_store(folder).commit
         store.compact()
     [backup] = upgrade_backups(folder)
     assert backup.name.startswith(f"upgrade-backup-format-{number}-commit-")
@@ -69,7 +69,7 @@ def test_the_store_before_the_upgrade_can_be_restored(tmp_path: Path, number: in
     assert before.items() <= table_files(backup).items()
 
     restore(backup, folder)
-    assert summarize_log(folder).format == number
+    assert summarize_store(folder).format == number
     assert (folder / "inbox" / "000000000001.jsonl").read_text() == "waits"
     assert before.items() <= table_files(folder).items()
     with opened(folder) as store:  # the next upgrade replaces the backup
@@ -98,7 +98,7 @@ def test_without_room_nothing_changes(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free - 1))
     with pytest.raises(StoreRefused, match=r"format 3.*need [\d,]+ bytes.*Nothing was changed: make room"):
         opened(folder)
-    assert summarize_log(folder).format == 3
+    assert summarize_store(folder).format == 3
     assert list(folder.glob("upgrade-backup*")) == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free + size))
     opened(folder).close()
@@ -124,7 +124,7 @@ def test_repeated_interrupted_migrations_leave_one_backup(tmp_path: Path, monkey
     opened(folder).close()
     [backup] = upgrade_backups(folder)
     restore(backup, folder)
-    assert summarize_log(folder).format == 3
+    assert summarize_store(folder).format == 3
 
 
 def test_a_backup_is_kept_for_a_month(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_log_of_a_newer_format_does_not_apply_to_a_restored_older_store(
         older.setattr(local, "LOG", "no such folder")
         restore(backup, folder)
     assert list((folder / LOG).glob("*.records"))
-    assert summarize_log(folder).format == 4
+    assert summarize_store(folder).format == 4
     last = commit_with_format_4(folder, 8)
     if torn:
         commit_with_format_4(folder, 1)

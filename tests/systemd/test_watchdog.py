@@ -60,7 +60,7 @@ def test_a_commit_thread_that_hangs_in_a_write_ends_the_watchdog_signal(
     goes_hungry(daemon, began)
     [stuck] = until(lambda: daemon.events("part_blocked"), "the log names the part")
     assert stuck["part"] == "commit"
-    assert any("store/log/log_files.py" in place for place in stuck["at"]), stuck
+    assert any("store/log/write_ahead_log.py" in place for place in stuck["at"]), stuck
     assert "blocked: commit" in daemon.manager.status()
     # Queries go on meanwhile, from the last commit.
     assert daemon.query("Who owns the brig?")[0]["text"].startswith("Hjalmar")

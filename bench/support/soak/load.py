@@ -16,7 +16,7 @@ import httpx2
 from bench.sections.faults.soak import Drive
 from bench.support.soak.samples import Latencies, Sampler
 from memory.openie.rules.extractor import RulesExtractor
-from store.log.log_summary import encoder_of_store
+from store.log.store_summary import encoder_of_store
 from store.store import Store
 from store.types import Batch
 from tests.e2e.real_hippod import Daemon, write_config

@@ -82,7 +82,7 @@ class HashedRows(Foldable, Generic[Key]):
     def get(self, key: Key, default: int) -> int: ...
 
     def get(self, key: Key, default: int | None = None) -> int | None:
-        # The dictionary is searched first, because `take_fold` fills the arrays before it empties the dictionary.
+        # The dictionary is searched first, because `swap_in_fold` fills the arrays before it empties the dictionary.
         later = self._later.get(key)
         if later is not None:
             return later
@@ -164,7 +164,7 @@ class HashedRows(Foldable, Generic[Key]):
         self._set(out, frozenset())
         self._later = {}
 
-    def take_fold(self, folded: Self) -> None:
+    def swap_in_fold(self, folded: Self) -> None:
         # Row numbers ascend in the order of addition.
         known = int(folded.arrays[1].max(initial=-1))
         later = {key: row for key, row in self._later.items() if row > known}

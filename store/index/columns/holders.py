@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.columns.documents import map_passages, passages_texts, shell_table, shells
-from store.index.columns.row_lists import ChangedRows, ListArrays, RowNumbers, map_lists
+from store.index.columns.row_lists import ChangedRows, ListArrays, map_lists
 from store.index.columns.texts import Texts, blocks_of, map_texts, save_blocks
-from store.index.effective_triples import UpstreamTriples, needs_extraction, upstream_triples
+from store.index.effective_triples import SuppliedTriples, needs_extraction, supplied_by_passage
 from store.index.part import Part, PartFiles, PartWriter
+from store.rows import Rows32
 from store.types import Document
 
 READ_DOCUMENTS = 64
 """Number of documents whose triples are cached, because the passages of one document are often read in succession."""
 
-Held = dict[str, UpstreamTriples]
+Held = dict[str, SuppliedTriples]
 """For each URI: the triples that the document supplied (possibly none); None if it supplied no extraction."""
 
 
@@ -33,19 +34,19 @@ class SavedHolders:
         """`ids`: the ids of the passages, by row."""
         self.lists, self.documents, self.ids = lists or ListArrays(), documents, ids or Texts()
         self.n = self.lists.n
-        self._read = lru_cache(READ_DOCUMENTS)(lambda number: upstream_triples(documents[number]))
+        self._read = lru_cache(READ_DOCUMENTS)(lambda number: supplied_by_passage(documents[number]))
 
     def __getitem__(self, row: int) -> Held:
         begin, end = self.lists.starts[row : row + 2].tolist()
         found: Held = {}
         for entry in self.lists.rows[begin:end].tolist():
-            number, brought = divmod(entry, 2)
-            found[self.documents[number].uri] = self._read(number)[self.ids[row]] if brought else None
+            number, is_supplied = divmod(entry, 2)
+            found[self.documents[number].uri] = self._read(number)[self.ids[row]] if is_supplied else None
         return found
 
-    def take(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
+    def select(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
         """Returns the holders of the passages `rows`; `ids` are the ids of these passages."""
-        return SavedHolders(self.lists.take(rows), self.documents, ids)
+        return SavedHolders(self.lists.select(rows), self.documents, ids)
 
 
 class Holders(ChangedRows[Held]):
@@ -87,9 +88,9 @@ class Holders(ChangedRows[Held]):
         held = np.flatnonzero(some)
         return held, held[some[held] < many[held]]
 
-    def take(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
+    def select(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
         """Returns the holders of the passages `rows` (ascending); `ids` are the ids of these passages."""
-        other = Holders(self._saved.take(rows[rows < self._saved.n], ids))
+        other = Holders(self._saved.select(rows[rows < self._saved.n], ids))
         other.grow(len(rows))
         places = np.full(self._n, -1, np.int64)
         places[rows] = np.arange(len(rows))
@@ -102,7 +103,7 @@ class Holders(ChangedRows[Held]):
         renumbered = np.fromiter((numbers.get(each.uri, -1) for each in saved.documents), np.int64)
         # A list that contained a removed document has changed, so it is not read here.
         coded = (2 * renumbered[saved.lists.rows >> 1] + (saved.lists.rows & 1)).astype(np.int32)
-        changed: dict[int, RowNumbers | None] = {
+        changed: dict[int, Rows32 | None] = {
             row: np.array([2 * numbers[uri] + (triples is not None) for uri, triples in holders.items()], np.int32)
             for row, holders in self._changed.items()
         }

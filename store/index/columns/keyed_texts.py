@@ -49,6 +49,6 @@ class KeyedTexts(Part):
 
     def map_saved(self, files: PartFiles, name: str, saved: "KeyedTexts", /) -> None:
         saved._rows.load(map_hashes(files, name))
-        self._rows.take_fold(saved._rows)
+        self._rows.swap_in_fold(saved._rows)
         for column, texts in self._columns.items():
             texts.swap_in(map_texts(files, column, texts.saved.arrays))

@@ -6,7 +6,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.columns.texts import TakenTexts, Texts
+from store.index.columns.texts import SelectedTexts, Texts
 from store.types import PassageText
 
 
@@ -42,6 +42,6 @@ class Passages(Sequence[PassageText]):
         for passage in passages:
             self.append(passage)
 
-    def take(self, rows: NDArray[np.integer[Any]] | range) -> "Passages":
+    def select(self, rows: NDArray[np.integer[Any]] | range) -> "Passages":
         """Returns the passages in `rows`, in this order."""
-        return Passages(*(TakenTexts(texts, rows) for texts in (self.ids, self.titles, self.texts)))
+        return Passages(*(SelectedTexts(texts, rows) for texts in (self.ids, self.titles, self.texts)))

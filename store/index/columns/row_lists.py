@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.part import Part, PartFiles, PartWriter
+from store.rows import Rows32
 
-RowNumbers = NDArray[np.int32]
 Item = TypeVar("Item")
 NO_ROWS = np.empty(0, np.int32)
 
@@ -21,21 +21,21 @@ class ListArrays:
     """List number `i` is `rows[starts[i]:starts[i + 1]]`, or None if `none[i]`."""
 
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    rows: RowNumbers = field(default_factory=lambda: NO_ROWS)
+    rows: Rows32 = field(default_factory=lambda: NO_ROWS)
     none: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def n(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, row: int) -> RowNumbers | None:
+    def __getitem__(self, row: int) -> Rows32 | None:
         return None if self.none[row] else self.rows[self.starts[row] : self.starts[row + 1]]
 
-    def owners(self) -> RowNumbers:
+    def owners(self) -> Rows32:
         """Returns the number of the list to which each element of `rows` belongs."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.starts))
 
-    def take(self, rows: NDArray[np.int64]) -> "ListArrays":
+    def select(self, rows: NDArray[np.int64]) -> "ListArrays":
         """Returns the lists numbered `rows`, in this order."""
         sizes = self.starts[rows + 1] - self.starts[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
@@ -43,11 +43,11 @@ class ListArrays:
         places = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], sizes)
         return ListArrays(starts, self.rows[places], self.none[rows])
 
-    def renumbered(self, numbers: RowNumbers) -> "ListArrays":
+    def renumbered(self, numbers: Rows32) -> "ListArrays":
         """Returns the lists with each row replaced by `numbers[row]`."""
         return ListArrays(self.starts, numbers[self.rows], self.none)
 
-    def replaced(self, changed: Mapping[int, RowNumbers | None], n: int) -> "ListArrays":
+    def replaced(self, changed: Mapping[int, Rows32 | None], n: int) -> "ListArrays":
         """Returns `n` lists, some of which are replaced: `changed` maps numbers of lists to new lists. If there are fewer than
         `n` lists, adds empty lists; if there are more, drops the last ones."""
         known = min(n, self.n)
@@ -80,7 +80,7 @@ def map_lists(files: PartFiles, name: str) -> ListArrays:
     return ListArrays(*(files.array(f"{name}-{part}") for part in ("starts", "rows", "none")))
 
 
-def list_arrays(lists: Sequence[RowNumbers | None]) -> ListArrays:
+def list_arrays(lists: Sequence[Rows32 | None]) -> ListArrays:
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([0 if rows is None else len(rows) for rows in lists], out=starts[1:])
     none = np.array([rows is None for rows in lists], np.bool_)

@@ -144,15 +144,15 @@ class Texts(Sequence[str]):
             yield text_arrays(texts)
 
 
-class TakenTexts(Texts):
+class SelectedTexts(Texts):
     """A selection of another column's texts, followed by texts that are appended to this object."""
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:
         """`rows`: the selected rows of `whole`, in this order."""
-        super().__init__(_TakenSaved(whole, rows))
+        super().__init__(_SelectedSaved(whole, rows))
 
 
-class _TakenSaved(SavedTexts):
+class _SelectedSaved(SavedTexts):
     __slots__ = ("_rows", "_whole")
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:

@@ -15,7 +15,7 @@ from store.index.graph.edge_entries import (
     EdgeWeights,
     Graph,
     changed_entries,
-    stated_entries,
+    contributed_entries,
     without_dust,
 )
 from store.index.graph.joined_base import joined_bases
@@ -40,7 +40,7 @@ class Adjacency:
     def without(self, passages: NDArray[np.int64], phrases: NDArray[np.int64]) -> "Adjacency":
         """Returns the graph without `passages` and `phrases`; no other passage may contain these phrases. Takes O(edges of
         these nodes) time."""
-        rows, cols, weights = stated_entries(self._graph, self._weights, passages, phrases)
+        rows, cols, weights = contributed_entries(self._graph, self._weights, passages, phrases)
         other = copy(self)
         other.__dict__.pop("degrees", None)
         other._taken_away = [*self._taken_away, (rows, cols, -weights)]

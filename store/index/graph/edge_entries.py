@@ -69,7 +69,7 @@ def changed_entries(
     return edge_entries(parts, graph.triple_ends, graph.n_phrases)
 
 
-def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
+def contributed_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
     """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only they may contain.
 
     A passage contributes its own edges, and the relation and mention edges of its triples.

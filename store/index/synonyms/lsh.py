@@ -44,8 +44,8 @@ longer. With half as many projections, 50% more of the pairs that are far apart 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in 64-bit words."""
 
-HEAD_WORDS = 2
-"""Number of words at the beginning of a sketch (its *head*) that must also be near when compared alone."""
+PREFIX_WORDS = 2
+"""Number of words at the beginning of a sketch (its *prefix*) that must also be near when compared alone."""
 
 MISSED = 1 / 62
 """Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. Half of this share
@@ -62,8 +62,8 @@ SIGMAS = 4.0
 """Allowed excess of a pair's distance over its expectation, in standard deviations; 1 in 30,000 pairs at the threshold exceeds
 it."""
 
-HEAD_SIGMAS = 3.5
-"""The same for heads; 1 in 6,000 pairs exceeds it."""
+PREFIX_SIGMAS = 3.5
+"""The same for prefixes; 1 in 6,000 pairs exceeds it."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
 """Numbers of steps per unit: components of vectors, projections and directions are rounded to multiples of 1 / this number."""
@@ -216,7 +216,7 @@ def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Returns the mask of the pairs (a[i], b[i]) that can be synonyms, shape (n,). Symmetric in `a` and `b`."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
-    met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)
+    met &= apart[:, :PREFIX_WORDS].sum(axis=1) <= farthest(threshold, 64 * PREFIX_WORDS, PREFIX_SIGMAS)
     near = np.flatnonzero(met)
     met[near] = share_band(a[near], b[near], threshold)
     return met

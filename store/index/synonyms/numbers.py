@@ -37,8 +37,8 @@ def is_number(phrase: str) -> bool:
     """Returns whether a normalised phrase is only a number, a date, a version or a section number, for example "28 december
     2015", "version 2 5", "1990s", "section 4 2" or "march"."""
     words = phrase.split()
-    said = [word for word in words if word not in _LABELS]
-    if not said or not all(is_numeral(word) or word in _CALENDAR for word in said):
+    others = [word for word in words if word not in _LABELS]
+    if not others or not all(is_numeral(word) or word in _CALENDAR for word in others):
         return False
     # "part i" is a number; "may i" does not occur; a single "x" is a letter.
     return len(words) > 1 or not _ROMAN.fullmatch(phrase)

@@ -16,10 +16,11 @@ from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
 from store.index.synonyms.lsh import WORDS, Sketches, bands, collides, sketch
 from store.index.synonyms.numbers import is_number
-from store.index.synonyms.pairs import Rows, Scored
+from store.index.synonyms.pairs import Scored
 from store.index.synonyms.phrase_variants import PairRule
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.vectors.matrix import VectorsView
+from store.rows import Rows64
 from store.text.words import has_cjk
 
 SLACK = 1e-4
@@ -61,7 +62,7 @@ def can_have_synonyms(phrase: str) -> bool:
     return False
 
 
-Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
+Candidates = tuple[Rows64, Rows64, NDArray[np.bool_]]
 """(row, other row, whether the pair is known to collide) of each pair, as three arrays of equal length."""
 
 
@@ -89,7 +90,7 @@ def similar(
     sketches of `extra`; None if not yet computed.
     """
 
-    def take(rows: NDArray[Any]) -> NDArray[np.float32]:
+    def vectors_of(rows: NDArray[Any]) -> NDArray[np.float32]:
         old = rows < vectors.n
         out = np.empty((len(rows), vectors.dim), np.float32)
         out[old] = vectors.rows(rows[old])
@@ -101,17 +102,19 @@ def similar(
     if by_rule and extra_sketches is None:
         extra_sketches = sketch(floats(extra))
 
-    def sketches_of(rows: Rows) -> Sketches:
+    def sketches_of(rows: Rows64) -> Sketches:
         if sketches is None or extra_sketches is None:
             each, places = np.unique(rows, return_inverse=True)
-            return sketch(take(each))[places]
+            return sketch(vectors_of(each))[places]
         out = np.empty((len(rows), WORDS), np.uint64)
         old = rows < vectors.n
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
     query_sketches = _CachedSketches(sketches_of)
-    comparison = _Comparison(take, vectors, sketches_of, query_sketches, candidates, threshold, by_rule, pair_rule)
+    comparison = _Comparison(
+        vectors_of, vectors, sketches_of, query_sketches, candidates, threshold, by_rule, pair_rule
+    )
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -127,13 +130,13 @@ class _CachedSketches:
     """Caches the sketches of query rows for later calls: the pairs of a query are spread over many pieces, and computing its
     sketch takes as long as ten comparisons."""
 
-    def __init__(self, sketches_of: Callable[[Rows], Sketches]) -> None:
+    def __init__(self, sketches_of: Callable[[Rows64], Sketches]) -> None:
         self._sketches_of = sketches_of
-        self._rows: Rows = np.empty(0, np.int64)
+        self._rows: Rows64 = np.empty(0, np.int64)
         """The cached rows, ascending."""
         self._sketches: Sketches = np.empty((0, WORDS), np.uint64)
 
-    def __call__(self, rows: Rows) -> Sketches:
+    def __call__(self, rows: Rows64) -> Sketches:
         each, places = np.unique(rows, return_inverse=True)
         missing = np.setdiff1d(each, self._rows, assume_unique=True)
         if len(missing) and len(self._rows) + len(missing) > KEPT_SKETCHES:
@@ -169,7 +172,7 @@ def _candidates(
     comparison: "_Comparison",
     vectors: VectorsView,
     extra: Fixed,
-    queries: Rows,
+    queries: Rows64,
     sketches: SketchIndex | None,
 ) -> Iterator[Candidates]:
     """Yields pairs that may reach the threshold; finds them with the sketches if these are given."""
@@ -191,20 +194,20 @@ def _candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The parameters of one search. `take` and `sketches` return the vectors and the sketches of rows; the other fields are as
-    in `similar`, unless they have a docstring."""
+    """The parameters of one search. `vectors_of` and `sketches` return the vectors and the sketches of rows; the other fields
+    are as in `similar`, unless they have a docstring."""
 
-    take: Callable[[NDArray[Any]], NDArray[np.float32]]
+    vectors_of: Callable[[NDArray[Any]], NDArray[np.float32]]
     vectors: VectorsView
-    sketches: Callable[[Rows], Sketches]
-    query_sketches: Callable[[Rows], Sketches]
+    sketches: Callable[[Rows64], Sketches]
+    query_sketches: Callable[[Rows64], Sketches]
     """Like `sketches`, but for query rows, whose sketches are cached."""
     candidates: NDArray[np.bool_]
     threshold: float
     by_rule: bool
     pair_rule: PairRule | None
 
-    def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def exactly(self, a: Rows64, b: Rows64, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns the cosine of each pair (a[i], b[i]), 0 if rejected. `met`: mask of the pairs that are known to collide."""
         scores = np.zeros(len(a), np.float32)
         # The pairs are sorted by their rows `b`, so that vectors are read in the order of the file.
@@ -214,7 +217,7 @@ class _Comparison:
             scores[part] = self._exactly(a[part], b[part], met[part])
         return scores
 
-    def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
+    def _near(self, a: Rows64, b: Rows64, met: NDArray[np.bool_], order: Rows64) -> Rows64:
         """Returns the pairs of `order` (sorted by `b`) that may reach the threshold according to their codes.
 
         Codes have half as many bytes as vectors, and they exclude most pairs that bands find. Pairs that were found by
@@ -222,10 +225,10 @@ class _Comparison:
         """
         coded = met & (b < self.vectors.coded_rows)
 
-        def near(part: Rows) -> Rows:
+        def near(part: Rows64) -> Rows64:
             found = np.flatnonzero(coded[part])
             each, places = np.unique(a[part[found]], return_inverse=True)
-            bounds = self.vectors.upper_bounds(b[part[found]], self.take(each)[places])
+            bounds = self.vectors.upper_bounds(b[part[found]], self.vectors_of(each)[places])
             kept = ~coded[part]
             kept[found] = bounds >= self.threshold - SLACK
             return part[kept]
@@ -234,8 +237,8 @@ class _Comparison:
         # Most of the time goes into first accesses to pages, which several threads can do concurrently.
         return np.concatenate(in_parallel(near, parts)) if parts else order
 
-    def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        x, y = self.take(a), self.take(b)
+    def _exactly(self, a: Rows64, b: Rows64, met: NDArray[np.bool_]) -> NDArray[np.float32]:
+        x, y = self.vectors_of(a), self.vectors_of(b)
         scores = np.zeros(len(a), np.float32)
         # Most candidates are far below the threshold, so only candidates near or above it are computed exactly.
         maybe = np.flatnonzero((np.einsum("ij,ij->i", x, y) >= self.threshold - SLACK) & (a != b))
@@ -249,17 +252,17 @@ class _Comparison:
         return scores
 
     def blockwise(
-        self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
+        self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows64
     ) -> Iterator[Candidates]:
         """Yields pairs that may reach the threshold; compares each query with all vectors of `blocks`, each (first row,
         vectors)."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
-            asked = self.take(part)
+            query_vectors = self.vectors_of(part)
 
-            def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
+            def compare(tile: Any, queries: NDArray[np.float32] = query_vectors) -> tuple[Any, Rows64]:
                 # Vectors that are compared several times are passed as float32 by the caller.
-                cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
+                cosines = queries @ (tile if tile.dtype == np.float32 else floats(tile)).T
                 # Most queries have no pair in most tiles, so one pass computes the maxima before four passes over all cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 
@@ -275,20 +278,20 @@ class _Comparison:
                             yield part[some[q]], c + (start + first), np.zeros(len(q), np.bool_)
 
     def _can_pair(
-        self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
+        self, ones: Rows64, twos: Rows64, cosines: NDArray[np.float32], met: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Returns the mask of the pairs (ones[i], twos[i]) that the rules accept; their cosines reach the threshold. `met`:
         mask of the pairs that are known to collide."""
         can = np.ones(len(ones), np.bool_)
-        asked = np.flatnonzero(~met) if self.by_rule else ()
-        if len(asked):
-            can[asked] = collides(self.query_sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
+        unknown = np.flatnonzero(~met) if self.by_rule else ()
+        if len(unknown):
+            can[unknown] = collides(self.query_sketches(ones[unknown]), self.sketches(twos[unknown]), self.threshold)
         if self.pair_rule is not None:
             for place in np.flatnonzero(can).tolist():
                 can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))
         return can
 
-    def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
+    def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows64, Rows64]:
         """Returns (row, column) of the cosines that may reach the threshold; `first` is the row of the first column."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]

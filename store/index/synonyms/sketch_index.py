@@ -14,8 +14,8 @@ from store.index.pager import Pager
 from store.index.parallel import in_parallel, processors
 from store.index.part import Foldable, Part, PartFiles, PartWriter
 from store.index.synonyms.lsh import (
-    HEAD_SIGMAS,
-    HEAD_WORDS,
+    PREFIX_SIGMAS,
+    PREFIX_WORDS,
     SIGN_WORDS,
     SIGNS,
     WORDS,
@@ -51,9 +51,9 @@ comparing with all phrases is cheaper."""
 COMPARED_SKETCHES = 1 << 14
 """Number of pairs whose signs are compared at a time: 5 MB."""
 
-COMPARED_HEADS = 1 << 18
-"""Number of pairs of heads that are compared at a time when the tail is searched: 2 MB per word. With an eighth of this number,
-two threads wait for the interpreter as long as they work."""
+COMPARED_PREFIXES = 1 << 18
+"""Number of pairs of prefixes that are compared at a time when the tail is searched: 2 MB per word. With an eighth of this
+number, two threads wait for the interpreter as long as they work."""
 
 COMPARISONS_A_CANDIDATE = 64
 """Number of phrases that can be compared sequentially in the time that one candidate takes."""
@@ -118,7 +118,7 @@ class SketchIndex(Part, Foldable):
         sketches and bands."""
         self.threshold, self._vectors, self._storage = threshold, vectors, storage
         self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
-        self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
+        self._prefixes = GrowableArray(np.uint64, PREFIX_WORDS, storage)
         """A copy of the first words of each sketch; comparing these words decides about most pairs."""
         self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
         """The sketches of the unsorted rows."""
@@ -138,7 +138,7 @@ class SketchIndex(Part, Foldable):
     def append(self, sketches: Sketches) -> None:
         """Adds the sketches of the next rows. Until `swap_in` sorts them, searches compare with each of them."""
         self._signs.extend(sketches[:, :SIGN_WORDS])
-        self._heads.extend(sketches[:, :HEAD_WORDS])
+        self._prefixes.extend(sketches[:, :PREFIX_WORDS])
         self.tail.rows.extend(sketches)
 
     def signs(self) -> Sketches:
@@ -153,7 +153,7 @@ class SketchIndex(Part, Foldable):
     def copy(self) -> "SketchIndex":
         """Returns an index of the existing rows that shares their data."""
         other = copy(self)
-        other._signs, other._heads, other.tail = self._signs.copy(), self._heads.copy(), self.tail.copy()
+        other._signs, other._prefixes, other.tail = self._signs.copy(), self._prefixes.copy(), self.tail.copy()
         other._pager = Pager("bands")
         return other
 
@@ -167,7 +167,7 @@ class SketchIndex(Part, Foldable):
     def load(self, files: PartFiles, name: str) -> None:
         signs, tail = files.array(f"{name}-signs"), files.array(f"{name}-sketches")
         self._signs.set(signs)
-        self._heads.set(signs[:, :HEAD_WORDS])
+        self._prefixes.set(signs[:, :PREFIX_WORDS])
         self.tail = Tail(len(signs) - len(tail), GrowableArray(np.uint64, WORDS, self._storage))
         self.tail.rows.extend(tail)
         self.swap_in(_map_runs(files))
@@ -187,7 +187,7 @@ class SketchIndex(Part, Foldable):
             behind = self.tail.sketches(rows, self._vectors.view().rows)
             self.swap_in(sort_behind(self._runs, behind, count, self._storage))
 
-    def take_fold(self, folded: "SketchIndex") -> None:
+    def swap_in_fold(self, folded: "SketchIndex") -> None:
         self.swap_in(folded._runs)
 
     def swap_in(self, runs: Sequence[SortedBands]) -> None:
@@ -231,7 +231,7 @@ class SketchIndex(Part, Foldable):
         # Another thread may sort concurrently, so one search must use one order.
         order = self.order()
         found: list[NDArray[np.int64]] = []
-        count, most = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
+        count, limit = 0, min(MAX_PAIRS // 2, max(len(sketches) * self.n // COMPARISONS_A_CANDIDATE, MIN_PAIRS))
         for pairs in self._looked_through(order, sketches, threshold):
             if pairs is None:
                 return None
@@ -240,14 +240,14 @@ class SketchIndex(Part, Foldable):
             if count > MAX_PAIRS:
                 found = [self._near(found, sketches, wanted, threshold)]
                 count = len(found[0])
-                if count > most:
+                if count > limit:
                     return None
         every = self._near(found, sketches, wanted, threshold)
-        return None if len(every) > most else self._colliding(order, every, sketches, threshold)
+        return None if len(every) > limit else self._colliding(order, every, sketches, threshold)
 
     def _colliding(self, order: Order, pairs: NDArray[np.int64], sketches: Sketches, threshold: float) -> Pairs:
         """Returns the pairs that share a band; `pairs` are encoded as which * n + row. Pairs with unsorted rows were found only
-        by their heads and signs, so their bands are compared here."""
+        by their prefixes and signs, so their bands are compared here."""
         which, rows = np.divmod(pairs, max(self.n, 1))
         kept, behind = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
         there = self.tail.rows.view().take(rows[behind] - self.tail.first, axis=0)
@@ -255,38 +255,40 @@ class SketchIndex(Part, Foldable):
         return which[kept], rows[kept]
 
     def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:
-        """Yields pairs with near heads, encoded as which * n + row, with repetitions; None if too many entries must be read."""
+        """Yields pairs with near prefixes, encoded as which * n + row, with repetitions; None if too many entries must be
+        read."""
         count = bands(self.threshold)
-        values, heads = band_values(sketches, count), sketches[:, :HEAD_WORDS].copy()
+        values, prefixes = band_values(sketches, count), sketches[:, :PREFIX_WORDS].copy()
         # If there are many queries, a few bands are read at a time, so that their entries stay in the cache; if there are few,
         # all bands at once.
         together = max(1, LOOKED_UP_BUCKETS // len(sketches))
         for first in range(0, count if order.runs else 0, together):
             some = BandLookup.of(values, range(first, min(first + together, count)))
             for pairs in chain.from_iterable(run.near(some) for run in order.runs):
-                yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
-        yield from self._tail_near(heads, order.n, threshold)
+                yield None if pairs is None else self._prefixes_near(prefixes, *order.here(*pairs), threshold)
+        yield from self._tail_near(prefixes, order.n, threshold)
 
-    def _heads_near(
-        self, heads: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
+    def _prefixes_near(
+        self, prefixes: Sketches, which: NDArray[np.int64], rows: NDArray[np.int64], threshold: float
     ) -> NDArray[np.int64]:
-        """Returns the pairs with near heads, encoded as which * n + row. `heads`: the heads of the queries."""
-        apart = _differing(self._heads.view().take(rows, axis=0), heads.take(which, axis=0))
-        near = np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS))
+        """Returns the pairs with near prefixes, encoded as which * n + row. `prefixes`: the prefixes of the queries."""
+        apart = _differing(self._prefixes.view().take(rows, axis=0), prefixes.take(which, axis=0))
+        near = np.flatnonzero(apart <= farthest(threshold, 64 * PREFIX_WORDS, PREFIX_SIGMAS))
         return which[near] * self.n + rows[near]
 
-    def _tail_near(self, heads: Sketches, first: int, threshold: float) -> Iterator[NDArray[np.int64]]:
-        """Yields pairs with near heads, encoded as which * n + row, by comparing each query with each row from `first` on."""
+    def _tail_near(self, prefixes: Sketches, first: int, threshold: float) -> Iterator[NDArray[np.int64]]:
+        """Yields pairs with near prefixes, encoded as which * n + row, by comparing each query with each row from `first`
+        on."""
         # Compares word by word, because adding two columns of one array would take four times as long.
-        words = np.ascontiguousarray(self._heads.view()[first:].T)
+        words = np.ascontiguousarray(self._prefixes.view()[first:].T)
         n = words.shape[1]
-        together = max(1, COMPARED_HEADS // max(n, 1))
-        for begin in range(0, len(heads) if n else 0, together):
-            asked = heads[begin : begin + together, :, None]
-            apart = np.bitwise_count(words[0] ^ asked[:, 0])
-            for word in range(1, HEAD_WORDS):
-                apart += np.bitwise_count(words[word] ^ asked[:, word])
-            which, rows = np.divmod(np.flatnonzero(apart <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)), n)
+        together = max(1, COMPARED_PREFIXES // max(n, 1))
+        for begin in range(0, len(prefixes) if n else 0, together):
+            queries = prefixes[begin : begin + together, :, None]
+            apart = np.bitwise_count(words[0] ^ queries[:, 0])
+            for word in range(1, PREFIX_WORDS):
+                apart += np.bitwise_count(words[word] ^ queries[:, word])
+            which, rows = np.divmod(np.flatnonzero(apart <= farthest(threshold, 64 * PREFIX_WORDS, PREFIX_SIGMAS)), n)
             yield (begin + which) * self.n + rows + first
 
     def _near(
@@ -296,11 +298,11 @@ class SketchIndex(Part, Foldable):
         # A pair that shares several bands was found several times.
         pairs = _once(np.concatenate(found)) if found else np.empty(0, np.int64)
         pairs = pairs[wanted[pairs % max(self.n, 1)]]
-        every, asked, near = self.signs(), sketches[:, :SIGN_WORDS].copy(), np.empty(len(pairs), np.bool_)
+        every, queries, near = self.signs(), sketches[:, :SIGN_WORDS].copy(), np.empty(len(pairs), np.bool_)
         for start in range(0, len(pairs), COMPARED_SKETCHES):
             part = slice(start, start + COMPARED_SKETCHES)
             which, rows = np.divmod(pairs[part], self.n)
-            apart = np.bitwise_count(every.take(rows, axis=0) ^ asked.take(which, axis=0))
+            apart = np.bitwise_count(every.take(rows, axis=0) ^ queries.take(which, axis=0))
             # Three times as fast as `sum`, which adds only twelve numbers at a time.
             near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, SIGNS)
         return pairs[near]
@@ -317,9 +319,9 @@ def _map_runs(files: PartFiles, known: Sequence[SortedBands] = ()) -> list[Sorte
     return runs
 
 
-def _differing(heads: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Returns the number of differing bits of each pair of heads, shape (n,)."""
-    counts: NDArray[np.uint8] = np.bitwise_count(heads ^ others)
+def _differing(prefixes: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Returns the number of differing bits of each pair of prefixes, shape (n,)."""
+    counts: NDArray[np.uint8] = np.bitwise_count(prefixes ^ others)
     return counts[:, 0] + counts[:, 1]
 
 

@@ -68,18 +68,18 @@ class SortedBands:
         """Returns the arrays by their names (`BAND_ARRAYS`)."""
         return {"starts": self.starts, "entries": self.entries}
 
-    def near(self, asked: "BandLookup") -> Iterator[Pairs | None]:
+    def near(self, lookups: "BandLookup") -> Iterator[Pairs | None]:
         """Yields batches of pairs whose rows share one of the bands; None if the buckets contain so many rows that comparing
         with all rows is cheaper."""
         bits = self.bucket_bits
-        looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
+        looked_up = (lookups.values >> (BAND_BITS - bits)) + (lookups.bands << bits)
         begins = self.starts.take(looked_up)
         lengths = self.starts.take(looked_up + 1) - begins
         ends = np.cumsum(lengths, dtype=np.int64)
         if ends[-1] > max(MIN_ENTRIES, len(looked_up) * self.n // len(self.entries)):
             yield None
             return
-        open_bits, entries = _above_row(asked.values, self.n), self.entries.reshape(-1)
+        open_bits, entries = _above_row(lookups.values, self.n), self.entries.reshape(-1)
         skipped = begins - (ends - lengths)
         """Number of entries before each bucket that are not read."""
         cuts = np.searchsorted(ends, np.arange(SCANNED_ENTRIES, ends[-1], SCANNED_ENTRIES)).tolist()
@@ -92,7 +92,7 @@ class SortedBands:
                 found ^= open_bits.take(of_each)
                 equal = np.flatnonzero(found < self.n)
                 found, of_each = found.take(equal), of_each.take(equal)
-            yield asked.which.take(of_each), found.astype(np.int64) + self.first
+            yield lookups.which.take(of_each), found.astype(np.int64) + self.first
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from store.index.pager import Pager
 from store.index.parallel import in_parallel
 from store.index.part import PartFiles, PartWriter
 from store.index.vectors.row_subset import RowSubset
-from store.index.vectors.rows_in_blocks import by_block, take
+from store.index.vectors.rows_in_blocks import by_block, copy_rows
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 8_192
@@ -86,8 +86,8 @@ class VectorCodes:
         for block, _, places in parts:
             read_ahead(block.codes, places)
         for block, part, places in parts:
-            take(block.codes, places, codes[part])
-            take(block.units, places, units[part])
+            copy_rows(block.codes, places, codes[part])
+            copy_rows(block.units, places, units[part])
         return CodedBlock(codes, units)
 
     def upper_bounds(
@@ -132,7 +132,7 @@ class VectorCodes:
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
             block = vectors[number]
             if isinstance(block, RowSubset):
-                block.take_codes(offset, end, self._blocks[number])
+                block.copy_codes(offset, end, self._blocks[number])
             else:
                 pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset

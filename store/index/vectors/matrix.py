@@ -20,7 +20,7 @@ from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows, Sums
 from store.index.vectors.codes import GROUPED_MIN_ROWS, CodedBlock, VectorCodes
 from store.index.vectors.row_subset import RowSubset
-from store.index.vectors.rows_in_blocks import by_block, take
+from store.index.vectors.rows_in_blocks import by_block, copy_rows
 
 BLOCK_VECTORS = 16384
 """Number of vectors in one block of `Vectors`: 13 MB at 384 dimensions, which can be allocated without a pause."""
@@ -58,11 +58,11 @@ def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
         read_ahead(block, rows)
 
 
-def _take(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
+def _copy_rows(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
     if isinstance(block, RowSubset):
-        block.take(rows, out)
+        block.copy_rows(rows, out)
     else:
-        take(block, rows, out)
+        copy_rows(block, rows, out)
 
 
 def _map_block(files: PartFiles, name: str, number: int, known: Block | None = None) -> Fixed:
@@ -185,7 +185,7 @@ class VectorsView:
             _read_ahead(self._blocks[number], places)
         ordered = out if order is None else np.empty_like(out)
         for number, part, places in parts:
-            _take(self._blocks[number], places, ordered[part])
+            _copy_rows(self._blocks[number], places, ordered[part])
         if order is not None:
             out[order] = ordered
         return out
@@ -223,7 +223,7 @@ class Vectors(Part):
             self._known.extend(not_zero(part))
             done += len(part)
 
-    def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
+    def fill_from(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
         """Fills the empty matrix with the `rows` (ascending) of `other`. The vectors are copied only when they are needed."""
         self._blocks = [RowSubset(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
         self._known.set(other.known[rows])
@@ -233,7 +233,7 @@ class Vectors(Part):
         last = self._blocks[-1]
         if isinstance(last, RowSubset):
             own = _block(self.dim, self._storage)
-            last.take(np.arange(len(last)), own[: len(last)])
+            last.copy_rows(np.arange(len(last)), own[: len(last)])
             self._blocks[-1] = last = own
         return last
 

@@ -42,13 +42,13 @@ class RowSubset:
                 self._copied = self._whole.fixed(self._rows)
             return self._copied
 
-    def take(self, rows: NDArray[np.int64], out: Fixed | None = None) -> Fixed:
+    def copy_rows(self, rows: NDArray[np.int64], out: Fixed | None = None) -> Fixed:
         """Returns a copy of the vectors of `rows`, shape (len(rows), dim + 1), written to `out` if given."""
         if self._copied is not None:
             return np.take(self._copied, rows, axis=0, out=out, mode="clip")
         return self._whole.fixed(self._rows[rows], out)
 
-    def take_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
+    def copy_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
         """Copies the codes of rows `begin` to `end` of this selection to the same rows of `to`."""
         coded = self._whole.codes_of(self._rows[begin:end])
         to.codes[begin:end], to.units[begin:end] = coded.codes, coded.units

@@ -20,7 +20,7 @@ def by_block(rows: NDArray[np.int64], block_rows: int) -> list[tuple[int, slice,
     ]
 
 
-def take(block: NDArray[Any], places: NDArray[np.int64], out: NDArray[Any]) -> None:
+def copy_rows(block: NDArray[Any], places: NDArray[np.int64], out: NDArray[Any]) -> None:
     """Copies `block[places]` to `out`."""
     if len(places) <= FEW_ROWS:
         for at, place in enumerate(places.tolist()):

@@ -24,7 +24,7 @@ JOINED_ENTRIES = 8_192
 """Maximum number of entries (passages of words) that are added in one step. Adding these words one by one would take longer
 than the additions themselves."""
 
-Entries = tuple[NDArray[Any], NDArray[Any]]
+TermEntries = tuple[NDArray[Any], NDArray[Any]]
 """Rows in ascending order, and the frequency of a term or word in each row."""
 
 
@@ -38,7 +38,7 @@ class QueryWord:
 
     idf: float
     repeats: int
-    lists: Sequence[Entries]
+    lists: Sequence[TermEntries]
 
     @property
     def weight(self) -> float:
@@ -156,7 +156,7 @@ def counts_in(word: QueryWord, rows: NDArray[Any]) -> NDArray[np.int32]:
     return found
 
 
-def most_of(lists: Sequence[Entries]) -> Entries:
+def most_of(lists: Sequence[TermEntries]) -> TermEntries:
     """Merges several lists into one that has each row once, with its largest count."""
     rows, counts = (np.concatenate(parts) for parts in zip(*lists, strict=True))
     order = np.argsort(rows, kind="stable")

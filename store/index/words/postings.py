@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
 from store.index.columns.hashed_rows import SortedHashes, TextRows, map_hashes, save_hashes
-from store.index.columns.row_lists import NO_ROWS, ListArrays, RowNumbers
+from store.index.columns.row_lists import NO_ROWS, ListArrays
 from store.index.columns.texts import Texts, map_texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import PartFiles, PartWriter
 from store.index.words.bm25 import (
     K1,
     B,
-    Entries,
     QueryWord,
+    TermEntries,
     added_scores,
     best_by_words,
     idf_of,
     most_of,
 )
+from store.rows import Rows32
 from store.text.terms import language_of, passage_terms, query_terms
 
 KEPT_PLACES = 8_192
@@ -141,8 +142,8 @@ class Postings:
         """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
-        rows_by_place: dict[int, RowNumbers] = {}
-        counts_by_place: dict[int, RowNumbers] = {}
+        rows_by_place: dict[int, Rows32] = {}
+        counts_by_place: dict[int, Rows32] = {}
         added: dict[str, int] = {}
         for term in self._later.copy():
             rows, counts = self._of(term)
@@ -268,13 +269,13 @@ class Postings:
         saved = self._saved.terms if self._saved else ()
         return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
-    def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[Entries]:
+    def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[TermEntries]:
         """Returns the living passages among the first `n` that contain a word, and the frequency of the word in each; `dead` is
         the mask of the passages to omit.
 
         The frequency of a word is that of its most frequent term. No passage is in two lists; the longest list comes first.
         """
-        by_language: dict[str, list[list[Entries]]] = {}
+        by_language: dict[str, list[list[TermEntries]]] = {}
         for term in self._among(terms):
             if parts := self._parts(term):
                 by_language.setdefault(language_of(term), []).append(parts)
@@ -297,7 +298,7 @@ class Postings:
         later, place = self._later, self._place
         return [term for term in terms if term in later or place(term) is not None]
 
-    def _of(self, term: str) -> Entries:
+    def _of(self, term: str) -> TermEntries:
         """Returns the rows that contain a term (ascending) and its frequency in each."""
         parts = self._parts(term)
         if len(parts) == 1:
@@ -306,9 +307,9 @@ class Postings:
         rows, counts = zip(*parts, strict=True) if parts else ((nothing,), (nothing,))
         return np.concatenate(rows), np.concatenate(counts)
 
-    def _parts(self, term: str) -> list[Entries]:
+    def _parts(self, term: str) -> list[TermEntries]:
         """Returns the entries of a term: first the saved part, then the later part. Empty parts are omitted."""
-        parts: list[Entries] = []
+        parts: list[TermEntries] = []
         place = self._place(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])

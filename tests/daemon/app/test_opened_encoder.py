@@ -7,10 +7,10 @@ from daemon.config import Config
 from daemon.config.store_settings import choose_encoder
 from memory.encoder.errors import EncoderServerDown, EncoderUnavailable
 from store.errors import EncoderMismatch
-from store.log.log_summary import EARLIER_CALIBRATION, LogSummary
+from store.log.store_summary import EARLIER_CALIBRATION, StoreSummary
 from store.types import EncoderIdentity, SynonymRule
 
-GONE = LogSummary(EncoderIdentity("openai/gone", 768), 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, {})
+GONE = StoreSummary(EncoderIdentity("openai/gone", 768), 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, {})
 
 
 def test_the_refusal_names_both_encoders_and_the_way_out() -> None:

@@ -8,7 +8,7 @@ from daemon.config import Config
 from daemon.config.config import Config as ConfigType
 from daemon.config.store_settings import cannot_open, choose_encoder
 from memory.encoder.registry import backend_and_model
-from store.log.log_summary import EARLIER_CALIBRATION, LogSummary
+from store.log.store_summary import EARLIER_CALIBRATION, StoreSummary
 from store.types import EncoderIdentity, SynonymRule
 
 MINILM = EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2+windows", 384)
@@ -23,9 +23,9 @@ def config(encoder: dict[str, Any]) -> ConfigType:
     return Config.model_validate({"folder": [], "encoder": encoder})
 
 
-def store(made_by: EncoderIdentity, prefix: str | None = None) -> LogSummary:
+def store(made_by: EncoderIdentity, prefix: str | None = None) -> StoreSummary:
     positions = {} if prefix is None else {"settings/passage_prefix": prefix}
-    return LogSummary(made_by, 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, positions)
+    return StoreSummary(made_by, 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, positions)
 
 
 @pytest.mark.parametrize("made_by", [MINILM, E5, HASH, BGE, EncoderIdentity("someone/else", 100)])

@@ -169,7 +169,7 @@ def test_a_log_that_cannot_be_read_though_it_is_not_damaged(
         raise error
 
     make(tmp_path / "store")
-    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "summarize_log", fails)
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "summarize_store", fails)
     found = [each for each in guarded("store", lambda: store(configured())) if each.status != "ok"]
     assert [(type(error).__name__ in each.detail, str(error) in each.detail) for each in found] == [(True, True)]
     assert advice in found[0].hint

@@ -75,7 +75,9 @@ class History:
         self.store.compact()
 
     def purge(self) -> None:
-        self.store.purge(timedelta(seconds=time.time() - self.store._log.times[max(self.commits, default=1)] - 1e-6))
+        self.store.purge(
+            timedelta(seconds=time.time() - self.store._commits.times[max(self.commits, default=1)] - 1e-6)
+        )
 
     def restore(self) -> None:
         self.written += 1

@@ -57,7 +57,7 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
             begun = beside.rows.copy()
             begun.fold()
         elif begun is not None:
-            beside.rows.take_fold(begun)
+            beside.rows.swap_in_fold(begun)
             begun = None
     beside.check()
 

@@ -88,7 +88,7 @@ def reopened(table: LanceTable):
 
 
 def test_a_manifest_ends_with_the_mark(table) -> None:
-    assert all(map(layout.is_whole, layout.manifests(table.folder))), "layout.END_MARK: manifests end otherwise now"
+    assert all(map(layout.is_whole, layout.manifests(table.folder))), "layout.END_MAGIC: manifests end otherwise now"
 
 
 @pytest.mark.parametrize("tear", [lambda content: b"", lambda content: content[:-30]], ids=["empty", "cut"])

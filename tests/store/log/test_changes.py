@@ -15,9 +15,9 @@ from store.lance.checksums import SUFFIXES, Checksums
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log import commits
-from store.log.log_files import FOLDER, LogFiles
 from store.log.mark import NAME as MARK
 from store.log.mark import Mark, read_mark, write_mark
+from store.log.write_ahead_log import FOLDER, WriteAheadLog
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.log.interruptions import copied_at_every_step, sampled, tear
@@ -48,7 +48,7 @@ STEPS = (
     (TableWriter, "optimize"),
     (Checksums, "sync"),
     (commits, "write_mark"),
-    (LogFiles, "remove"),
+    (WriteAheadLog, "remove"),
 )
 
 

@@ -87,14 +87,14 @@ def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeyp
     with open_store(tmp_path) as store:
         read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(4)})
         read(store, {}, ["d0", "d1"])
-        add_commit = store._log.add_commit
+        add_commit = store._commits.add_commit
 
         def dies(writer, kind, *rest):
             if kind == "purge":
-                monkeypatch.setattr(store._log, "_write_mark", ends)
+                monkeypatch.setattr(store._commits, "_write_mark", ends)
             add_commit(writer, kind, *rest)
 
-        monkeypatch.setattr(store._log, "add_commit", dies)
+        monkeypatch.setattr(store._commits, "add_commit", dies)
         with pytest.raises(KeyboardInterrupt):
             store.purge(timedelta(0))
     with open_store(tmp_path) as store:

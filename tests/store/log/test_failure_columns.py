@@ -12,7 +12,7 @@ import pytest
 from store.export.json_lines import export_lines
 from store.lance.import_shim import lancedb
 from store.lance.schema import FORMAT
-from store.log.log_summary import encoder_of_store
+from store.log.store_summary import encoder_of_store
 from store.store import Store
 from store.types import ExtractionOutcome, ExtractionState, State
 
@@ -80,7 +80,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from store.log import commits, migrations
-from store.log.log_summary import encoder_of_store
+from store.log.store_summary import encoder_of_store
 from store.store import Store
 
 def die(*_args, **_more):
@@ -95,7 +95,7 @@ Store(folder, encoder_of_store(folder))
 @pytest.mark.process
 @pytest.mark.parametrize(
     "where",
-    ["migrations._split_extractor", "migrations._add_code", "commits.CommitLog.add_commit"],
+    ["migrations._split_extractor", "migrations._add_code", "commits.Commits.add_commit"],
     ids=["while extractions are written", "between the two tables", "before the commit"],
 )
 def test_a_kill_in_the_middle_leaves_a_store_that_the_next_start_migrates(old_store: Path, where: str) -> None:

@@ -14,8 +14,8 @@ from store.lance.schema import FORMAT
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log import commits
-from store.log.log_summary import encoder_of_store
 from store.log.mark import Mark, read_mark, write_mark
+from store.log.store_summary import encoder_of_store
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.log.interruptions import copied_at_every_step, sampled
@@ -70,14 +70,14 @@ def test_an_upgrade_that_ends_at_any_step_is_completed_by_the_next_start(tmp_pat
     with copied_at_every_step(tmp_path / "store", tmp_path, STEPS) as copies, opened(tmp_path / "store") as store:
         assert store.found_format == found
         assert exported(store) == expected
-        rows = store._log.last.seq
+        rows = store._commits.last.seq
     # The steps of each format: its rows, the files before the commit's row, that row, and all files again.
     assert len(copies) >= 2 * (1 + 4 * (FORMAT - found))
     for copy in sampled(copies, f"format {found}"):
         with opened(copy) as store:
             assert found <= store.found_format <= FORMAT, copy
             assert exported(store) == expected, copy
-            assert store._log.last.seq == rows, copy
+            assert store._commits.last.seq == rows, copy
             assert verify(store).problems == [], copy
         assert read_mark(copy) is not None
         with opened(copy) as store:

@@ -14,7 +14,7 @@ from store.export.json_lines import export_lines
 from store.lance.schema import FORMAT
 from store.lance.table_writer import TableWriter
 from store.log import commits, migrations
-from store.log.log_files import FOLDER as LOG
+from store.log.write_ahead_log import FOLDER as LOG
 from store.upgrade_backup import upgrade_backups
 from tests.e2e.real_hippod import Daemon
 from tests.store.small_store import complete, open_store

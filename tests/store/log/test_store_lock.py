@@ -88,14 +88,14 @@ def test_a_commit_during_which_the_folder_goes_does_not_count(tmp_path, monkeypa
     store = open_store(tmp_path / "store")
     store.commit(complete(store, numbered_documents(0, 3), []))
     before = exported(store)
-    append = store._log.append
+    append = store._commits.append
 
     def lost_meanwhile(*arguments, **options):
         commit = append(*arguments, **options)
         (tmp_path / "store").rename(tmp_path / "away")
         return commit
 
-    monkeypatch.setattr(store._log, "append", lost_meanwhile)
+    monkeypatch.setattr(store._commits, "append", lost_meanwhile)
     batch = complete(store, numbered_documents(3, 5), [])
     with pytest.raises(StoreFolderLost, match="during a commit"):
         store.commit(batch)

@@ -13,7 +13,7 @@ from store.export.json_lines import export_lines
 from store.index.delta_csr import LiveMatrix
 from store.lance.layout import DATA, file_names, manifests, table_folder
 from store.lance.table_writer import TableWriter
-from store.log.log_files import FOLDER, read_records
+from store.log.write_ahead_log import FOLDER, read_records
 from tests.store import oracle
 from tests.store.small_store import complete, extract, numbered_documents, open_store
 

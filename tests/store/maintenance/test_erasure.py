@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from store.log import commits
-from store.log.log_files import FOLDER, LogFiles
+from store.log.write_ahead_log import FOLDER, WriteAheadLog
 from store.maintenance.erasure import Erasure
 from store.store import Store
 from store.verify.verify import verify
@@ -28,14 +28,14 @@ def flush(store: Store) -> None:
 
 
 def flush_and_end_before_the_log_is_deleted(store: Store) -> None:
-    with mock.patch.object(LogFiles, "remove"):
+    with mock.patch.object(WriteAheadLog, "remove"):
         flush(store)
 
 
 def end_before_the_mark(store: Store) -> None:
     with (
         mock.patch.object(commits, "write_mark", side_effect=KeyboardInterrupt),
-        mock.patch.object(store._log, "_undo"),
+        mock.patch.object(store._commits, "_undo"),
         pytest.raises(KeyboardInterrupt),
     ):
         flush(store)

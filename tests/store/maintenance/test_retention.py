@@ -182,9 +182,9 @@ def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
         write_mark(*given)
 
     store = open_store(folder)
-    write_mark = store._log._write_mark
-    monkeypatch.setattr(store._log, "_write_mark", dies)
-    monkeypatch.setattr(store._log, "_undo", lambda: None)
+    write_mark = store._commits._write_mark
+    monkeypatch.setattr(store._commits, "_write_mark", dies)
+    monkeypatch.setattr(store._commits, "_undo", lambda: None)
     with pytest.raises(KeyboardInterrupt):
         store.purge(timedelta(0))
     store.close()
@@ -200,7 +200,7 @@ def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
 def test_a_commit_that_fails_beside_a_purge_brings_nothing_back(folder, monkeypatch, number):
     def fails(store):
         with monkeypatch.context() as full:
-            full.setattr(store._log, "append", no_space)
+            full.setattr(store._commits, "append", no_space)
             with pytest.raises(OSError, match="No space"):
                 add(store, {"n": [("T", "text 40", None)], "d2": OLD["d2"]})
 

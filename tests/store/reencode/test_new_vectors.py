@@ -38,15 +38,15 @@ def test_vectors_are_found_by_their_keys_now_and_after_opening_again(
     found = NewVectors(tmp_path, TARGET)
     for first, after in ((0, 3), (3, 4), (4, 10)):
         found.add(keys(first, after), expected[first:after])
-        assert (found.take(keys(0, after)) == expected[:after]).all()
+        assert (found.vectors_of(keys(0, after)) == expected[:after]).all()
     found.close()
     found = NewVectors(tmp_path, TARGET)
     assert len(found) == 10
     order = [7, 0, 9, 3]
-    assert (found.take([keys(0, 10)[place] for place in order]) == expected[order]).all()
+    assert (found.vectors_of([keys(0, 10)[place] for place in order]) == expected[order]).all()
     assert found.lacking([*keys(5, 12), keys(0, 1)[0]]) == [5, 6]
     with pytest.raises(NotEncoded):
-        found.take(keys(9, 11))
+        found.vectors_of(keys(9, 11))
     found.close()
 
 
@@ -78,9 +78,9 @@ def test_a_crash_costs_only_vectors_and_makes_none_wrong(
     found = NewVectors(folder, TARGET)
     whole = min(cut, flipped % len(content)) // record_bytes
     assert len(found) == whole
-    assert (found.take(keys(0, whole)) == expected[:whole]).all()
+    assert (found.vectors_of(keys(0, whole)) == expected[:whole]).all()
     lacking = [keys(0, 10)[place] for place in found.lacking(keys(0, 10))]
     assert lacking == keys(whole, 10)
     found.add(lacking, expected[whole:])
-    assert (found.take(keys(0, 10)) == expected).all()
+    assert (found.vectors_of(keys(0, 10)) == expected).all()
     found.close()

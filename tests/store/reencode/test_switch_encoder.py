@@ -12,7 +12,7 @@ from store.errors import EncoderMismatch, NotEncoded, StoreError
 from store.fixed_point import fixed
 from store.index.live_index import KINDS
 from store.lance.table_writer import TableWriter
-from store.log.log_summary import summarize_log
+from store.log.store_summary import summarize_store
 from store.reencode.new_vectors import NewVectors, Target
 from store.reencode.switch import NewEncoder
 from store.store import Store
@@ -107,7 +107,7 @@ def test_it_equals_a_store_of_the_new_encoder(tmp_path: Path, dim: int, checkpoi
         assert store.scoped("k", lambda document: document == wanted).snapshot.living_passages == 1
         if checkpoint:
             assert store.write_checkpoint()
-    summary = summarize_log(tmp_path / "old")
+    summary = summarize_store(tmp_path / "old")
     assert (summary.encoder, summary.calibration, summary.edges_rule) == (identity, CALIBRATION, NEW_RULE)
     with pytest.raises(EncoderMismatch, match=rf"other \({dim} dimensions\).*oracle"):
         Store(tmp_path / "old", OLD, RULE)
@@ -167,7 +167,7 @@ def test_a_process_that_ends_during_the_switch_leaves_the_old_store_or_the_new_o
     fill(store, oracle.vector)
     before = exported(store)
     assert store.write_checkpoint()
-    replace_rows, discard, mark = TableWriter.replace_rows, store._checkpointing.discard, store._log._write_mark
+    replace_rows, discard, mark = TableWriter.replace_rows, store._checkpointing.discard, store._commits._write_mark
 
     def stop_after(work: Callable[..., object], ends: Callable[..., bool]) -> Callable[..., object]:
         def run(*arguments: object) -> object:
@@ -178,10 +178,10 @@ def test_a_process_that_ends_during_the_switch_leaves_the_old_store_or_the_new_o
 
         return run
 
-    monkeypatch.setattr(store._log, "_undo", lambda: None)
+    monkeypatch.setattr(store._commits, "_undo", lambda: None)
     monkeypatch.setattr(TableWriter, "replace_rows", stop_after(replace_rows, lambda _writer, name, *_: name == stop))
     monkeypatch.setattr(store._checkpointing, "discard", stop_after(discard, lambda: stop == "discard"))
-    monkeypatch.setattr(store._log, "_write_mark", stop_after(mark, lambda *_: stop == "append"))
+    monkeypatch.setattr(store._commits, "_write_mark", stop_after(mark, lambda *_: stop == "append"))
     with pytest.raises(Ended):
         switch(store, 5)
     monkeypatch.undo()

@@ -17,7 +17,7 @@ def store(tmp_path):
 @pytest.mark.parametrize("table", ["phrases", "triples"])
 def test_rows_that_a_table_has_twice_are_told(store, table):
     rows = store._tables.read(table)
-    with store._log.changing() as writer:
+    with store._commits.changing() as writer:
         writer.add(table, rows.slice(rows.num_rows // 2, 2))
     assert f"the table {table} contains a row twice" in verify(store).problems
 
@@ -28,6 +28,6 @@ def test_a_number_that_two_texts_have_is_told(store):
     others = pa.array(["another text", "and one more"], rows.schema.field("text").type)
     column = rows.schema.get_field_index("text")
     twice = some.set_column(column, rows.schema.field("text"), others)
-    with store._log.changing() as writer:
+    with store._commits.changing() as writer:
         writer.add("phrases", twice)
     assert "the table phrases contains a row twice" in verify(store).problems

@@ -13,7 +13,7 @@ from store.errors import StoreDamaged
 from store.lance.checksums import NAME, Checksums
 from store.lance.layout import DATA, manifests, table_folder
 from store.lance.schema import TABLES
-from store.log.log_files import FOLDER
+from store.log.write_ahead_log import FOLDER
 from store.store import Store
 from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, rows_in
 from store.verify.verify import verify
@@ -141,10 +141,10 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
         column = rows.schema.get_field_index("text")
         changed = rows.set_column(column, rows.schema.field("text"), [["texu 0", *texts[1:]]])
 
-        with opened._log.changing() as writer:
+        with opened._commits.changing() as writer:
             writer.written("passages").delete("true")
             writer.add("passages", changed)
-            opened._log.add_commit(writer, "purge")
+            opened._commits.add_commit(writer, "purge")
     with open_store(tmp_path / "store") as opened:
         [problem] = verify(opened).problems
         assert rows["id"][0].as_py() in problem

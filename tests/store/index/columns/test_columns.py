@@ -9,8 +9,8 @@ from store.index.columns import texts as texts_module
 from store.index.columns.documents import MappedRefs, map_passages, passages_texts, shell_table, shells
 from store.index.columns.holders import Holders, SavedHolders
 from store.index.columns.row_lists import ListArrays, RowLists
-from store.index.columns.texts import SavedTexts, TakenTexts, Texts, blocks_of
-from store.index.effective_triples import upstream_triples
+from store.index.columns.texts import SavedTexts, SelectedTexts, Texts, blocks_of
+from store.index.effective_triples import supplied_by_passage
 from store.types import Document, PassageRef, State
 
 
@@ -37,7 +37,7 @@ def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | 
     assert list(column) == expected == column[:] == column.copy()[:] and len(column) == len(expected)
     if expected:
         assert column[-1] == expected[-1]
-        assert list(TakenTexts(column, np.array([len(expected) - 1, 0]))) == [expected[-1], expected[0]]
+        assert list(SelectedTexts(column, np.array([len(expected) - 1, 0]))) == [expected[-1], expected[0]]
 
 
 def test_whole_blocks_are_handed_on_as_they_are() -> None:
@@ -118,7 +118,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     holders.grow(2)
     for document in documents.values():
         for row, id in enumerate(("p0", "p1")):
-            if id in (found := upstream_triples(document)):
+            if id in (found := supplied_by_passage(document)):
                 holders[row] = holders[row] | {document.uri: found[id]}
     numbers = {uri: number for number, uri in enumerate(documents)}
     ids = Texts()
@@ -135,7 +135,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     mapped[2] = {"d": None}
     mapped.swap_in(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
     assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
-    assert list(mapped.take(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
+    assert list(mapped.take(np.array([1, 2]), SelectedTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
         {"a": None, "b": (TRIPLE,)},
         {"d": None},
     ]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from store.errors import StoreDamaged
-from store.log import log_files
-from store.log.log_files import FOLDER, LogFiles
+from store.log import write_ahead_log
+from store.log.write_ahead_log import FOLDER, WriteAheadLog
 
 SCHEMAS = {"one": pa.schema([("number", pa.int64()), ("text", pa.string())]), "two": pa.schema([("x", pa.float32())])}
 
@@ -23,14 +23,14 @@ def rows(commit: int) -> dict[str, pa.Table]:
 
 def commits(store: Path) -> list[int]:
     """Opens the log; returns its commits, of which it checks the rows."""
-    found = LogFiles(store, SCHEMAS, 0).records
+    found = WriteAheadLog(store, SCHEMAS, 0).records
     assert all(record.rows == rows(record.commit) for record in found)
     return [record.commit for record in found]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    log = LogFiles(tmp_path, SCHEMAS, 0)
+    log = WriteAheadLog(tmp_path, SCHEMAS, 0)
     for commit in (4, 5, 6):
         log.append(commit, rows(commit))
     log.close()
@@ -44,7 +44,7 @@ def the_file(store: Path) -> Path:
 
 def test_what_was_appended_is_found(store: Path) -> None:
     assert commits(store) == [4, 5, 6]
-    again = LogFiles(store, SCHEMAS, 0)
+    again = WriteAheadLog(store, SCHEMAS, 0)
     again.append(7, rows(7))
     again.close()
     assert commits(store) == [4, 5, 6, 7]
@@ -73,7 +73,7 @@ def test_a_record_in_a_text_is_none_of_the_file(store: Path) -> None:
     path = the_file(store)
     others = path.read_bytes()
     path.unlink()
-    log = LogFiles(store, SCHEMAS, 0)
+    log = WriteAheadLog(store, SCHEMAS, 0)
     log.append(4, rows(4))
     end = the_file(store).stat().st_size
     log.append(5, {"one": pa.table({"number": [1], "text": [others.decode("latin1")]}, schema=SCHEMAS["one"])})
@@ -101,14 +101,14 @@ def test_a_damaged_record_that_was_acknowledged_stays(store: Path) -> None:
         damaged = whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]
         path.write_bytes(damaged)
         with pytest.raises(StoreDamaged, match=f"is damaged at byte {end}; restore a backup"):
-            LogFiles(store, SCHEMAS, 6)
+            WriteAheadLog(store, SCHEMAS, 6)
         assert path.read_bytes() == damaged
-    assert LogFiles(store, SCHEMAS, 5).torn == [f"torn/{path.stem}-{end}.records"]
+    assert WriteAheadLog(store, SCHEMAS, 5).torn == [f"torn/{path.stem}-{end}.records"]
 
 
 def test_only_the_last_file_can_end_with_a_torn_record(store: Path) -> None:
     path = the_file(store)
-    log = LogFiles(store, SCHEMAS, 0)
+    log = WriteAheadLog(store, SCHEMAS, 0)
     log.append(7, rows(7))
     log.close()
     path.write_bytes(path.read_bytes()[:-1])
@@ -120,7 +120,7 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    log = LogFiles(store, SCHEMAS, 0)
+    log = WriteAheadLog(store, SCHEMAS, 0)
     for call in ("pwrite", "fdatasync"):
         with monkeypatch.context() as broken, pytest.raises(OSError, match="No space"):
             broken.setattr(os, call, full)
@@ -132,7 +132,7 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
 
 def test_a_failed_commit_is_removed_from_the_disk_too(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failed fdatasync, the record may be on the disk: it must not come back after a power loss."""
-    log = LogFiles(store, SCHEMAS, 0)
+    log = WriteAheadLog(store, SCHEMAS, 0)
     calls: list[str] = []
 
     def called(name: str, error: OSError | None = None) -> Callable[..., None]:
@@ -157,7 +157,7 @@ def test_a_failed_commit_is_removed_from_the_disk_too(store: Path, monkeypatch: 
 
 def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backup's author can give such a record a correct checksum."""
-    batch_of = log_files._batch
+    batch_of = write_ahead_log._batch
 
     def forged(table: pa.Table) -> SimpleNamespace:
         right, wrong = struct.pack("<3i", 0, 1000, 1777), struct.pack("<3i", 0, 1000, 1 << 30)
@@ -165,17 +165,17 @@ def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypat
         assert content.count(right) == 1
         return SimpleNamespace(serialize=lambda: pa.py_buffer(content.replace(right, wrong)))
 
-    log = LogFiles(store, SCHEMAS, 0)
-    monkeypatch.setattr(log_files, "_batch", forged)
+    log = WriteAheadLog(store, SCHEMAS, 0)
+    monkeypatch.setattr(write_ahead_log, "_batch", forged)
     log.append(7, {"one": pa.table({"number": [1, 2], "text": ["a" * 1000, "b" * 777]}, schema=SCHEMAS["one"])})
     log.close()
     with pytest.raises(pa.ArrowInvalid):
-        LogFiles(store, SCHEMAS, 0)
+        WriteAheadLog(store, SCHEMAS, 0)
 
 
 def test_sealed_files_are_removed_and_no_later_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed append has begun a file of the same name as the next one."""
-    log = LogFiles(store, SCHEMAS, 0)
+    log = WriteAheadLog(store, SCHEMAS, 0)
 
     def fails(_file: int) -> None:
         raise OSError(5, "Input/output error")

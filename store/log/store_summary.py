@@ -17,8 +17,8 @@ from store.lance.schema.commits import CommitRow
 from store.lance.tables import read_unopened
 from store.lance.versions import newest_readable
 from store.log.commit_history import CommitHistory
-from store.log.log_files import read_records
 from store.log.mark import is_stale, read_mark
+from store.log.write_ahead_log import read_records
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
 EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
@@ -26,7 +26,7 @@ EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
 
 
 @dataclass(frozen=True, slots=True)
-class LogSummary:
+class StoreSummary:
     """Summary of a log. `commit` is the number of the last commit, `time` its time in Unix seconds."""
 
     encoder: EncoderIdentity
@@ -44,7 +44,7 @@ class NoCommits(ValueError):
     """The store's first opening was interrupted. The next opening starts again."""
 
 
-def summarize_log(folder: Path) -> LogSummary:
+def summarize_store(folder: Path) -> StoreSummary:
     """Summarises the log of the store in `folder`. Raises NoCommits, or, if the log cannot be read, StoreDamaged, OSError,
     RuntimeError, ValueError or KeyError. Opening the store then gives an error that says what to do."""
     rows = _rows(folder)
@@ -54,7 +54,9 @@ def summarize_log(folder: Path) -> LogSummary:
     found = CommitHistory(rows)
     calibration = found.calibration or EARLIER_CALIBRATION
     last = found.last
-    return LogSummary(found.encoder, found.format, last.seq, last.time, found.edges_rule, calibration, found.positions)
+    return StoreSummary(
+        found.encoder, found.format, last.seq, last.time, found.edges_rule, calibration, found.positions
+    )
 
 
 def _rows(folder: Path) -> list[CommitRow]:
@@ -97,12 +99,12 @@ def _read_commits(folder: Path, version: int | None) -> pa.Table:
         raise error
 
 
-def summary_of_store(folder: Path) -> LogSummary | None:
+def summary_of_store(folder: Path) -> StoreSummary | None:
     """Returns the summary of the store in `folder`; None if there is no store or its log cannot be read."""
     if not table_folder(folder, "commits").is_dir():
         return None
     try:
-        return summarize_log(folder)
+        return summarize_store(folder)
     except (StoreDamaged, OSError, RuntimeError, ValueError, KeyError):
         return None
 

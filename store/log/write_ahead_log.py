@@ -36,10 +36,11 @@ SUFFIX = ".records"
 HEAD = "head"
 """Name of the file with the number of the last commit, in the store's folder."""
 
-_RECORD_MARK = b"HPLR"
+_RECORD_MAGIC = b"HPLR"
 _SALT_BYTES = 8
-_RECORD_HEAD = struct.Struct("<12sIQQ")
-"""Header of a record: mark with the file's salt, CRC-32 of the rest, commit (0: the schemas), number of bytes after the header.
+_RECORD_HEADER = struct.Struct("<12sIQQ")
+"""Header of a record: magic bytes with the file's salt, CRC-32 of the rest, commit (0: the schemas), number of bytes after the
+header.
 
 The salt is random, so copies of a record in a document's text or in a reused block of the disk do not count as records of the
 file. The salt is also in the file's name, which damage of the content cannot change.
@@ -87,7 +88,7 @@ class Head:
             os.close(file)
 
 
-class LogFiles:
+class WriteAheadLog:
     """The log of one open store. Only one thread at a time may append."""
 
     def __init__(
@@ -122,12 +123,12 @@ class LogFiles:
             found, end = _read(path)
             if end < path.stat().st_size:
                 commit = found[-1].commit + 1 if found else int(path.name.partition("-")[0])
-                said = f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
+                problem = f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
                 if path != paths[-1] or _has_record_after(path, end):
-                    raise StoreDamaged(said)
+                    raise StoreDamaged(problem)
                 if commit <= acknowledged:
                     raise StoreDamaged(
-                        f"{said}, or, to go on without commit {commit} and later ones, delete the file {store / HEAD}"
+                        f"{problem}, or, to go on without commit {commit} and later ones, delete the file {store / HEAD}"
                     )
                 self._move_tail(path, end)
             self.records = [*self.records, *found]
@@ -159,7 +160,7 @@ class LogFiles:
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
-        record = _record(_mark(self._path), commit, {name: _batch(table).serialize() for name, table in rows.items()})
+        record = _record(_magic(self._path), commit, {name: _batch(table).serialize() for name, table in rows.items()})
         try:
             _write(self._file, record, self._end)
             os.fdatasync(self._file)
@@ -175,15 +176,15 @@ class LogFiles:
         path = self._folder / f"{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            head = _record(_mark(path), 0, {name: schema.serialize() for name, schema in self.schemas.items()})
-            _write(file, head, 0)
+            header = _record(_magic(path), 0, {name: schema.serialize() for name, schema in self.schemas.items()})
+            _write(file, header, 0)
             sync(self._folder)
         except BaseException:
             os.close(file)
             with suppress(OSError):
                 path.unlink()
             raise
-        self._path, self._file, self._begun, self._end = path, file, len(head), len(head)
+        self._path, self._file, self._begun, self._end = path, file, len(header), len(header)
 
     def seal(self) -> list[Path]:
         """Closes the current file, so that the next commit begins a new one; returns the files before it."""
@@ -233,18 +234,18 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return batch
 
 
-def _mark(path: Path) -> bytes:
-    """Returns the mark that the records of a file begin with."""
-    return _RECORD_MARK + bytes.fromhex(path.stem.rpartition("-")[2])
+def _magic(path: Path) -> bytes:
+    """Returns the magic bytes that the records of a file begin with."""
+    return _RECORD_MAGIC + bytes.fromhex(path.stem.rpartition("-")[2])
 
 
-def _record(mark: bytes, commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
+def _record(magic: bytes, commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
     content = b"".join(
         part
         for name, body in parts.items()
         for part in (_PART.pack(len(name.encode()), body.size), name.encode(), body)
     )
-    return _RECORD_HEAD.pack(mark, _checksum(commit, content), commit, len(content)) + content
+    return _RECORD_HEADER.pack(magic, _checksum(commit, content), commit, len(content)) + content
 
 
 def _checksum(commit: int, content: bytes | memoryview) -> int:
@@ -260,12 +261,12 @@ def _write(file: int, content: bytes, at: int) -> None:
 
 def _read(path: Path) -> tuple[list[Record], int]:
     """Returns the records of a file up to the first incomplete one, and the offset at which they end."""
-    whole, mark = memoryview(path.read_bytes()), _mark(path)
+    whole, magic = memoryview(path.read_bytes()), _magic(path)
     schemas: dict[str, pa.Schema] = {}
     found: list[Record] = []
     end = 0
-    while (content := _content(whole, mark, end)) is not None:
-        commit = _RECORD_HEAD.unpack_from(whole, end)[2]
+    while (content := _content(whole, magic, end)) is not None:
+        commit = _RECORD_HEADER.unpack_from(whole, end)[2]
         if commit:
             # A copy, because Arrow needs aligned buffers.
             batches = {
@@ -275,20 +276,20 @@ def _read(path: Path) -> tuple[list[Record], int]:
             for batch in batches.values():
                 batch.validate(full=True)  # a restored backup may be anybody's
             rows = {name: pa.Table.from_batches([batch]) for name, batch in batches.items()}
-            found.append(Record(commit, rows, _RECORD_HEAD.size + len(content)))
+            found.append(Record(commit, rows, _RECORD_HEADER.size + len(content)))
         else:
             schemas = {name: pa.ipc.read_schema(pa.py_buffer(bytes(body))) for name, body in _parts(content)}
-        end += _RECORD_HEAD.size + len(content)
+        end += _RECORD_HEADER.size + len(content)
     return found, end
 
 
-def _content(whole: memoryview, mark: bytes, at: int) -> memoryview | None:
+def _content(whole: memoryview, magic: bytes, at: int) -> memoryview | None:
     """Returns the content of the record at offset `at`; None if there is no complete record."""
-    if len(whole) < at + _RECORD_HEAD.size:
+    if len(whole) < at + _RECORD_HEADER.size:
         return None
-    found, checksum, commit, size = _RECORD_HEAD.unpack_from(whole, at)
-    content = whole[at + _RECORD_HEAD.size : at + _RECORD_HEAD.size + size]
-    complete = found == mark and len(content) == size and _checksum(commit, content) == checksum
+    found, checksum, commit, size = _RECORD_HEADER.unpack_from(whole, at)
+    content = whole[at + _RECORD_HEADER.size : at + _RECORD_HEADER.size + size]
+    complete = found == magic and len(content) == size and _checksum(commit, content) == checksum
     return content if complete else None
 
 
@@ -304,8 +305,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 def _has_record_after(path: Path, at: int) -> bool:
     """Whether a complete record follows offset `at`. If a complete record follows, the bytes before it belong to a damaged
     record that was once acknowledged."""
-    whole, mark = path.read_bytes(), _mark(path)
-    while (at := whole.find(mark, at + 1)) >= 0:
-        if _content(memoryview(whole), mark, at) is not None:
+    whole, magic = path.read_bytes(), _magic(path)
+    while (at := whole.find(magic, at + 1)) >= 0:
+        if _content(memoryview(whole), magic, at) is not None:
             return True
     return False

@@ -9,10 +9,10 @@ import pytest
 
 from store.errors import StoreDamaged
 from store.lance.tables import read_unopened
-from store.log import log_summary
-from store.log.log_files import FOLDER
-from store.log.log_summary import summarize_log, summary_of_store
+from store.log import store_summary
 from store.log.mark import NAME as MARK
+from store.log.store_summary import summarize_store, summary_of_store
+from store.log.write_ahead_log import FOLDER
 from tests.store.small_store import complete, numbered_documents, open_store
 
 
@@ -22,12 +22,12 @@ def test_a_change_that_ended_before_the_mark_is_not_in_the_summary(tmp_path: Pat
         other = {"encoder": "other", "dim": 8}
         with (
             mock.patch("store.log.commits.write_mark", side_effect=KeyboardInterrupt),
-            mock.patch.object(store._log, "_undo"),
+            mock.patch.object(store._commits, "_undo"),
             pytest.raises(KeyboardInterrupt),
-            store._log.changing() as writer,
+            store._commits.changing() as writer,
         ):
-            store._log.add_commit(writer, "reencode", other)
-    found = summarize_log(tmp_path)
+            store._commits.add_commit(writer, "reencode", other)
+    found = summarize_store(tmp_path)
     assert (found.encoder.name, found.commit) == ("oracle", 2)
 
 
@@ -38,18 +38,18 @@ def test_a_flush_during_the_summary_loses_no_commit(tmp_path: Path) -> None:
 
         def flushed_after(*given: Any) -> pa.Table:
             rows = read(*given)
-            with mock.patch.object(log_summary, "read_unopened", read):
-                if store.commits_in_log():
+            with mock.patch.object(store_summary, "read_unopened", read):
+                if store.unflushed_commits():
                     store.compact(10**6)
             return rows
 
-        with mock.patch.object(log_summary, "read_unopened", flushed_after):
-            assert summarize_log(tmp_path).commit == 2
+        with mock.patch.object(store_summary, "read_unopened", flushed_after):
+            assert summarize_store(tmp_path).commit == 2
 
 
 def test_a_damaged_mark_has_no_summary(tmp_path: Path) -> None:
     open_store(tmp_path).close()
     (tmp_path / FOLDER / MARK).write_text("{}")
     with pytest.raises(StoreDamaged):
-        summarize_log(tmp_path)
+        summarize_store(tmp_path)
     assert summary_of_store(tmp_path) is None

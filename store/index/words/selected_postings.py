@@ -6,14 +6,14 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.words.bm25 import Entries
+from store.index.words.bm25 import TermEntries
 from store.index.words.postings import Postings
 
 KEPT_TERMS = 4_096
 """Number of terms whose postings are cached, because queries have words in common, and common words take longest."""
 
 
-class TakenPostings(Postings):
+class SelectedPostings(Postings):
     """The postings of selected passages. The postings are selected from `whole`, because splitting the passages into terms
     again would be slow."""
 
@@ -24,7 +24,7 @@ class TakenPostings(Postings):
         self._languages = whole.languages  # Additional languages change no score.
         here = np.full(n, -1, np.int32)
         here[rows] = np.arange(len(rows), dtype=np.int32)
-        self._taken = lru_cache(KEPT_TERMS)(partial(_taken, whole, here))
+        self._selected = lru_cache(KEPT_TERMS)(partial(_selected, whole, here))
         self._lengths.extend(whole.lengths(n)[rows])
 
     def _names(self) -> list[str]:
@@ -33,12 +33,12 @@ class TakenPostings(Postings):
     def _among(self, terms: Sequence[str]) -> Sequence[str]:
         return terms
 
-    def _parts(self, term: str) -> list[Entries]:
-        taken = self._taken(term)
-        return [*([taken] if len(taken[0]) else []), *super()._parts(term)]
+    def _parts(self, term: str) -> list[TermEntries]:
+        selected = self._selected(term)
+        return [*([selected] if len(selected[0]) else []), *super()._parts(term)]
 
 
-def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
+def _selected(whole: Postings, here: NDArray[np.int32], term: str) -> TermEntries:
     """Returns the postings of a term in the selected passages; `here` maps rows of `whole` to rows of the scope, or to -1."""
     rows, counts = whole._of(term)
     # Rows are ascending, so later passages come last.
