@@ -136,5 +136,5 @@ class PastCommits:
     def _require_kept(self, commit: int | None) -> int:
         earliest = max(self._commits.horizon, 1)
         if commit is None or commit < earliest:
-            raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
+            raise StoreError(f"commit {earliest} is the earliest that can be queried; name that commit or a later one")
         return commit

@@ -75,7 +75,7 @@ class StoreStopped(StoreError, OSError):
     """
 
     def __init__(self, store: Path, why: str) -> None:
-        super().__init__(f"the store {store} takes no more writes: {why}")
+        super().__init__(f"the store {store} refuses all writes: {why}")
         self.errno = errno.EIO
 
 

@@ -55,7 +55,7 @@ def backup(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} exists already; name a directory that does not exist or is empty")
     if target.resolve().is_relative_to(store.folder.resolve()):
-        raise StoreError(f"{target} lies in the store; a backup belongs elsewhere")
+        raise StoreError(f"{target} is in the store's folder; choose a folder outside it")
     place = inside(target.parent, f".{target.name}.unfinished")
     with unfinished_folder(place):
         last, sizes = collect(store, place, report)

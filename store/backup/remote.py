@@ -222,14 +222,16 @@ def _download(repository: Repository, entry: FileEntry, place: Path, name: str) 
                 out.write(piece)
         if read.hexdigest() != entry.digest:
             inside(place, name).unlink()
-            raise OSError(f"{name} came back changed: its SHA-256 is {read.hexdigest()}, not {entry.digest}")
+            raise OSError(
+                f"{name} was downloaded with wrong content: its SHA-256 is {read.hexdigest()}, not {entry.digest}"
+            )
 
     try:
         repository.again(once, FileNotFoundError, transfer=True)
     except FileNotFoundError as error:
         raise BackupError(
-            f"{repository.url} is half a backup: {name} (objects/{entry.digest[:2]}/{entry.digest}) is not there; "
-            "choose an older one by its name"
+            f"{repository.url} has an incomplete backup: {name} (objects/{entry.digest[:2]}/{entry.digest}) is missing; "
+            "choose an older backup by its name"
         ) from error
 
 

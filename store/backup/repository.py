@@ -120,7 +120,7 @@ class Repository:
             return FileList(read["commit"], read["time"], read["made"], files)
         except FileNotFoundError as error:
             there = ", ".join(self.lists()[-5:]) or "none"
-            raise BackupError(f"{self.url} has no backup {name}; the last that are there: {there}") from error
+            raise BackupError(f"{self.url} has no backup {name}; its last backups: {there}") from error
         except (ValueError, KeyError, TypeError, zlib.error, gzip.BadGzipFile) as error:
             raise BackupError(
                 f"{self.url}: the list of files {name} cannot be read ({error}); choose an older backup by its name"

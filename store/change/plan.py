@@ -185,7 +185,9 @@ def _add_passages(
             continue
         text, vector = texts.get(passage), batch.passage_vectors.get(passage)
         if text is None or vector is None:
-            raise IncompleteBatch(f"passage {passage} of {next(iter(holders))} came without its text or vector")
+            raise IncompleteBatch(
+                f"the batch lacks the text or vector of the passage {passage} of {next(iter(holders))}"
+            )
         rows[passage] = len(index.passages) + len(rows)
         delta.passages.append(text)
         vectors.append(vector)
@@ -263,7 +265,7 @@ def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: _RowNum
 
     for phrase in delta.phrases:
         if phrase not in batch.phrase_vectors:
-            raise IncompleteBatch(f"the phrase {phrase!r} came without its vector")
+            raise IncompleteBatch(f"the batch lacks the vector of the phrase {phrase!r}")
     delta.phrase_vectors = _fixed_rows([batch.phrase_vectors[phrase] for phrase in delta.phrases], index.dim)
     vectors = []
     no_vector = np.zeros(index.dim, np.float32)
@@ -273,6 +275,6 @@ def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: _RowNum
             vectors.append(no_vector)
             continue
         if triple not in batch.triple_vectors:
-            raise IncompleteBatch(f"the triple {triple!r} came without its vector")
+            raise IncompleteBatch(f"the batch lacks the vector of the triple {triple!r}")
         vectors.append(batch.triple_vectors[triple])
     delta.triple_vectors = _fixed_rows(vectors, index.dim)

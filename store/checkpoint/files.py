@@ -48,7 +48,7 @@ PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext
 
 
 def settings(dim: int, rule: SynonymRule) -> list[Any]:
-    """Returns all values, besides the tables, that a checkpoint's content depends on. It is usable only if they are
+    """Returns the values, other than the tables, from which a checkpoint's content follows. It is usable only if they are
     unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]

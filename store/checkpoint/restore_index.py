@@ -24,7 +24,7 @@ def recover_index(commits: Commits, dim: int, rule: SynonymRule) -> tuple[LiveIn
         raise CheckpointUnusable("there is none yet")
     saved = SavedCheckpoint(place, dim, rule)
     if saved.commit < commits.horizon or commits.times.get(saved.commit) != saved.time:
-        raise CheckpointUnusable(f"{place.name} is of no commit that this store keeps")
+        raise CheckpointUnusable(f"{place.name} belongs to no commit that this store keeps")
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     with ThreadPoolExecutor(2, thread_name_prefix="start") as readers:
         numbers = {name: readers.submit(tables.read, name, ("row",)) for name in KINDS}

@@ -126,8 +126,6 @@ class LinkTargets:
 
     def _register_all(self) -> None:
         """Registers all documents if that has not been done yet."""
-        if self._is_registered:
-            return
         with self._registering:
             if self._is_registered:
                 return

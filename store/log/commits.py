@@ -114,7 +114,7 @@ class Commits(CommitHistory):
         if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
             raise OlderFormat(
                 f"the store {self._folder} has format {self.format}, and this hippod has no step from format "
-                f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
+                f"{missing[0]} to {missing[0] + 1}; first open it with an older hippod that has this step (see the changelog)"
             )
         if (found := self.encoder) != encoder:
             raise EncoderMismatch(

@@ -35,7 +35,7 @@ logger = structlog.get_logger()
 class Migrated:
     """Result of a step. `deleted_costs` are the costs of the extractions whose rows the step deleted.
 
-    `triples_changed`: whether the triples of passages may have changed; if so, opening recomputes the synonym edges.
+    `triples_changed`: whether the triples of passages may have changed; opening then recomputes the synonym edges.
     """
 
     deleted_costs: ExtractionCosts = field(default_factory=dict)
@@ -126,8 +126,8 @@ def separate_record_extractions(tables: TableWriter) -> Migrated:
 
     Format 3 also stored a record's extraction in this table. In this table, the extraction applied to every document that
     contains the passage. The triples are also stored in the record's document (`PassageRef.triples`), so the row is deleted. A
-    row that may come from either a record or the local extractor is deleted too: its triples may belong to a document that some
-    readers of the passage must not see. A row is kept if no row of `documents` shows that a record contained its passage.
+    row is deleted too if it may come from a record: its triples may belong to a document that some readers of the passage must
+    not see. A row is kept if no row of `documents` shows that a record contained its passage.
 
     A passage that now needs the local extractor is failed as failed without a next try, because an upgrade must not cause paid
     calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.
@@ -212,7 +212,7 @@ class _Sorting:
     emptied: set[tuple[str, int]] = field(default_factory=set)
     """Failure rows that may come from a record: their content is cleared, and their number of attempts is kept."""
     kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    """Kept rows by passage. Only passages are included that may also have deleted rows."""
+    """Kept rows by passage. Contains only passages some of whose rows may be deleted."""
     unaffected: set[str] = field(default_factory=set)
     """Passages whose rows are all kept."""
 

@@ -102,7 +102,7 @@ class StoreLock:
         pid = int(content) if content.isdigit() else lock_owner(self.folder)
         owner = f"hippod with pid {pid}" if pid else "another process"
         return StoreLocked(
-            f"the store {self.folder} is open in {owner}; stop that one first, or give this one another [store] path",
+            f"the store {self.folder} is open in {owner}; stop that process first, or set another [store] path",
             pid,
         )
 

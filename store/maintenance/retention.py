@@ -237,7 +237,8 @@ class Purge:
         old: Rows64,
         last: Rows64,
     ) -> None:
-        """Marks the triples of needed passages' extractions: the last, and earlier ones that a query with `at` can read."""
+        """Adds the triples of needed passages' extractions to `triples`: of the last extraction, and of earlier ones that a
+        query with `at` can read."""
         for row in np.flatnonzero(passages).tolist():
             found = self._extracted[row]
             if found is not None:

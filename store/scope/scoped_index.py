@@ -204,8 +204,8 @@ def _row_of_names(index: LiveIndex, text: str) -> int:
 
 
 class ScopedSketches(SketchIndex):
-    """The sketches of a scope's phrases. Searches use the bands of the whole memory as they are sorted at the time of the
-    search, because sorting the scope's own would be slow. Sketches of phrases added later are compared one by one."""
+    """The sketches of a scope's phrases. Searches use the present bands of the whole memory, because sorting the scope's own
+    sketches would be slow. Sketches of phrases added later are compared one by one."""
 
     def __init__(self, whole: SketchIndex, vectors: Vectors, rows: Rows64, places: Rows32) -> None:
         """Copies the sketches of `rows` (ascending) from `whole`. `places`: for each row of the whole memory, the row in the

@@ -177,7 +177,7 @@ class Scopes:
                 # A concurrent purge removed a text that only the copied, older index needs.
                 continue
             return index, DocumentSnapshot.copy_of(Snapshot(index, now.commit, now.time), index)
-        raise StoreError("the memory changes faster than this scope can be built; ask again")
+        raise StoreError("the memory changes faster than this scope can be built; try again")
 
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:

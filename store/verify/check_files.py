@@ -31,7 +31,7 @@ NAMED_ROWS = 5
 """Maximum number of rows of a damaged file that a problem names; further rows are only counted."""
 
 
-UNREADABLE = " (which rows it has cannot be read)"
+UNREADABLE = " (its rows cannot be read)"
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def rows_in(store: Path, dim: int, table: str, name: str) -> str:
         return UNREADABLE
     named = "; ".join(", ".join(f"{column} {value!r}" for column, value in row.items()) for row in rows[:NAMED_ROWS])
     more = f" and {len(rows) - NAMED_ROWS} more" if len(rows) > NAMED_ROWS else ""
-    return f" (it has the rows of {named}{more})"
+    return f" (its rows: {named}{more})"
 
 
 def wrong_passage_ids(index: LiveIndex) -> Iterator[str]:

@@ -52,7 +52,7 @@ def _same(one: Callable[[int], object], rows: Rows64, other: Callable[[int], obj
 def _different_lines(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[str]:
     for line, by_tables in zip_longest(export_lines(mine.snapshot), export_lines(theirs.snapshot)):
         if line != by_tables:
-            yield f"in memory {line}, by the tables {by_tables}"
+            yield f"the memory gives {line}, the tables give {by_tables}"
 
 
 def compare_snapshots(
@@ -66,14 +66,14 @@ def compare_snapshots(
     triples, triples_anew = mine.triples_and_mentions, theirs.triples_and_mentions
     sizes = [(len(mine.passages), len(theirs.passages)), (len(mine.phrases), len(theirs.phrases))]
     if any(a != b for a, b in [*sizes, (len(triples), len(triples_anew))]):
-        yield "other passages, phrases or triples live than by the tables"
+        yield "the numbers of living passages, phrases or triples differ from the tables"
         return
     differing = np.setxor1d(
         _passage_triples(live.snapshot, mine.passages, triples),
         _passage_triples(anew.snapshot, theirs.passages, triples_anew),
     )
     for place in np.unique(differing // (len(triples) + 1)).tolist():
-        yield f"the passage {live.snapshot.passage_id(int(mine.passages[place]))} states other triples than by the tables"
+        yield f"the triples of the passage {live.snapshot.passage_id(int(mine.passages[place]))} differ from the tables"
     fingerprints = (
         live.snapshot.term_fingerprints(text_hash)[mine.passages],
         anew.snapshot.term_fingerprints(text_hash)[theirs.passages],
@@ -92,12 +92,12 @@ def compare_snapshots(
         id = live.snapshot.passage_id(row)
         holders, holders_anew = live.documents_with_passage(id), anew.documents_with_passage(id)
         if holders != holders_anew:
-            yield f"the passage {id} is in {holders}, according to the tables in {holders_anew}"
+            yield f"the passage {id} is in {holders} in memory, in {holders_anew} in the tables"
 
 
 def _passage_triples(snapshot: Snapshot, passages: Rows64, triples: Rows64) -> Rows64:
-    """Returns the pairs of a passage and a triple that it states, each encoded as one number: position in `passages` *
-    (len(triples) + 1) + position in `triples` + 1. The position of a triple that is not living is -1."""
+    """Returns a number for each pair of a passage and a triple that it states: position in `passages` * (len(triples) + 1) +
+    position in `triples` + 1. The position of a triple that is not living is -1."""
     matrix = snapshot.incidence.merged().tocoo()
     found: Rows64 = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
     found += places(triples, snapshot.n_triples)[matrix.col] + 1
@@ -108,6 +108,6 @@ def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
     for uri in sorted({*live.documents, *anew.documents}):
         mine, theirs = live.document(uri), anew.document(uri)
         if mine is None or theirs is None:
-            yield f"the document {uri} is {'in memory' if theirs is None else 'in the tables'} alone"
+            yield f"the document {uri} is only in {'memory' if theirs is None else 'the tables'}"
         elif mine != theirs:
             yield f"the document {uri} differs from the tables"

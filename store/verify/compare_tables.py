@@ -58,8 +58,8 @@ class ComparedVectors:
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
         differing = (live.fixed(rows) != by_tables).any(axis=1)
         for found, problem in (
-            (differing, "is another than in the tables"),
-            (wrong, "is neither of length 1 nor zero in the tables"),
+            (differing, "differs from the tables"),
+            (wrong, "has a length other than 1 or 0 in the tables"),
         ):
             for row in rows[found][: max(self._max_problems - len(self.problems), 0)].tolist():
                 self.problems.append(f"the vector of the {kind[:-1]} {self._label(kind, row)} {problem}")
@@ -91,7 +91,7 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
             other = theirs if memory is live else mine
             for place in np.flatnonzero(~np.isin(numbers, other)).tolist():
                 content = memory.content(kind, int(at[place]))
-                yield f"number {numbers[place]} of the {kind}, {content!r}, is in {where} alone"
+                yield f"number {numbers[place]} of the {kind}, {content!r}, is only in {where}"
         # A damaged table may contain the same number twice.
         both, places, places_anew = np.intersect1d(mine, theirs, return_indices=True)
         pairs = zip(both.tolist(), rows[places].tolist(), rows_anew[places_anew].tolist(), strict=True)
@@ -102,17 +102,17 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
             elif kind == "passages":
                 yield from _compare_extractions(live, anew, row, row_anew)
     for row in live.orphaned_extractions():
-        yield f"the extraction of row {row} of the passages is in memory, and the passage is not"
+        yield f"the extraction of row {row} of the passages is in memory without the passage"
 
 
 def _extractor(state: ExtractionState | None) -> str:
-    return "nobody" if state is None else f"{state.extractor} ({state.status.value}, {state.attempts} failures)"
+    return "no extractor" if state is None else f"{state.extractor} ({state.status.value}, {state.attempts} failures)"
 
 
 def _compare_extractions(live: StoredContents, anew: StoredContents, mine: int, theirs: int) -> Iterator[str]:
     passage = live.content("passages", mine).id
     if live.state(mine) != anew.state(theirs):
         extractor, recorded = _extractor(live.state(mine)), _extractor(anew.state(theirs))
-        yield f"the passage {passage} was extracted by {extractor}, according to the tables by {recorded}"
+        yield f"the passage {passage} was extracted by {extractor} in memory, by {recorded} in the tables"
     elif live.extracted(mine) != anew.extracted(theirs):
-        yield f"in the passage {passage} other triples were found than by the tables"
+        yield f"the triples extracted from the passage {passage} differ from the tables"

@@ -113,7 +113,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     )
     found.synonym_recall = recall.share
     if recall.missing:
-        found.problems.append(f"{recall.missing} synonym edges of {recall.phrases} phrases are not there")
+        found.problems.append(f"{recall.missing} synonym edges of {recall.phrases} phrases are missing")
     return found
 
 

@@ -5,8 +5,9 @@ only on the row's code, not on when it was added. A larger memory requires more 
 the same. For the minimum of 65,536 rows, the estimated standard deviation is within 0.5% of the true one (0.17% at the median,
 measured on ten million rows).
 
-The sum of a query's products with all sampled rows equals its product with the sum of these rows; the sum of the squares
-follows from the second moments. Only those sampled rows that a query must not count are therefore compared with it directly.
+A query's products are not computed for all sampled rows: their sum is the query's product with the sum of the rows, and the sum
+of their squares follows from the second moments. Only the sampled rows that a query must not count are compared with it
+directly.
 """
 
 import threading
@@ -119,7 +120,8 @@ class RowSample:
         self._dim = dim
         self._lock = threading.Lock()
         self._kept: dict[int, _GrowingSample] = {}
-        """The samples by number of zero bits. Two are kept, because the number of living rows may cross a limit repeatedly."""
+        """The samples, by the number of zero bits that a checksum must end in. Two are kept, because the number of living rows
+        may cross a limit repeatedly."""
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
         """Returns the sample of the rows in `blocks` for a memory with `living` living rows. All blocks except the last must

@@ -5,8 +5,9 @@ Crowded phrases get no synonym edges.
 An encoder that does not know a language gives nearly the same vector to thousands of its phrases. All pairs of these phrases
 are near. Edges between these phrases would carry no information, and their number would grow quadratically. The number of
 phrases near a vector is estimated as in Luo and Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018). The
-signs of a sketch (`lsh`) are divided into 32 cells of 24 bits, and for each cell, the living phrases are counted by the cell's
-value. A phrase is crowded while at least four of its cells (an eighth) are full, that is, have a count above `CELL_PHRASES`.
+signs of a sketch (`lsh`) are divided into 32 cells of 24 bits. For each cell and each value of its bits, the living phrases
+with this value are counted. A phrase is crowded while at least four of its cells (an eighth) are full, that is, have a count
+above `CELL_PHRASES`.
 
 The counts are sums over the living phrases, and a phrase's sketch depends only on its vector. Which phrases are crowded
 therefore depends only on the set of living phrases, not on the order of arrival or on former phrases. Adding or removing a

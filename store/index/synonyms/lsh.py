@@ -2,12 +2,12 @@
 
 The sketch of a vector has two parts. The first part is the signs of 768 random projections: two vectors at an angle t differ in
 a share t / pi of their signs (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). The
-second part is 288 *hashes*. Each hash names the one of 32 random directions and their 32 opposites that is nearest to the
-vector (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is
-three hashes. A pair *collides* if its signs differ no more than is expected at the threshold's angle, and if it shares all
-hashes of at least one band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the size of the
-memory or on how the search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly 0.8 does not
-collide; one in 160 with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
+second part is 288 *hashes*. A hash is the number of the direction that is nearest to the vector, among 32 random directions and
+their 32 opposites (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A
+*band* is three hashes. A pair *collides* if its signs differ no more than is expected at the threshold's angle, and if it
+shares all hashes of at least one band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the
+size of the memory or on how the search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly
+0.8 does not collide; one in 160 with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
 
 A threshold of 0.8 needs 95 bands, which have no hash in common. A lower threshold needs more bands, which combine the same
 hashes in other ways.
@@ -48,8 +48,8 @@ PREFIX_WORDS = 2
 """Number of words at the beginning of a sketch (its *prefix*) that must also be near when compared alone."""
 
 MISSED = 1 / 62
-"""Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. Half of this share
-would need 16 more bands, and would gain only pairs that a threshold higher by 0.01 would exclude."""
+"""Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. With 16 more bands,
+half as many pairs would be missed; the additional pairs are so far apart that a threshold higher by 0.01 would exclude them."""
 
 MIN_BANDS = 64
 """Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than at 0.8."""

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW_ROWS = 8
-"""Up to this number of rows of a block, rows are copied one by one; numpy's `take` costs as much as this many copies."""
+"""Up to this number of rows of a block are copied one by one, because a call of numpy's `take` costs as much as this many
+copies."""
 
 
 def by_block(rows: NDArray[np.int64], block_rows: int) -> list[tuple[int, slice, NDArray[np.int64]]]:

@@ -80,14 +80,14 @@ SPOILS = {
     "vector of the phrase": lambda index: blank(index.phrase_vectors),
     "vector of the triple": lambda index: blank(index.triple_vectors),
     "words of the passage": lambda index: index.postings.extend(a_passage(index), "zanzibar"),
-    "states other triples": lambda index: index.matrices["incidence"].add(
+    "the triples of the passage": lambda index: index.matrices["incidence"].add(
         [a_passage(index)], [stated(index, a_passage(index))[0]], [-1.0]
     ),
-    "the document d9 is in the tables alone": lambda index: index.documents.pop("d9"),
+    "the document d9 is only in the tables": lambda index: index.documents.pop("d9"),
     "the document d9 differs from the tables": lambda index: index.documents.update(
         d9=replace(index.documents["d9"], title="Another")
     ),
-    "according to the tables in": lambda index: index.holders.__setitem__(
+    "in memory, in": lambda index: index.holders.__setitem__(
         a_passage(index), {"d9": None, "other": None}
     ),
     "was extracted by": lambda index: index.extraction_states.clear(),

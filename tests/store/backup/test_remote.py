@@ -111,10 +111,10 @@ def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_s
     path = Path(Repository(url).object_path(entry.digest))
     whole = path.read_bytes()
     path.write_bytes(bytes(len(whole)))
-    with pytest.raises(BackupError, match=f"{name} came back changed"):
+    with pytest.raises(BackupError, match=f"{name} was downloaded with wrong content"):
         fetch(url, tmp_path / "new")
     path.unlink()
-    with pytest.raises(BackupError, match=f"half a backup: {name}.*choose an older one"):
+    with pytest.raises(BackupError, match=f"an incomplete backup: {name}.*choose an older backup"):
         fetch(url, tmp_path / "new")
     assert not (tmp_path / "new" / "documents.lance").exists()
     assert restored(f"{url}/backups/{first.name}", tmp_path / "new") == expected
@@ -171,7 +171,7 @@ def test_what_is_wrong_is_said(store, url, tmp_path):
     with pytest.raises(BackupError, match="has no complete backup"):
         fetch(url, tmp_path / "new")
     send(store, url)
-    with pytest.raises(BackupError, match=r"has no backup 20.*; the last that are there: 20"):
+    with pytest.raises(BackupError, match=r"has no backup 20.*; its last backups: 20"):
         fetch(f"{url}/backups/20200101T000000.000Z-1.json.gz", tmp_path / "new")
     with pytest.raises(StoreLocked):
         fetch(url, store.folder)

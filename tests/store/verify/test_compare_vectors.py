@@ -64,14 +64,14 @@ def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
     monkeypatch.setattr(contents, "vectors", without_the_second)
     compared = ComparedVectors(contents, 20)
     assert same_vectors(loaded(store, compared), loaded(store))
-    assert any("is another than in the tables" in problem for problem in compared.problems)
+    assert any("differs from the tables" in problem for problem in compared.problems)
 
 
 def test_a_length_that_no_vector_has_is_told_and_no_more_than_asked_for(store, monkeypatch):
     monkeypatch.setattr(compare_tables, "vectors_of", lambda batch: fixed(2 * floats(vectors_of(batch))))
     compared = ComparedVectors(store.stored_contents(), 10**6)
     loaded(store, compared)
-    told = [problem for problem in compared.problems if "neither of length 1 nor zero" in problem]
+    told = [problem for problem in compared.problems if "has a length other than 1 or 0" in problem]
     assert told
     few = ComparedVectors(store.stored_contents(), 3)
     loaded(store, few)
