@@ -33,7 +33,7 @@ def refusal(error: BaseException) -> str | None:
         number = errno.ENOMEM
     if not number or number in DAMAGE:
         return None
-    return REFUSALS.get(number, "the system refuses it, which is no damage: remove the cause, then start hippod again")
+    return REFUSALS.get(number, "the system refused it, nothing is damaged: remove the cause, then start hippod again")
 
 
 RESTORE = "restore a backup with `hippod --restore DIR`"

@@ -161,8 +161,8 @@ class StoreReader:
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Returns the ids of passages that need the local extractor and whose extraction state (None: none) `wanted`
-        accepts."""
+        """Returns the ids of the passages that need the local extractor and for which `wanted(state)` is true. `state` is None
+        for a passage that was never extracted."""
         index = self._index
         rows = index.holders.copy().needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]

@@ -60,7 +60,7 @@ def backup(
     with unfinished_folder(place):
         last, sizes = collect(store, place, report)
         made = write_note(place, last.seq, last.time, sizes, time.time())
-        sync_all(place, lambda synced: report("waiting for the disk", synced, len(sizes) + 1))
+        sync_all(place, lambda synced: report("flushing to disk", synced, len(sizes) + 1))
         if target.exists():
             target.rmdir()
         place.rename(target)

@@ -153,7 +153,7 @@ def _entries(
     for number, name in enumerate(sizes):
         if cancelled():
             raise BackupError("the backup was cancelled: hippod stops, or the client disconnected")
-        report("looking for what is new", number, len(sizes))
+        report("finding new files", number, len(sizes))
         path = inside(place, name)
         found = path.stat()
         digest = known.get((found.st_ino, found.st_size, found.st_mtime_ns)) or _digest(path)
@@ -202,7 +202,7 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
                 out.write(piece)
         if sent.hexdigest() != digest or repository.files.get_file_info(target).size != size:
             repository.files.delete_file(target)
-            raise BackupError(f"{path.name} changed; its backup was cancelled. Check the disk")
+            raise BackupError(f"{path.name} changed while it was sent; the backup was cancelled. Check the disk")
 
     repository.again(once, FileNotFoundError, transfer=True)
 
@@ -242,7 +242,7 @@ def _prune(repository: Repository, lists: list[str], keep_s: float, report: Repo
     old = [name for name in lists[:-1] if now - listed_at(name) > keep_s]
     if not old:
         return 0
-    report("removing what is old", 0, len(old))
+    report("deleting old backups", 0, len(old))
     if repository.lists() != sorted(lists):
         return 0  # a listing was incomplete, or another backup is in progress: needed contents could look unused
     used = {each.digest for name in lists if name not in old for each in repository.read_list(name).files.values()}

@@ -116,12 +116,14 @@ class Repository:
             read = json.loads(self.again(lambda: self._content(path), FileNotFoundError, gzip.BadGzipFile))
             if read["format"] != FORMAT:
                 raise BackupError(f"{self.url}: {name} has format {read['format']}, this hippod reads {FORMAT}")
-            files = {path: FileEntry(**entry) for path, entry in read["files"].items()}
+            files = {str(path): FileEntry(**entry) for path, entry in read["files"].items()}
+            if not all(isinstance(each.digest, str) and isinstance(each.size, int) for each in files.values()):
+                raise TypeError("an entry has values of wrong types")
             return FileList(read["commit"], read["time"], read["made"], files)
         except FileNotFoundError as error:
             there = ", ".join(self.lists()[-5:]) or "none"
             raise BackupError(f"{self.url} has no backup {name}; its last backups: {there}") from error
-        except (ValueError, KeyError, TypeError, zlib.error, gzip.BadGzipFile) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, zlib.error, gzip.BadGzipFile) as error:
             raise BackupError(
                 f"{self.url}: the list of files {name} cannot be read ({error}); choose an older backup by its name"
             ) from error

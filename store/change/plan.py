@@ -164,7 +164,7 @@ class _RowNumbers:
 
 
 def _without_passages(naming: Any, passages: NDArray[np.int64]) -> Entries:
-    """Returns entries that remove the columns `passages` from `naming`."""
+    """Returns the changes of the matrix `naming` that empty the columns of `passages`."""
     removed = np.zeros(naming.shape[1], np.bool_)
     removed[passages] = True
     there = removed[naming.col]

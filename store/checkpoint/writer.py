@@ -89,6 +89,8 @@ class Checkpointing:
                 "next_id": dict(index.next_id),
             }
         files = _write_folder(self._folder, commit.seq, manifest, parts, check_time)
+        for name, part in parts:
+            part.saved(files, name)
         if self._unverified is not None:
             # Files that are hard links keep their recorded checksums, so the new checkpoint still has to be verified.
             self._unverified = files.place
@@ -127,7 +129,8 @@ class Checkpointing:
         return False
 
     def renew(self) -> None:
-        """Rewrites the checkpoint after a purge, because purged data must leave the disk; if writing fails, discards it."""
+        """Rewrites the checkpoint after a purge, because purged data must leave the disk; if none is written, discards the old
+        one."""
         if newest(self._folder) is None:
             return
         try:

@@ -103,10 +103,6 @@ class PartWriter:
         sync(file)
         self.files[file.name] = [file.stat().st_size, checksum_of(file), int(checked_later)]
 
-    def written(self) -> PartFiles:
-        """Returns the files written so far."""
-        return PartFiles(self.place, self.files, self.values)
-
 
 class Foldable(ABC):
     """A structure that consists of an unchanging base and later changes. Many changes are merged into the base (folded).
@@ -137,7 +133,8 @@ class Part(ABC):
 
     @abstractmethod
     def copy(self) -> Self:
-        """Returns an independent copy that shares all unchanging data. Takes O(changes since the last checkpoint) time."""
+        """Returns an independent copy that shares all unchanging arrays. Takes O(changes since the last checkpoint) time, and
+        milliseconds for counts, documents and extraction states."""
 
     @abstractmethod
     def save(self, files: PartWriter, name: str) -> None:
@@ -146,6 +143,9 @@ class Part(ABC):
     @abstractmethod
     def load(self, files: PartFiles, name: str) -> None:
         """Fills an empty part from files."""
+
+    def saved(self, files: PartFiles, name: str) -> None:  # noqa: B027
+        """Called on the copy once its folder is complete, before `map_saved` and concurrently with commits."""
 
     def map_saved(self, files: PartFiles, name: str, saved: Self, /) -> None:  # noqa: B027
         """Replaces data in memory by the equal data in `files`, which `saved`, an earlier copy, has written.

@@ -11,7 +11,7 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 
 class BorrowedRows(dict[Any, int]):
     """Maps keys to rows by looking them up in another index, because filling a separate map would take longer than all lookups.
-    The dictionary itself contains only keys added later. Every lookup calls `get`."""
+    Keys that were added after the construction are in the dictionary itself. Every lookup calls `get`."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from store.durable_files import checksum_of, durable_file, sync
-from store.errors import StoreDamaged
+from store.errors import RESTORE, StoreDamaged
 from store.lance.io_threads import at_once
 from store.lance.layout import TABLE_SUFFIX, file_names, table_folder
 from store.lance.schema import TABLES
@@ -52,7 +52,7 @@ class Checksums:
         either the line is damaged, or an interrupted change wrote the file.
 
         A store without a mark is new or was written by an earlier hippod. If such a store has no checksums, its table files are
-        recorded without a value. If it has checksums, table files without a line get a line at the next `sync`.
+        recorded without a value. In a store with checksums, the next `sync` adds a line for each table file that has none.
         """
         self._store = store
         self.path = store / NAME
@@ -72,8 +72,8 @@ class Checksums:
             self._known |= unknown if marked else {}
         elif marked and not unverified:
             raise StoreDamaged(
-                f"the file {self.path} is missing or has no intact line, so the tables cannot be verified; restore a backup "
-                f"(`hippod --restore`), or, to use them unverified, run `echo {UNVERIFIED.decode()} > {self.path}`"
+                f"the file {self.path} is missing or has no intact line, so the tables cannot be verified; "
+                f"{RESTORE}, or, to use them unverified, run `echo {UNVERIFIED.decode()} > {self.path}`"
             )
         else:
             self.path.touch(0o600)
@@ -107,8 +107,7 @@ class Checksums:
         known = self.get(name)
         if known is not None and known.value is not None and checksum_of(self._store / name) != known.value:
             raise StoreDamaged(
-                f"the file {self._store / name} is damaged: its checksum differs from the recorded one; restore a backup "
-                "(`hippod --restore`)"
+                f"the file {self._store / name} is damaged: its checksum differs from the recorded one; {RESTORE}"
             )
 
     def check_all(self) -> None:

@@ -7,7 +7,7 @@ may have left its files incomplete.
 from collections.abc import Callable
 from pathlib import Path
 
-from store.errors import StoreDamaged
+from store.errors import RESTORE, StoreDamaged
 from store.lance.layout import (
     HIGHEST_VERSION,
     VERSION_HINT,
@@ -34,8 +34,7 @@ def drop_newer(store: Path, table: str, version: int) -> list[str]:
     if not present or version_of(present[0]) != version or not is_whole(present[0]):
         last = f"version {version_of(present[0])}" if present else "no version"
         raise StoreDamaged(
-            f"the store {store} lacks data of its last commit in: {table} ({last} of {version}); restore it from a backup "
-            "with `hippod --restore DIR`"
+            f"the store {store} lacks data of its last commit in: {table} ({last} of {version}); {RESTORE}"
         )
     for path in newer:
         set_aside(store, table, path)

@@ -111,7 +111,7 @@ def _rowless_costs(written: Mapping[str, Any]) -> ExtractionCosts:
 
 
 def rule_facts(rule: SynonymRule) -> dict[str, Any]:
-    """Returns the facts of a commit that makes all synonym edges by `rule`."""
+    """Returns the facts of a commit that derives all synonym edges anew, by `rule`."""
     return {
         "synonym_rule": SynonymRule.VERSION,
         "synonym_threshold": rule.threshold,

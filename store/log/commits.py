@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
-from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreStopped
+from store.errors import RESTORE, EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreStopped
 from store.lance.schema import FORMAT, TABLES, commits, schemas
 from store.lance.schema.commits import CommitRow
 from store.lance.table_writer import TableWriter
@@ -96,10 +96,7 @@ class Commits(CommitHistory):
             if record.commit <= flushed:
                 continue  # the log's file should have been deleted after the flush
             if record.commit != last + 1:
-                raise StoreDamaged(
-                    f"the store {self._folder} lacks commit {last + 1} in its log; restore it from a backup with "
-                    "`hippod --restore DIR`"
-                )
+                raise StoreDamaged(f"the store {self._folder} lacks commit {last + 1} in its log; {RESTORE}")
             last = record.commit
             self.tables.add_pending(record.rows)
             self.pending_bytes += record.bytes
@@ -126,8 +123,7 @@ class Commits(CommitHistory):
         if self._head.acknowledged > self.last.seq:
             raise StoreDamaged(
                 f"the store {self._folder} made commit {self._head.acknowledged} and its log ends with {self.last.seq}; "
-                "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
-                f"file {self._folder / HEAD}"
+                f"{RESTORE}, or, to continue with the older commit, delete the file {self._folder / HEAD}"
             )
 
     def _migrate(self) -> None:

@@ -64,9 +64,9 @@ def check_mark(store: Path, expected: Mark) -> None:
 
 
 def current_mark(store: Path) -> Mark | None:
-    """Returns the mark of a store that no process has open. If an older hippod has written the tables after the mark, the
-    tables come from a restored backup of an older format. In that case, the log is moved to `before-restore-…`, and None is
-    returned. Raises StoreDamaged or OSError."""
+    """Returns the mark of a store that no process has open. If the tables were written after the mark by an older hippod, they
+    come from a restored backup of an older format. In that case, the log is moved to `before-restore-…`, and None is returned.
+    Raises StoreDamaged or OSError."""
     mark = read_mark(store)
     if mark is None or not is_stale(store, mark, repair=True):
         return mark

@@ -56,7 +56,7 @@ DONE, FAILED, INDEXED = "done", "failed", "indexed"
 GIVEN_UP_ATTEMPTS = 4
 """Number of failures after which the daemon no longer retries an extraction."""
 
-READ_AGAIN = "since the upgrade of the store the passage has to be read again; `hippoctl retry` does it"
+READ_AGAIN = "the upgrade of the store requires that the passage is extracted again: run `hippoctl retry`"
 
 READ_DOCUMENTS = 256
 """Number of rows of `documents` that are converted to Python objects at a time."""

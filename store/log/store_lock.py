@@ -130,7 +130,7 @@ class StoreLock:
         try:
             self.check()
         except StoreFolderLost as error:
-            self._lost = error.folder, f"{error.why}, during a commit; only a restart of hippod mends that"
+            self._lost = error.folder, f"{error.why}, during a commit; restart hippod"
             raise StoreFolderLost(*self._lost) from error
 
     def release(self) -> None:

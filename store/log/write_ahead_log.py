@@ -23,7 +23,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from store.durable_files import durable_file, sync
-from store.errors import StoreDamaged
+from store.errors import RESTORE, StoreDamaged
 from store.lance.tables import RowsByTable
 from store.lance.versions import FOLDER as TORN
 
@@ -123,12 +123,12 @@ class WriteAheadLog:
             found, end = _read(path)
             if end < path.stat().st_size:
                 commit = found[-1].commit + 1 if found else int(path.name.partition("-")[0])
-                problem = f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
+                problem = f"the file {path} of the log is damaged at byte {end}; {RESTORE}"
                 if path != paths[-1] or _has_record_after(path, end):
                     raise StoreDamaged(problem)
                 if commit <= acknowledged:
                     raise StoreDamaged(
-                        f"{problem}, or, to go on without commit {commit} and later ones, delete the file {store / HEAD}"
+                        f"{problem}, or, to continue without commit {commit} and later ones, delete the file {store / HEAD}"
                     )
                 self._move_tail(path, end)
             self.records = [*self.records, *found]
@@ -219,9 +219,7 @@ def read_commits(store: Path, first: int, last: int) -> list[RowsByTable]:
     found = {record.commit: record.rows for record in read_records(store)}
     lacking = [commit for commit in range(first, last + 1) if commit not in found]
     if lacking:
-        raise StoreDamaged(
-            f"the log {store / FOLDER} is damaged: it lacks commit {lacking[0]}; restore a backup (`hippod --restore`)"
-        )
+        raise StoreDamaged(f"the log {store / FOLDER} is damaged: it lacks commit {lacking[0]}; {RESTORE}")
     return [found[commit] for commit in range(first, last + 1)]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from store.checkpoint.files import MANIFEST, damaged_file, newest
 from store.durable_files import checksum_of
+from store.errors import RESTORE
 from store.index.live_index import LiveIndex
 from store.lance.checksums import NAME, Checksums
 from store.lance.layout import DATA, data_files_in_order
@@ -62,7 +63,7 @@ def check_tables(
                 if _checksum(store / name) != known.value:
                     found.problems.append(
                         f"the file {name} of the table {table} is damaged: its checksum differs from the recorded one"
-                        f"{rows_in(table, name)}; restore a backup (`hippod --restore`)"
+                        f"{rows_in(table, name)}; {RESTORE}"
                     )
     return found
 

@@ -22,7 +22,7 @@ from store.verify.compare_memories import compare_exports, compare_snapshots
 from store.verify.compare_tables import ComparedVectors, compare_contents
 
 MAX_PROBLEMS = 20
-"""Maximum number of reported differences; a single fault can cause many."""
+"""Maximum number of reported differences of one kind; a single fault can cause many."""
 
 RECALL_SAMPLE_PHRASES = 500
 """Number of phrases whose synonyms are checked if there are too many phrases to check them all."""

@@ -193,7 +193,7 @@ class TextRows(HashedRows[str]):
         self._texts = texts
 
     def copy_for(self, texts: Sequence[str]) -> "TextRows":
-        """Returns a copy that finds later texts in `texts`, which must begin with the present texts."""
+        """Returns a copy that reads texts from `texts`, which must begin with the present texts and may be longer."""
         other = self.copy()
         other._texts = texts
         return other

@@ -121,11 +121,13 @@ class HeldDocuments(Part):
         return HeldDocuments(self.documents.copy(), self.holders.copy(), self._ids)
 
     def save(self, files: PartWriter, name: str) -> None:
-        """Writes the documents, then maps their passages from the written files, which frees memory."""
         files.table(name, shell_table(self.documents))
         save_blocks(files, name, blocks_of(passages_texts(self.documents.values())))
         self.holders.arrays({uri: number for number, uri in enumerate(self.documents)}).save(files, "holders")
-        map_passages(list(self.documents.values()), map_texts(files.written(), name))
+
+    def saved(self, files: PartFiles, name: str) -> None:
+        """Maps the documents' passages from the files, which frees memory. The live index has the same documents."""
+        map_passages(list(self.documents.values()), map_texts(files, name))
 
     def load(self, files: PartFiles, name: str) -> None:
         documents = shells(files.table(name), map_texts(files, name))

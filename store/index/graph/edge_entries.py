@@ -23,7 +23,8 @@ class EdgeWeights:
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
-    """Factor of additional passage-phrase edges, weighted by the number of the passage's triples with the phrase."""
+    """Factor of additional edges between passages and phrases. The weight of such an edge is this factor times the number of
+    the passage's triples with the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def changed_entries(
 
 
 def contributed_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """Returns the weights that `passages` contribute, and the synonym edges of `phrases`, which only they may contain.
+    """Returns the weights that the passages in `passages` contribute, and the synonym edges of `phrases`. No other passage may
+    contain these phrases.
 
     A passage contributes its own edges, and the relation and mention edges of its triples.
     """

@@ -149,7 +149,7 @@ class Crowding(Part):
     def count(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
         """Counts all phrases anew. `present`: mask of the rows that can have synonyms, shape (len(sketches),). `maybe`: mask of
         the rows that may be crowded, in the same shape; None if unknown."""
-        # A new array, because pages without counts then take no memory.
+        # Allocates a zeroed array instead of clearing the old one, because its pages take no memory until a count is written.
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         pieces = range(0, len(sketches), SCANNED_ROWS)
         for start in pieces:

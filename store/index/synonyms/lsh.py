@@ -48,8 +48,9 @@ PREFIX_WORDS = 2
 """Number of words at the beginning of a sketch (its *prefix*) that must also be near when compared alone."""
 
 MISSED = 1 / 62
-"""Maximum share of the pairs exactly at the threshold that share no band; at 0.8, 95 bands miss this share. With 16 more bands,
-half as many pairs would be missed; the additional pairs are so far apart that a threshold higher by 0.01 would exclude them."""
+"""Maximum share of pairs that share no band, among the pairs with a cosine of exactly the threshold; 95 bands miss this share
+at 0.8. With 16 more bands, half as many pairs would be missed; the additional pairs are so far apart that a threshold higher by
+0.01 would exclude them."""
 
 MIN_BANDS = 64
 """Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than at 0.8."""
@@ -96,8 +97,8 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """Returns the number of bands with which at most `MISSED` of the pairs at the threshold share no band: 95 for 0.8, 311 for
-    0.7.
+    """Returns the smallest number of bands with which at most the share `MISSED` of the pairs at the threshold share no band:
+    95 for 0.8, 311 for 0.7. 95 for 0.8, 311 for 0.7.
 
     Returns 0 if more than `MAX_BANDS` bands would be needed (threshold below 0.66). Comparing with all phrases then costs less,
     and only the signs decide whether pairs collide.

@@ -20,7 +20,8 @@ ROWS_A_BUCKET = 4
 """Maximum average number of rows per bucket. Lookups thus read few rows, and a short run has no more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
-"""Number of rows that are sorted at a time before they are joined: 100 MB of values."""
+"""Number of rows that are sorted into one run; the runs are joined afterwards. The values of a run take 100 MB. 100 MB of
+values."""
 
 JOINED_SHARE = 4
 """A run is joined with the rows after it once these rows number at least 1 / JOINED_SHARE of the run's length. A larger value
@@ -134,8 +135,8 @@ def _row_bits(bits: int) -> int:
 def sort_behind(
     runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """Returns `runs` extended by the rows after them, whose sketches are `behind`. The new rows are sorted, and joined with the
-    last runs unless these are long enough to stay separate.
+    """Returns `runs` with further rows at the end; `behind` are the sketches of these rows. The new rows are sorted, and joined
+    with the last runs unless these are long enough to stay separate.
 
     `bands`: number of bands. `storage`: allocates the new runs. Only reads its arguments, so it may run concurrently.
     """

@@ -50,7 +50,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
         "comparing exports",
         "comparing synonyms",
         "copying",
-        "waiting for the disk",
+        "flushing to disk",
     ]
     assert all(done == total for step, (done, total) in last.items() if step not in ("copying",) and total is not None)
 
@@ -87,9 +87,7 @@ SPOILS = {
     "the document d9 differs from the tables": lambda index: index.documents.update(
         d9=replace(index.documents["d9"], title="Another")
     ),
-    "in memory, in": lambda index: index.holders.__setitem__(
-        a_passage(index), {"d9": None, "other": None}
-    ),
+    "in memory, in": lambda index: index.holders.__setitem__(a_passage(index), {"d9": None, "other": None}),
     "was extracted by": lambda index: index.extraction_states.clear(),
 }
 

@@ -13,7 +13,7 @@ import store.index.pager
 from store.index.file_arrays import map_file, page_in
 from store.index.pager import Pager
 from store.index.parallel import wait_for_background
-from store.index.part import PartWriter
+from store.index.part import PartFiles, PartWriter
 from store.index.vectors import matrix
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors
@@ -84,7 +84,7 @@ def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(
     monkeypatch.setattr(matrix, "GROUPED_MIN_ROWS", 0)
     out, saved = PartWriter(tmp_path, None, {}, lambda: None), Vectors(DIM)
     made.save(out, "made")
-    saved.load(out.written(), "made")
+    saved.load(PartFiles(out.place, out.files, out.values), "made")
     (codes,) = tmp_path.glob("made-codes-*")
     assert resident_share(codes) < 1.0
     saved.view().page_in_codes()

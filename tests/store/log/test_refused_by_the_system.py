@@ -25,7 +25,7 @@ from tests.store.small_store import complete, numbered_documents, open_store
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "MemoryMax="),
         (MemoryError(), "MemoryMax="),
         (OSError(errno.ESTALE, "Stale file handle"), "mount it again"),
-        (OSError(errno.ETIMEDOUT, "Connection timed out"), "no damage"),
+        (OSError(errno.ETIMEDOUT, "Connection timed out"), "nothing is damaged"),
         (OSError(errno.ENOENT, "No such file or directory"), None),
         (OSError("Object at location /x/manifest not found"), None),
         (ValueError("Not a Lance dataset"), None),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.index.part import PartWriter
+from store.index.part import PartFiles, PartWriter
 from store.index.vectors import matrix
 from store.index.vectors.codes import CODE_MAX
 from store.index.vectors.matrix import Vectors
@@ -51,7 +51,7 @@ def _mapped(files: Path, written: np.ndarray) -> Vectors:
     made.extend(written[: 2 * BLOCK_ROWS])
     out = PartWriter(files, None, {}, lambda: None)
     made.save(out, "made")
-    vectors.load(out.written(), "made")
+    vectors.load(PartFiles(out.place, out.files, out.values), "made")
     vectors.extend(written[2 * BLOCK_ROWS :])
     return vectors
 
