@@ -43,8 +43,8 @@ def recover_index(commits: Commits, dim: int, rule: SynonymRule) -> tuple[LiveIn
 
 
 def _forget_purged(index: LiveIndex, name: str, kept: NDArray[np.int32]) -> None:
-    """Removes the rows that were purged after the checkpoint from the map from texts to rows. `kept`: row numbers in the table,
-    ascending, without rows added after the checkpoint."""
+    """Removes rows from the map from texts to rows: those that were purged after the checkpoint. `kept`: row numbers in the
+    table, ascending, without rows added after the checkpoint."""
     ids = index.ids[name].view()
     purged = np.ones(len(ids), np.bool_)
     # Usually nothing was purged after the checkpoint, so the row numbers in index and table are equal.

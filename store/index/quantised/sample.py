@@ -120,8 +120,8 @@ class RowSample:
         self._dim = dim
         self._lock = threading.Lock()
         self._kept: dict[int, _GrowingSample] = {}
-        """The samples, by the number of zero bits that a checksum must end in. Two are kept, because the number of living rows
-        may cross a limit repeatedly."""
+        """The samples, by the number of zero bits that a checksum must end in. Two samples are kept, because the number of
+        living rows may cross a limit repeatedly."""
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
         """Returns the sample of the rows in `blocks` for a memory with `living` living rows. All blocks except the last must

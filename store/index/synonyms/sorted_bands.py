@@ -127,8 +127,8 @@ def _above_row(values: NDArray[np.int32], n: int) -> NDArray[np.int32]:
 
 
 def _row_bits(bits: int) -> int:
-    """Returns the number of bits of a row number if buckets leave bits open: a bucket has on average `ROWS_A_BUCKET` rows or
-    fewer."""
+    """Returns the number of bits of a row number in an entry whose bucket does not determine all bits of the band's value: a
+    bucket has on average `ROWS_A_BUCKET` rows or fewer."""
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
