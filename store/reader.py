@@ -107,7 +107,7 @@ class StoreReader:
         source is empty if the version of hippod that removed the document did not record source and labels.
         """
         with self._tables.pruning_paused():
-            rows = self._tables.read_where("documents", None, Condition("state", "=", State.REMOVED.value))
+            rows = self._tables.read("documents", None, Condition("state", "=", State.REMOVED.value))
         return {row["uri"]: documents.from_row(row) for row in rows.sort_by("commit").to_pylist()}
 
     def states(self) -> dict[State, int]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.columns.holders import Holders
 from store.index.columns.row_lists import NO_ROWS
 from store.index.delta_csr import MatrixView
 from store.index.graph.adjacency import Adjacency
@@ -291,7 +292,7 @@ class DocumentSnapshot:
 
     snapshot: Snapshot
     documents: Mapping[str, Document]
-    holders: Sequence[Mapping[str, Any]]
+    holders: Holders
     """For each passage row: the documents that contain the passage, by URI, with the triples that they supplied
     (`store.index.effective_triples.SuppliedTriples`)."""
 

@@ -91,7 +91,7 @@ def append_contents(
     """Appends the passages, phrases and triples whose column `row` is at least `first[table]`. Does not sketch the phrases."""
 
     def rows(name: str) -> Any:
-        return tables.read_where(name, TEXTS[name], from_row(first[name])).sort_by("row")
+        return tables.read(name, TEXTS[name], from_row(first[name])).sort_by("row")
 
     tables_by_name = {name: rows(name) for name in KINDS}
     table = tables_by_name["passages"]
@@ -148,7 +148,7 @@ def plan_again(index: LiveIndex, batch: Batch) -> IndexDelta:
 
 def rows_after(tables: TableView, name: str, commit: int, columns: Sequence[str] | None = None) -> Any:
     """Returns the rows of the commits after `commit`."""
-    return tables.read_where(name, columns, after_commit(commit))
+    return tables.read(name, columns, after_commit(commit))
 
 
 def documents_of(rows: Any) -> Batch:

@@ -73,7 +73,7 @@ def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int, pause: Pa
     alive = index.counts["phrases"].view().positive()
     edges = [(a, b, np.zeros(len(a)))]
     if (alive[a] & alive[b]).any():
-        there = tables.read_where("synonyms", None, until_commit(commit)).sort_by("commit")
+        there = tables.read("synonyms", None, until_commit(commit)).sort_by("commit")
         pause()
         a, b, scores = synonyms.from_table(there, phrases)
         among = np.isin(a * len(phrases) + b, changed)

@@ -6,7 +6,6 @@ view does not change when changes are added or when a folded base replaces the o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -33,33 +32,18 @@ UNSORTED_SHARE = 1 / 16
 """The same as a share of the sorted changes; the larger limit applies. Sorting takes O(1) amortised time per change."""
 
 
-@dataclass(frozen=True, slots=True)
-class SortedChanges:
-    """The oldest changes, sorted by row, so that the changes of given rows are found without a search through all changes.
-
-    `keys`: (row of a change) * 2³² + (number of the change), ascending.
-    """
-
-    keys: NDArray[np.int64]
-
-    @property
-    def n(self) -> int:
-        return len(self.keys)
-
-    def places(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the numbers of the changes in the rows `wanted`."""
-        first, end = np.searchsorted(self.keys, wanted << 32), np.searchsorted(self.keys, (wanted + 1) << 32)
-        counts = end - first
-        before = np.cumsum(counts) - counts
-        found: NDArray[np.int64] = self.keys[np.repeat(first - before, counts) + np.arange(counts.sum())] & 0xFFFF_FFFF
-        return found
+SortedChanges = NDArray[np.int64]
+"""The oldest changes, sorted by row: (row of a change) * 2³² + (number of the change). The changes of given rows are found
+without a search through all changes."""
 
 
-UNSORTED = SortedChanges(np.empty(0, np.int64))
-
-
-def _ordered(rows: Rows32) -> SortedChanges:
-    return SortedChanges(np.sort((rows.astype(np.int64) << 32) | np.arange(len(rows))))
+def _changes_in(changes: SortedChanges, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the numbers of the changes in `rows`."""
+    first, end = np.searchsorted(changes, rows << 32), np.searchsorted(changes, (rows + 1) << 32)
+    counts = end - first
+    before = np.cumsum(counts) - counts
+    found: NDArray[np.int64] = changes[np.repeat(first - before, counts) + np.arange(counts.sum())] & 0xFFFF_FFFF
+    return found
 
 
 class MatrixView:
@@ -73,9 +57,8 @@ class MatrixView:
         values: Values,
         shape: tuple[int, int],
         identity: object,
-        order: SortedChanges = UNSORTED,
+        order: SortedChanges,
     ) -> None:
-        """`order`: the oldest changes, sorted."""
         self.base = base
         self.shape = shape
         self._changes = (rows, cols, values)
@@ -143,8 +126,8 @@ class MatrixView:
         """Returns the numbers of the changes in the rows `wanted`."""
         if not self.change_count:
             return wanted[:0]
-        behind = np.flatnonzero(np.isin(self._changes[0][self._order.n :], wanted)) + self._order.n
-        return np.concatenate([self._order.places(wanted), behind])
+        behind = np.flatnonzero(np.isin(self._changes[0][len(self._order) :], wanted)) + len(self._order)
+        return np.concatenate([_changes_in(self._order, wanted), behind])
 
     @property
     def entry_count(self) -> int:
@@ -211,7 +194,7 @@ class LiveMatrix(Part, Foldable):
     def _begin_changes(self) -> None:
         self._rows, self._cols = GrowableArray(np.int32), GrowableArray(np.int32)
         self._values = GrowableArray(np.float64)
-        self._order = UNSORTED
+        self._order: SortedChanges = np.empty(0, np.int64)
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
         """Adds `values` to the entries at (rows, cols); all three have shape (k,)."""
@@ -226,8 +209,9 @@ class LiveMatrix(Part, Foldable):
         self.swap_in(base, self.change_count)
 
     def view(self) -> MatrixView:
-        if self._rows.n - self._order.n > max(UNSORTED_ENTRIES, UNSORTED_SHARE * self._order.n):
-            self._order = _ordered(self._rows.view())
+        sorted_count = len(self._order)
+        if self._rows.n - sorted_count > max(UNSORTED_ENTRIES, UNSORTED_SHARE * sorted_count):
+            self._order = np.sort((self._rows.view().astype(np.int64) << 32) | np.arange(self._rows.n))
         return self._view()
 
     def _view(self) -> MatrixView:

@@ -113,15 +113,8 @@ class TableView:
         """Returns the number of rows, excluding rows that are only in the log."""
         return int(self._state.handles[name].count_rows())
 
-    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Reads the whole table; only some columns if `columns` is given."""
-        return self._read(name, columns, None)
-
-    def read_where(self, name: str, columns: Sequence[str] | None, condition: Condition) -> pa.Table:
-        """Reads the rows that meet `condition`; all columns if `columns` is None."""
-        return self._read(name, columns, condition)
-
-    def _read(self, name: str, columns: Sequence[str] | None, condition: Condition | None) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str] | None = None, condition: Condition | None = None) -> pa.Table:
+        """Reads the rows that meet `condition`, by default all rows; all columns if `columns` is None."""
         state = self._state
         table = state.handles[name]
         wanted = list(columns or table.schema.names)

@@ -57,7 +57,7 @@ class PurgeSlice:
     contents: str | None
     tables: Mapping[str, Any]
 
-    def without(self, protected: set[int]) -> "PurgeSlice":
+    def without(self, protected: Iterable[int]) -> "PurgeSlice":
         """Returns the slice without the rows whose owner is in `protected`."""
         among = np.array(sorted(protected), np.int64)
         tables = {

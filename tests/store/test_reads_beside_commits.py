@@ -75,7 +75,7 @@ def test_a_condition_takes_any_text(store: Store) -> None:
     store.commit(complete(store, {uri: [("T", "text 1", None)]}, []))
     condition = Condition("uri", "=", uri)
     for _ in ("in the log", "in the table"):
-        assert store._tables.read_where("documents", ["uri"], condition)["uri"].to_pylist() == [uri]
+        assert store._tables.read("documents", ["uri"], condition)["uri"].to_pylist() == [uri]
         store.compact(10**6)
 
 

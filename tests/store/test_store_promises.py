@@ -321,7 +321,7 @@ def test_an_incomplete_batch_changes_nothing(store):
     add(store, {"a": [("T", "text 4", None)]})
     lines = list(export_lines(store.snapshot()))
     batch = complete(store, {"b": [("T", "text 3", None)]}, [])
-    with pytest.raises(IncompleteBatch, match="without its"):
+    with pytest.raises(IncompleteBatch, match="the batch lacks"):
         store.commit(type(batch)(batch.documents, (), batch.passages, batch.extractions))
     assert list(export_lines(store.snapshot())) == lines
     add(store, {"b": [("T", "text 3", None)]})

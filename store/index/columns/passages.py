@@ -1,7 +1,7 @@
 """The texts of the passages, by row."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ from store.index.columns.texts import SelectedTexts, Texts
 from store.types import PassageText
 
 
-class Passages(Sequence[PassageText]):
-    """A sequence of `PassageText` that stores ids, titles and texts as separate columns."""
+class Passages:
+    """`PassageText` by row; ids, titles and texts are separate columns."""
 
     def __init__(self, ids: Texts | None = None, titles: Texts | None = None, texts: Texts | None = None) -> None:
         self.ids, self.titles, self.texts = ids or Texts(), titles or Texts(), texts or Texts()
@@ -19,15 +19,7 @@ class Passages(Sequence[PassageText]):
     def __len__(self) -> int:
         return len(self.texts)  # the last column that `append` extends
 
-    @overload
-    def __getitem__(self, row: int) -> PassageText: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> list[PassageText]: ...
-
-    def __getitem__(self, row: int | slice) -> PassageText | list[PassageText]:
-        if isinstance(row, slice):
-            return [self[at] for at in range(*row.indices(len(self)))]
+    def __getitem__(self, row: int) -> PassageText:
         return PassageText(self.ids[row], self.titles[row], self.texts[row])
 
     def __iter__(self) -> Iterator[PassageText]:
@@ -37,10 +29,6 @@ class Passages(Sequence[PassageText]):
         self.ids.append(passage.id)
         self.titles.append(passage.title)
         self.texts.append(passage.text)
-
-    def extend(self, passages: Iterable[PassageText]) -> None:
-        for passage in passages:
-            self.append(passage)
 
     def select(self, rows: NDArray[np.integer[Any]] | range) -> "Passages":
         """Returns the passages in `rows`, in this order."""

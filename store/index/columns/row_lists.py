@@ -4,7 +4,7 @@ use these classes."""
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def list_arrays(lists: Sequence[Rows32 | None]) -> ListArrays:
     return ListArrays(starts, np.concatenate([NO_ROWS, *(rows for rows in lists if rows is not None)]), none)
 
 
-class ChangedRows(Sequence[Item], Generic[Item]):
+class ChangedRows(Generic[Item]):
     """A sequence of values. The first rows' values are in `saved`, which never changes; changed and new ones are in a
     dictionary.
 
@@ -103,22 +103,15 @@ class ChangedRows(Sequence[Item], Generic[Item]):
     def __len__(self) -> int:
         return self._n
 
-    @overload
-    def __getitem__(self, row: int) -> Item: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> list[Item]: ...
-
-    def __getitem__(self, row: int | slice) -> Any:
-        if isinstance(row, slice):
-            return [self[at] for at in range(*row.indices(len(self)))]
+    def __getitem__(self, row: int) -> Item:
         # The dictionary is searched first, because `swap_in` replaces `_saved` before it empties the dictionary.
         changed, saved = self._changed, self._saved
         if row in changed:
             return changed[row]
         if not 0 <= row < self._n:
             raise IndexError(row)
-        return saved[row] if row < saved.n else self._empty
+        value: Item = saved[row] if row < saved.n else self._empty
+        return value
 
     def __setitem__(self, row: int, value: Item) -> None:
         self._changed[row] = value

@@ -45,13 +45,9 @@ class Graph:
 
 def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[MatrixView, float]]:
     """Returns the matrix and the factor of each kind of edge; kinds with factor 0 are omitted."""
-    views = {
-        "relation": graph.relation,
-        "mention": graph.mention,
-        "synonym": graph.synonym,
-        "context": graph.context,
+    found = {
+        name: (getattr(graph, name), getattr(weights, name)) for name in ("relation", "mention", "synonym", "context")
     }
-    found = {name: (view, getattr(weights, name)) for name, view in views.items()}
     found["occurrence"] = graph.incidence, weights.occurrence
     return {name: each for name, each in found.items() if each[1]}
 

@@ -122,7 +122,8 @@ class SketchIndex(Part, Foldable):
         """A copy of the first words of each sketch; comparing these words decides about most pairs."""
         self.tail = Tail(0, GrowableArray(np.uint64, WORDS, storage))
         """The sketches of the unsorted rows."""
-        self._runs: tuple[SortedBands, ...] = ()
+        self.runs: tuple[SortedBands, ...] = ()
+        """The sorted bands of the first rows, set by `swap_in`."""
         self._pager = Pager("bands")
 
     @property
@@ -145,11 +146,6 @@ class SketchIndex(Part, Foldable):
         """Returns the signs of all rows, shape (n, SIGN_WORDS)."""
         return self._signs.view()
 
-    @property
-    def runs(self) -> tuple[SortedBands, ...]:
-        """The runs that the last `swap_in` set."""
-        return self._runs
-
     def copy(self) -> "SketchIndex":
         """Returns an index of the existing rows that shares their data."""
         other = copy(self)
@@ -160,7 +156,7 @@ class SketchIndex(Part, Foldable):
     def save(self, files: PartWriter, name: str) -> None:
         files.array(f"{name}-signs", self.signs(), checked_later=True)
         files.array(f"{name}-sketches", self.tail.rows.view())
-        for number, run in enumerate(self._runs):
+        for number, run in enumerate(self.runs):
             for part, array in run.arrays().items():
                 files.array(f"bands-{part}-{number:05d}", array, immutable=True, checked_later=True)
 
@@ -173,8 +169,8 @@ class SketchIndex(Part, Foldable):
         self.swap_in(_map_runs(files))
 
     def map_saved(self, files: PartFiles, _name: str, saved: "SketchIndex", /) -> None:
-        if self._runs is saved._runs:
-            self.swap_in(_map_runs(files, saved._runs))
+        if self.runs is saved.runs:
+            self.swap_in(_map_runs(files, saved.runs))
 
     @property
     def due(self) -> bool:
@@ -183,24 +179,24 @@ class SketchIndex(Part, Foldable):
     def fold(self) -> None:
         """Sorts all rows into bands; sorts none if the threshold is too low for bands."""
         if count := bands(self.threshold):
-            rows = np.arange(self._runs[-1].end if self._runs else 0, self.n)
+            rows = np.arange(self.runs[-1].end if self.runs else 0, self.n)
             behind = self.tail.sketches(rows, self._vectors.view().rows)
-            self.swap_in(sort_behind(self._runs, behind, count, self._storage))
+            self.swap_in(sort_behind(self.runs, behind, count, self._storage))
 
     def swap_in_fold(self, folded: "SketchIndex") -> None:
-        self.swap_in(folded._runs)
+        self.swap_in(folded.runs)
 
     def swap_in(self, runs: Sequence[SortedBands]) -> None:
         """Replaces the sorted bands, which contain the first rows."""
-        self._runs = tuple(runs)
-        if self._runs and self._runs[-1].end > self.tail.first:
-            tail = Tail(self._runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))
+        self.runs = tuple(runs)
+        if self.runs and self.runs[-1].end > self.tail.first:
+            tail = Tail(self.runs[-1].end, GrowableArray(np.uint64, WORDS, self._storage))
             tail.rows.extend(self.tail.rows.view()[tail.first - self.tail.first :])
             self.tail = tail
 
     def order(self) -> Order:
         """Returns the bands that a search should use."""
-        return Order(self._runs, self._runs[-1].end if self._runs else 0)
+        return Order(self.runs, self.runs[-1].end if self.runs else 0)
 
     def candidates(
         self,
@@ -216,7 +212,7 @@ class SketchIndex(Part, Foldable):
         returns the sketches of query rows.
         """
         # A phrase reads 95 places of each run, so a few thousand phrases would read the whole run page by page.
-        self._pager.bring(self._runs)
+        self._pager.bring(self.runs)
         rounds = -(-len(queries) // (MAX_PART_QUERIES * processors()))
         share = max(-(-len(queries) // (max(rounds, 1) * processors())), MIN_PART_QUERIES)
         starts = range(0, len(queries), share)

@@ -54,5 +54,5 @@ def test_a_row_is_found_without_looking_through_the_log(monkeypatch):
     for at in range(2_000):
         matrix.add(np.array([at % 7]), np.array([at]), np.array([1.0]))
         view = matrix.view()
-        assert view.change_count - view._order.n <= max(10, view._order.n / 16)
+        assert view.change_count - len(view._order) <= max(10, len(view._order) / 16)
     assert view.row(3)[0].tolist() == list(range(3, 2_000, 7))

@@ -84,7 +84,7 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
         for none, rows in zip(arrays.none, np.split(arrays.rows, arrays.starts[1:-1]), strict=False)
     ] == expected
     chosen = np.arange(0, len(expected), 2)
-    taken: RowLists[np.ndarray | None] = RowLists(arrays.take(chosen), None)
+    taken: RowLists[np.ndarray | None] = RowLists(arrays.select(chosen), None)
     assert [None if rows is None else rows.tolist() for rows in taken] == expected[::2]
 
 
@@ -135,7 +135,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     mapped[2] = {"d": None}
     mapped.swap_in(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
     assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
-    assert list(mapped.take(np.array([1, 2]), SelectedTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
+    assert list(mapped.select(np.array([1, 2]), SelectedTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
         {"a": None, "b": (TRIPLE,)},
         {"d": None},
     ]

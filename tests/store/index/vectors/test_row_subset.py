@@ -41,7 +41,7 @@ def test_taken_rows_read_like_appended_ones(rows, steps):
     values = some_vectors(0, ROWS)
     whole.extend(values)
     plain.extend(values[rows])
-    taken.take(whole.view(), np.array(rows))
+    taken.fill_from(whole.view(), np.array(rows))
     first = taken.view()
     for step, n in steps:
         view, expected = taken.view(), plain.view()
@@ -68,7 +68,7 @@ def test_taken_rows_read_like_appended_ones(rows, steps):
 def test_what_is_not_asked_for_as_a_whole_is_not_copied():
     whole, taken = Vectors(DIM), Vectors(DIM)
     whole.extend(some_vectors(0, ROWS))
-    taken.take(whole.view(), np.arange(0, ROWS, 2))
+    taken.fill_from(whole.view(), np.arange(0, ROWS, 2))
     taken.view().rows([3, 1])
     assert taken.own_bytes == 0
     taken.view().blocks()
