@@ -190,7 +190,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """An earlier commit gives the memory of that time, or an error if it was purged."""
         commit = self.store.snapshot().commit - back
         if commit < max(self.store.horizon, 1):
-            with pytest.raises(StoreError, match="kept from commit"):
+            with pytest.raises(StoreError, match="is the earliest"):
                 self.store.snapshot_at(commit)
         else:
             self.check_commit(commit)

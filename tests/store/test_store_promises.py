@@ -191,7 +191,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path):
     with open_store(tmp_path) as store:
         assert dict(store.positions) == positions
         assert store.horizon == horizon
-        with pytest.raises(StoreError, match=f"kept from commit {horizon} on"):
+        with pytest.raises(StoreError, match=f"commit {horizon} is the earliest"):
             store.snapshot_at(horizon - 1)
         assert verify(store).problems == []
         add(store, {"edited": [("T", "text 3", None)]})

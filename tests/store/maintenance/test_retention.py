@@ -285,7 +285,7 @@ def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folde
             return past(*given)
 
         monkeypatch.setattr(as_of, "rewind", meanwhile)
-        with pytest.raises(StoreError, match="kept from commit"):
+        with pytest.raises(StoreError, match="is the earliest"):
             store.snapshot_at(store.snapshot().commit - 1)
 
 

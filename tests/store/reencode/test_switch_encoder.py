@@ -96,7 +96,7 @@ def test_it_equals_a_store_of_the_new_encoder(tmp_path: Path, dim: int, checkpoi
         assert pinned.passage_vectors.scores(oracle.vector("am")).shape == (pinned.n_passages,)
         # Earlier commits cannot be queried; the present one can.
         assert store.horizon == seq and store.snapshot_at(seq).commit == seq
-        with pytest.raises(StoreError, match=f"kept from commit {seq} on"):
+        with pytest.raises(StoreError, match=f"commit {seq} is the earliest"):
             store.snapshot_at(last)
         fill_further(store, vector)
         assert exported(store) == expected_later and not verify(store).problems
