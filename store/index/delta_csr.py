@@ -126,8 +126,8 @@ class MatrixView:
         """Returns the numbers of the changes in the rows `wanted`."""
         if not self.change_count:
             return wanted[:0]
-        behind = np.flatnonzero(np.isin(self._changes[0][len(self._order) :], wanted)) + len(self._order)
-        return np.concatenate([_changes_in(self._order, wanted), behind])
+        unsorted = np.flatnonzero(np.isin(self._changes[0][len(self._order) :], wanted)) + len(self._order)
+        return np.concatenate([_changes_in(self._order, wanted), unsorted])
 
     @property
     def entry_count(self) -> int:

@@ -44,9 +44,9 @@ class ComparedVectors:
             rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
             for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), from_row(first[kind])):
                 rows, by_tables = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch)
-                known, behind = there[rows], rows >= same
+                known, copied = there[rows], rows >= same
                 self._compare(kind, live, places[rows[known]], by_tables[known])
-                rest[rows[behind] - same] = by_tables[behind]
+                rest[rows[copied] - same] = by_tables[copied]
                 read += batch.num_rows
                 on_rows(read)
             array.fill_from(live, places[:same])

@@ -31,9 +31,9 @@ class NodeOrder:
             return nodes
         is_passage = nodes >= self._phrases
         rows = nodes - self._phrases * is_passage
-        behind = rows - np.where(is_passage, self._base_passages, self._base_phrases)
+        after_base = rows - np.where(is_passage, self._base_passages, self._base_phrases)
         placed: NDArray[np.int64] = np.where(
-            behind < 0, rows + self._base_phrases * is_passage, self.known + 2 * behind + is_passage
+            after_base < 0, rows + self._base_phrases * is_passage, self.known + 2 * after_base + is_passage
         )
         return placed
 
@@ -41,8 +41,8 @@ class NodeOrder:
         """Converts numbers of this order to node numbers of the graph."""
         if self.size == self.known:
             return numbers
-        behind, is_passage = np.divmod(numbers - self.known, 2)
-        later = behind + np.where(is_passage, self._phrases + self._base_passages, self._base_phrases)
+        after_base, is_passage = np.divmod(numbers - self.known, 2)
+        later = after_base + np.where(is_passage, self._phrases + self._base_passages, self._base_phrases)
         old = numbers + self._later_phrases * (numbers >= self._base_phrases)
         found: NDArray[np.int64] = np.where(numbers < self.known, old, later)
         return found

@@ -80,11 +80,14 @@ class SampledRows:
         counted: NDArray[np.bool_] = np.zeros(len(self.rows), np.bool_)
         there = int(np.searchsorted(self.rows, len(compared)))
         counted[:there] = compared[self.rows[:there]]
-        within, behind = counted[: self.moments.count], self.rows[self.moments.count :][counted[self.moments.count :]]
+        within, after_moments = (
+            counted[: self.moments.count],
+            self.rows[self.moments.count :][counted[self.moments.count :]],
+        )
         if 2 * np.count_nonzero(within) < len(within):
             return _sums(query, self.rows[counted], codes_of)
         others = self.rows[: self.moments.count][~within]
-        return self.moments.sums(query) - _sums(query, others, codes_of) + _sums(query, behind, codes_of)
+        return self.moments.sums(query) - _sums(query, others, codes_of) + _sums(query, after_moments, codes_of)
 
 
 class _GrowingSample:

@@ -31,7 +31,7 @@ from store.index.synonyms.sorted_bands import (
     BandLookup,
     Pairs,
     SortedBands,
-    sort_behind,
+    with_new_rows,
 )
 from store.index.vectors.matrix import Vectors
 
@@ -180,8 +180,8 @@ class SketchIndex(Part, Foldable):
         """Sorts all rows into bands; sorts none if the threshold is too low for bands."""
         if count := bands(self.threshold):
             rows = np.arange(self.runs[-1].end if self.runs else 0, self.n)
-            behind = self.tail.sketches(rows, self._vectors.view().rows)
-            self.swap_in(sort_behind(self.runs, behind, count, self._storage))
+            new_sketches = self.tail.sketches(rows, self._vectors.view().rows)
+            self.swap_in(with_new_rows(self.runs, new_sketches, count, self._storage))
 
     def swap_in_fold(self, folded: "SketchIndex") -> None:
         self.swap_in(folded.runs)
@@ -245,9 +245,9 @@ class SketchIndex(Part, Foldable):
         """Returns the pairs that share a band; `pairs` are encoded as which * n + row. Pairs with unsorted rows were found only
         by their prefixes and signs, so their bands are compared here."""
         which, rows = np.divmod(pairs, max(self.n, 1))
-        kept, behind = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
-        there = self.tail.rows.view().take(rows[behind] - self.tail.first, axis=0)
-        kept[behind] = share_band(sketches.take(which[behind], axis=0), there, threshold)
+        kept, unsorted = np.ones(len(pairs), np.bool_), np.flatnonzero(rows >= order.n)
+        there = self.tail.rows.view().take(rows[unsorted] - self.tail.first, axis=0)
+        kept[unsorted] = share_band(sketches.take(which[unsorted], axis=0), there, threshold)
         return which[kept], rows[kept]
 
     def _looked_through(self, order: Order, sketches: Sketches, threshold: float) -> Iterator[NDArray[np.int64] | None]:

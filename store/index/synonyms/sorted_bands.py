@@ -132,21 +132,21 @@ def _row_bits(bits: int) -> int:
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
-def sort_behind(
-    runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
+def with_new_rows(
+    runs: Sequence[SortedBands], new_sketches: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """Returns `runs` with further rows at the end; `behind` are the sketches of these rows. The new rows are sorted, and joined
-    with the last runs unless these are long enough to stay separate.
+    """Returns `runs` with further rows at the end; `new_sketches` are the sketches of these rows. The new rows are sorted, and
+    joined with the last runs unless these are long enough to stay separate.
 
     `bands`: number of bands. `storage`: allocates the new runs. Only reads its arguments, so it may run concurrently.
     """
     left = list(runs)
     begin = first = left[-1].end if left else 0
     joined: list[SortedBands] = []
-    while left and (first + len(behind) - begin) * JOINED_SHARE >= left[-1].n:
+    while left and (first + len(new_sketches) - begin) * JOINED_SHARE >= left[-1].n:
         joined.insert(0, left.pop())
         begin = joined[0].first
-    joined.extend(_sorted_pieces(behind, bands, first, storage))
+    joined.extend(_sorted_pieces(new_sketches, bands, first, storage))
     return (*left, _joined(joined, storage)) if joined else tuple(left)
 
 

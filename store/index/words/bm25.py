@@ -85,9 +85,9 @@ def best_by_words(
         if best is not None and to_come[at] <= looked_at and np.count_nonzero(reached) > best:
             looked_at = LOOK_AGAIN * to_come[at]
             seen = np.flatnonzero(reached)
-            least = _kth_best(sums[seen], best) * (1 - ROUNDING)
-            if to_come[at] < least:
-                reached[seen] = sums[seen] + to_come[at] >= least
+            kth_best = _kth_best(sums[seen], best) * (1 - ROUNDING)
+            if to_come[at] < kth_best:
+                reached[seen] = sums[seen] + to_come[at] >= kth_best
                 left = words[at:]
                 break
         for rows, counts in words[at].lists:

@@ -15,7 +15,7 @@ from store.fixed_point import fixed, no_vectors
 from store.index.synonyms.lsh import bands, sketch
 from store.index.synonyms.search import similar
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.synonyms.sorted_bands import sort_behind
+from store.index.synonyms.sorted_bands import with_new_rows
 from store.index.vectors.matrix import Vectors, VectorsView
 from store.maintenance.synonym_recall import measure_recall
 from store.store import Store
@@ -52,7 +52,7 @@ def sketched(vectors, sort_first, threshold=0.8):
     index = SketchIndex(threshold, vectors)
     index.extend()
     count = bands(threshold)
-    index.swap_in(sort_behind((), index.tail.rows.view()[:sort_first], count) if count else ())
+    index.swap_in(with_new_rows((), index.tail.rows.view()[:sort_first], count) if count else ())
     return index
 
 
@@ -255,7 +255,7 @@ def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
         assert len(sketches.runs) > 1
         for run in sketches.runs:
             whole = sketches.tail.sketches(np.arange(run.first, run.end), memory.snapshot().phrase_vectors.rows)
-            [anew] = sort_behind((), whole, bands(0.8))
+            [anew] = with_new_rows((), whole, bands(0.8))
             assert all(np.array_equal(array, anew.arrays()[name]) for name, array in run.arrays().items())
         assert list(export_lines(memory.snapshot())) == expected
     assert filled(tmp_path, vectors, order[600:], 150) == filled(tmp_path / "fresh", vectors, order, 150)

@@ -11,7 +11,7 @@ from store.index.file_arrays import map_file
 from store.index.parallel import wait_for_background
 from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, sort_behind
+from store.index.synonyms.sorted_bands import BAND_ARRAYS, SortedBands, with_new_rows
 from store.index.vectors.matrix import Vectors
 from tests.store.index.resident import resident_share
 
@@ -39,7 +39,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     index = SketchIndex(THRESHOLD, Vectors(64))
     runs: tuple[SortedBands, ...] = ()
     for begin, end in pairwise((0, *SORTED)):  # what lies behind the last run is in no band yet
-        runs = sort_behind(runs, sketches[begin:end], BANDS)
+        runs = with_new_rows(runs, sketches[begin:end], BANDS)
     assert len(runs) == len(SORTED)
     index.append(sketches)
     index.swap_in(runs)
@@ -62,7 +62,7 @@ def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketche
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
     index, alike = SketchIndex(THRESHOLD, Vectors(64)), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
-    index.swap_in(sort_behind((), alike, BANDS))
+    index.swap_in(with_new_rows((), alike, BANDS))
     (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
     assert found == (0, 9, None)
 
@@ -86,11 +86,11 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
 
     index = SketchIndex(THRESHOLD, Vectors(64))
     index.append(sketches)
-    index.swap_in(mapped("first", sort_behind((), sketches[: SORTED[0]], BANDS)))
+    index.swap_in(mapped("first", with_new_rows((), sketches[: SORTED[0]], BANDS)))
     assert share("first") < 1.0
     search()
     assert share("first") == 1.0
-    index.swap_in(mapped("second", sort_behind((), sketches, BANDS)))
+    index.swap_in(mapped("second", with_new_rows((), sketches, BANDS)))
     assert share("second") < 1.0
     search()
     assert share("second") == 1.0

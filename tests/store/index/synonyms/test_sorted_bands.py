@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.synonyms.lsh import BAND_BITS, band_values, sketch
-from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, SortedBands, with_new_rows
 
 BANDS = 100
 """More than there are without a hash in common."""
@@ -41,7 +41,7 @@ def due(sketches, asked, first, end):
 def assert_looks_find_all(n, together):
     """Compares what looks in so many bands `together` find among `n` rows with what is due."""
     sketches = sketches_of(n + 30)
-    [run] = sort_behind((), sketches[30:], BANDS)
+    [run] = with_new_rows((), sketches[30:], BANDS)
     run, asked = replace(run, first=30), np.arange(0, n, max(1, n // 40))
     values = band_values(sketches[asked], BANDS)
     expected = due(sketches, asked, 30, n + 30)
@@ -74,7 +74,7 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1_000)
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
     looked_up = BandLookup.of(band_values(sketches[:5], BANDS), range(BANDS))
-    [run] = sort_behind((), sketches, BANDS)
+    [run] = with_new_rows((), sketches, BANDS)
     assert None in list(run.near(looked_up))
 
 
@@ -87,14 +87,14 @@ def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(l
         runs: tuple[SortedBands, ...] = ()
         for length in lengths:
             end += length
-            before, runs = runs, sort_behind(runs, sketches[end - length : end], BANDS)
+            before, runs = runs, with_new_rows(runs, sketches[end - length : end], BANDS)
             assert [run.first for run in runs] == [0, *(run.end for run in runs[:-1])]
             assert runs[-1].end == end
             assert all(short.n * JOINED_SHARE < long.n for long, short in pairwise(runs))
             for run in runs:
                 if run in before:
                     continue
-                [whole] = sort_behind((), sketches[run.first : run.end], BANDS)
+                [whole] = with_new_rows((), sketches[run.first : run.end], BANDS)
                 for name, array in whole.arrays().items():
                     assert np.array_equal(run.arrays()[name], array), name
-        assert sort_behind(runs, sketches[:0], BANDS) == runs
+        assert with_new_rows(runs, sketches[:0], BANDS) == runs
