@@ -12,8 +12,7 @@ from store.index.columns.texts import SelectedTexts, Texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.part import Part
 from store.index.triple_change import CountChange
-from store.index.words.postings import Postings
-from store.index.words.selected_postings import SelectedPostings
+from store.index.words.postings import Postings, SelectedPostings
 
 
 class IndexedNames:

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray
-from store.index.columns.extraction_states import ExtractionStates
 from store.index.columns.hashed_rows import HashedRows, TextRows, TripleKey, TripleRows
 from store.index.columns.holders import HeldDocuments, Holders
 from store.index.columns.keyed_texts import KeyedTexts
-from store.index.columns.passages import Passages
-from store.index.columns.row_lists import ListArrays, RowLists
-from store.index.columns.texts import SelectedTexts, Texts
+from store.index.columns.row_lists import ExtractionStates, ListArrays, RowLists
+from store.index.columns.texts import Passages, SelectedTexts, Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.document_names import IndexedNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage

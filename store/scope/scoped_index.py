@@ -24,7 +24,7 @@ from store.index.synonyms.lsh import PREFIX_WORDS, WORDS
 from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
 from store.index.triple_change import triple_change
 from store.index.vectors.matrix import Vectors
-from store.index.words.selected_postings import SelectedPostings
+from store.index.words.postings import SelectedPostings
 from store.links.names import names_text
 from store.rows import Rows32, Rows64
 from store.types import Document

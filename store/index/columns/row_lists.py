@@ -1,16 +1,19 @@
 """A value for each row: values of a checkpoint are mapped from its files, and changed values are in memory. All such columns
 use these classes."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from store.index.part import Part, PartFiles, PartWriter
 from store.rows import Rows32
+from store.types import ExtractionState, extraction_state
 
 Item = TypeVar("Item")
 NO_ROWS = np.empty(0, np.int32)
@@ -172,3 +175,22 @@ class RowLists(ChangedRows[Item], Part):
 
     def map_saved(self, files: PartFiles, name: str, saved: Self, /) -> None:
         self.swap_in(map_lists(files, name), saved)
+
+
+class ExtractionStates(dict[int, ExtractionState], Part):
+    """Maps the row of each passage that has an extraction to the extraction's state."""
+
+    def copy(self) -> "ExtractionStates":
+        return ExtractionStates(self)
+
+    def save(self, files: PartWriter, name: str) -> None:
+        number = {state: n for n, state in enumerate(dict.fromkeys(self.values()))}
+        files.table(name, pa.table({"state": [json.dumps(astuple(state)) for state in number]}))
+        files.array(f"{name}-rows", np.array(list(self), np.int32))
+        files.array(f"{name}-numbers", np.array([number[state] for state in self.values()], np.int32))
+
+    def load(self, files: PartFiles, name: str) -> None:
+        """Loads the states; equal states become one shared object."""
+        states = [extraction_state(*json.loads(text)) for text in files.table(name)["state"].to_pylist()]
+        rows, numbers = files.array(f"{name}-rows").tolist(), files.array(f"{name}-numbers").tolist()
+        self.update((row, states[number]) for row, number in zip(rows, numbers, strict=True))

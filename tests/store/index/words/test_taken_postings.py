@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from store.index.words.postings import Postings
-from store.index.words.selected_postings import SelectedPostings
+from store.index.words.postings import Postings, SelectedPostings
 
 GERMAN = "Die Häuser der Stadt wurden im letzten Jahrhundert von den Bürgern gebaut und gehören heute der Gemeinde."
 ENGLISH = "The houses of the town were built by its citizens in the last century and belong to the community today."
