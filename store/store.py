@@ -196,11 +196,7 @@ class Store(StoreReader):
         self._delta_merger.fold(lambda index: index.matrices.values())
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Merges the matrices' changes into their bases and writes a checkpoint for a fast start. Returns False if the
-        checkpoint is up to date, or if `rebuild_index` must be called first.
-
-        Raises OSError, or CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
-        """
+        """Writes a checkpoint for a fast start (`Checkpointing.write`). Runs concurrently with commits and queries."""
         return self._checkpointing.write(timed_out)
 
     def check_checkpoint(self) -> bool:

@@ -55,8 +55,8 @@ class Checkpointing:
         """The checkpoint from which the store was opened; None once it has been verified."""
 
     def write(self, timed_out: Callable[[], bool]) -> bool:
-        """Folds the matrices and writes a checkpoint. Returns False if the last commit already has a checkpoint, or if too many
-        rows of the index were purged. Raises OSError.
+        """Folds the matrices and writes a checkpoint. Returns False if the last commit already has a checkpoint, or if so many
+        rows of the index were purged that `Store.rebuild_index` must be called first. Raises OSError.
 
         Commits wait only while the index is copied: about 50 ms for a million phrases. Once `timed_out()` is true, raises
         CheckpointTimeout and keeps the previous checkpoint.
@@ -106,11 +106,7 @@ class Checkpointing:
         return True
 
     def check(self) -> bool:
-        """Verifies the files that opening mapped into memory without reading them. If one is damaged, discards the checkpoint
-        and returns False; the index must then be loaded from the tables.
-
-        Takes O(vectors) time; needed once after a start. Runs concurrently with commits and queries.
-        """
+        """See `Store.check_checkpoint`. Discards a damaged checkpoint and returns False; the caller must reload the index."""
         place = self._unverified
         if place is None:
             return True

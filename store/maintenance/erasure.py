@@ -52,7 +52,7 @@ class Erasure:
             yield
 
     def purge(self, keep: timedelta) -> int:
-        """Deletes from the disk the rows that no commit younger than `keep` needs; returns the number of deleted rows."""
+        """See `Store.purge`."""
         before = time.time() - keep.total_seconds()
         self._commits.drop_torn(before)
         horizon = self._commits.commit_before_all_since(before)
@@ -106,11 +106,7 @@ class Erasure:
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
 
     def rebuild(self, force: bool) -> bool:
-        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it was reloaded.
-
-        Commits continue while the new index is loaded, and wait while the commits made meanwhile are applied to it. The old and
-        the new index are in memory during that time.
-        """
+        """See `Store.rebuild_index`."""
         index = self._live.index
         if not force and index.purged_rows <= max(
             REBUILD_MIN_PURGED_ROWS, MAX_PURGED_SHARE * sum(map(index.size, KINDS))
