@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,16 +190,19 @@ def _concurrently(
 
 
 def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
-    """Uploads a file, with retries. The object appears under its name only once it is complete and has the right length."""
+    """Uploads a file, with retries, and checks its digest and length."""
 
     def once() -> None:
-        repository.make_object_folder(digest)
         target = repository.object_path(digest)
         sent = hashlib.sha256()
-        with path.open("rb") as file, repository.files.open_output_stream(target, compression=None) as out:
-            while piece := file.read(PIECE_BYTES):
-                sent.update(piece)
-                out.write(piece)
+
+        def pieces() -> Iterator[bytes]:
+            with path.open("rb") as file:
+                while piece := file.read(PIECE_BYTES):
+                    sent.update(piece)
+                    yield piece
+
+        repository.put(target, pieces())
         if sent.hexdigest() != digest or repository.files.get_file_info(target).size != size:
             repository.files.delete_file(target)
             raise BackupError(f"{path.name} changed while it was sent; the backup was cancelled. Check the disk")

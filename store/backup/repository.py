@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from pyarrow import fs
 
+from store.durable_files import PART, sync
 from store.errors import StoreError
 from store.object_store import again, explained, file_system
 
@@ -146,23 +147,24 @@ class Repository:
             "files": {name: asdict(entry) for name, entry in listed.files.items()},
         }
         packed = gzip.compress(json.dumps(content, sort_keys=True).encode(), 6, mtime=0)
-        folder = f"{self._root}/{LISTS}"
+        self.again(lambda: self.put(f"{self._root}/{LISTS}/{listed.name}", [packed]))
 
-        def once() -> None:
-            self._make_folder(folder)
-            written = f"{folder}/.{listed.name}.part" if self._local else f"{folder}/{listed.name}"
-            with self.files.open_output_stream(written, compression=None) as file:
-                file.write(packed)
-            if self._local:
-                self.files.move(written, f"{folder}/{listed.name}")
-
-        self.again(once)
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Writes a file, which appears under its name only once it is complete. A file on a mounted drive is synced."""
+        # An object store publishes an object once its upload is complete.
+        written = f"{path}{PART}" if self._local else path
+        if self._local:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with self.files.open_output_stream(written, compression=None) as file:
+            for piece in pieces:
+                file.write(piece)
+        if self._local:
+            sync(Path(written))
+            Path(written).rename(path)
+            sync(Path(path).parent)
 
     def object_path(self, digest: str) -> str:
         return f"{self._root}/{OBJECTS}/{digest[:2]}/{digest}"
-
-    def make_object_folder(self, digest: str) -> None:
-        self._make_folder(self.object_path(digest).rpartition("/")[0])
 
     def remove(self, lists: Iterable[str], digests: Iterable[str]) -> None:
         """Deletes lists and contents; the lists first, so that no list ever names a missing content."""
@@ -196,10 +198,6 @@ class Repository:
     def failed(self, error: OSError) -> BackupError:
         """Converts a file system's error to a BackupError that explains it and says what to do."""
         return BackupError(explained(error, self.url))
-
-    def _make_folder(self, path: str) -> None:
-        if self._local:
-            Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def listed_at(name: str) -> float:

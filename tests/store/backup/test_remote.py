@@ -40,6 +40,32 @@ def restored(url, folder):
         return exported(opened)
 
 
+def test_an_interrupted_upload_to_a_mounted_drive_leaves_no_object(url):
+    """A later backup recognises an object by its name and length, which a power loss can keep without the content."""
+    repository, path = Repository(url), Repository(url).object_path("ab12")
+
+    def pieces():
+        yield b"half"
+        assert not Path(path).exists()
+        raise OSError("the drive is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        repository.put(path, pieces())
+    assert "ab12" not in repository.objects()
+    repository.put(path, [b"whole"])
+    assert repository.objects()["ab12"] == 5
+
+
+@pytest.mark.parametrize("files", [[], "x", {"a": {"digest": 1, "size": 2, "modified_ns": 3, "inode": 4}}])
+def test_a_list_with_other_types_is_a_damaged_list(url, files):
+    repository = Repository(url)
+    content = {"format": 1, "commit": 1, "time": 1.0, "made": 1.0, "files": files}
+    name = "20261123T021900.417Z-42.json.gz"
+    repository.put(f"{repository._root}/backups/{name}", [gzip.compress(json.dumps(content).encode())])
+    with pytest.raises(BackupError, match="cannot be read"):
+        repository.read_list(name)
+
+
 @pytest.mark.slow
 def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_path, monkeypatch):
     expected = exported(store)
