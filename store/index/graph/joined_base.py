@@ -16,7 +16,10 @@ from store.index.parallel import processors, threads
 from store.index.triple_change import Entries
 
 CACHED_BASES = 4
-"""Number of cached joined bases: two for the present memory (for two sets of weights), and two from before a fold."""
+"""Minimum number of cached joined bases: two for the present memory (two sets of weights), and two from before a fold."""
+
+CACHED_BYTES = 1 << 30
+"""More joined bases, those of scopes and earlier commits, are cached up to this total size."""
 
 
 BLOCK_MIN_ENTRIES = 500_000
@@ -76,6 +79,12 @@ class JoinedBase:
         self._lock = threading.Lock()
         self._float32_blocks: RowBlocks | None = None
 
+    @property
+    def bytes(self) -> int:
+        arrays = self._matrix.data, self._matrix.indices, self._matrix.indptr, self._places, self.degrees
+        in_float32 = self._matrix.data.nbytes // 2 if self._float32_blocks is not None else 0
+        return sum(array.nbytes for array in arrays) + in_float32
+
     def product(self, x: NDArray[Any]) -> NDArray[Any]:
         """Returns the matrix @ `x`; both vectors have shape (nodes,). The product is in float32 if `x` is float32."""
         blocks = self._in_float32 if x.dtype == np.float32 else self._float64_blocks
@@ -126,7 +135,8 @@ class _JoinedCache:
                     return joined
             joined = _join(used, graph.triple_ends)
             self._kept.append((weights, tuple(weakref.ref(base) for base in bases), joined))
-            del self._kept[:-CACHED_BASES]
+            while len(self._kept) > CACHED_BASES and sum(each.bytes for *_, each in self._kept) > CACHED_BYTES:
+                del self._kept[0]
             return joined
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import store.index.delta_csr
 import store.index.graph.change_layers
+import store.index.graph.joined_base
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
@@ -104,3 +105,25 @@ def test_an_empty_memory_can_be_walked(tmp_path: Path) -> None:
         walk = memory.snapshot().adjacency(WEIGHTS[0])
         assert len(product(walk, np.zeros(0))) == 0
         assert walk.merged().shape == (0, 0)
+
+
+@pytest.mark.parametrize(("limit", "joins"), [(1 << 30, 6), (1, 18)])
+def test_graphs_of_several_memories_in_turn_are_joined_once(
+    tmp_path: Path, monkeypatch, limit: int, joins: int
+) -> None:
+    joined = []
+    join = store.index.graph.joined_base._join
+
+    def counted(*args):
+        joined.append(1)
+        return join(*args)
+
+    monkeypatch.setattr(store.index.graph.joined_base, "_join", counted)
+    monkeypatch.setattr(store.index.graph.joined_base, "CACHED_BYTES", limit)
+    with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM)) as memory:
+        memory.commit(complete(memory, {f"d{i}": [("T", f"text {i}", None)] for i in range(6)}, []))
+        snapshots = [memory.scoped(i, lambda each, i=i: each.uri[1] == str(i)).snapshot for i in range(6)]
+        for _ in range(3):
+            for snapshot in snapshots:
+                Adjacency(snapshot.graph, WEIGHTS[1])
+    assert len(joined) == joins
