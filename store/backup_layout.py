@@ -10,7 +10,7 @@ from pathlib import Path
 from store.durable_files import sync
 from store.untrusted_names import inside
 
-NOTE = "backup.json"
+SUMMARY = "backup.json"
 RESTORING = "restoring"
 """Name of the file that marks a store as incomplete while a restore is in progress."""
 INBOX = "inbox"
@@ -27,11 +27,11 @@ class Backup:
     bytes: int
 
 
-def write_note(place: Path, commit: int, time: float, sizes: Mapping[str, int], made: float) -> Backup:
+def write_summary(place: Path, commit: int, time: float, sizes: Mapping[str, int], made: float) -> Backup:
     """Writes `backup.json` in `place` and returns the backup's summary. The file contains the summary, `sizes` (bytes by file
     name), and `made`, the time at which the backup was taken (Unix seconds)."""
     backup = Backup(commit, time, len(sizes), sum(sizes.values()))
-    (place / NOTE).write_text(json.dumps(asdict(backup) | {"sizes": sizes, "made": made}))
+    (place / SUMMARY).write_text(json.dumps(asdict(backup) | {"sizes": sizes, "made": made}))
     return backup
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from store.backup_layout import INBOX, NOTE, place_file, sync_all, write_note
+from store.backup_layout import INBOX, SUMMARY, place_file, sync_all, write_summary
 from store.durable_files import sync, unfinished_folder
 from store.errors import StoreRefused
 from store.lance.checksums import NAME as CHECKSUMS
@@ -61,7 +61,7 @@ def make_upgrade_backup(folder: Path, found_format: int, commit: int, committed_
         # Copied rather than linked, because the file grows with the next commit.
         shutil.copy2(inside(folder, CHECKSUMS), inside(unfinished, CHECKSUMS))
         sizes[CHECKSUMS] = inside(unfinished, CHECKSUMS).stat().st_size
-        made = write_note(unfinished, commit, committed_at, sizes, time.time())
+        made = write_summary(unfinished, commit, committed_at, sizes, time.time())
         sync_all(unfinished)
         target = inside(folder, f"upgrade-backup-format-{found_format}-commit-{commit}")
         replaced = [path for path in upgrade_backups(folder) if _format(path) == found_format]
@@ -83,7 +83,7 @@ def upgrade_backups(folder: Path) -> list[Path]:
 def kept_until(backup: Path) -> float:
     """Returns when the store deletes the backup (Unix seconds). Raises ValueError if the backup's description is unreadable."""
     try:
-        return float(json.loads((backup / NOTE).read_text())["made"]) + KEEP_S
+        return float(json.loads((backup / SUMMARY).read_text())["made"]) + KEEP_S
     except (OSError, KeyError, TypeError) as error:
         raise ValueError(str(error)) from error
 
@@ -118,8 +118,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def _links(files: list[Path], place: Path) -> bool:
     """Returns whether the file system supports hard links from `place`."""
     try:
-        os.link(files[0], place / NOTE)
+        os.link(files[0], place / SUMMARY)
     except OSError:
         return False
-    (place / NOTE).unlink()
+    (place / SUMMARY).unlink()
     return True

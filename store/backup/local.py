@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from store.backup_layout import INBOX, NOTE, RESTORING, Backup, place_file, sync_all, write_note
+from store.backup_layout import INBOX, RESTORING, SUMMARY, Backup, place_file, sync_all, write_summary
 from store.checkpoint.files import PREFIX
 from store.durable_files import durable_file, sync, unfinished_folder
 from store.errors import StoreError
@@ -59,7 +59,7 @@ def backup(
     place = inside(target.parent, f".{target.name}.unfinished")
     with unfinished_folder(place):
         last, sizes = collect(store, place, report)
-        made = write_note(place, last.seq, last.time, sizes, time.time())
+        made = write_summary(place, last.seq, last.time, sizes, time.time())
         sync_all(place, lambda synced: report("flushing to disk", synced, len(sizes) + 1))
         if target.exists():
             target.rmdir()
@@ -116,7 +116,7 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
     Raises StoreLocked while a hippod has the store open; StoreError if `source` is not a complete backup or names files that a
     store does not have.
     """
-    made, sizes = _read_note(source)
+    made, sizes = _read_summary(source)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with StoreLock(folder):
         fresh = _new_folder(folder, RESTORED)
@@ -152,10 +152,10 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
     return made, aside
 
 
-def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
+def _read_summary(source: Path) -> tuple[Backup, Mapping[str, int]]:
     """Returns the description of the backup in `source`, and the size of each file by name. Raises StoreError."""
     try:
-        with os.fdopen(open_inside(source, NOTE)) as file:
+        with os.fdopen(open_inside(source, SUMMARY)) as file:
             note = json.load(file)
         made = Backup(note["commit"], note["time"], note["files"], note["bytes"])
         sizes: dict[str, int] = note["sizes"]

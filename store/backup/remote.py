@@ -18,7 +18,7 @@ from typing import Any
 
 from store.backup.local import check_names, collect, restore
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
-from store.backup_layout import Backup, write_note
+from store.backup_layout import Backup, write_summary
 from store.log.store_lock import StoreLock
 from store.store import Store
 from store.untrusted_names import UnsafeName, inside, open_inside
@@ -125,7 +125,7 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
 
     _concurrently(get, listed.files.items(), "fetching", report, lambda: False)
     sizes = {name: entry.size for name, entry in listed.files.items()}
-    write_note(place, listed.commit, listed.time, sizes, listed.made)
+    write_summary(place, listed.commit, listed.time, sizes, listed.made)
     outcome = restore(place, folder, fetched=True)
     shutil.rmtree(place)
     return outcome

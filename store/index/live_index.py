@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray
 from store.index.columns.hashed_rows import HashedRows, TextRows, TripleKey, TripleRows
-from store.index.columns.holders import HeldDocuments, Holders
+from store.index.columns.holders import Holders, StoredDocuments
 from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.row_lists import ExtractionStates, ListArrays, RowLists
 from store.index.columns.texts import Passages, SelectedTexts, Texts
@@ -158,7 +158,7 @@ class LiveIndex:
             ("phrases-linkable", self.can_have_synonyms),
             *self.vectors.items(),
             ("phrases", self.sketches),
-            ("documents", HeldDocuments(self.documents, self.holders, self.passages.ids)),
+            ("documents", StoredDocuments(self.documents, self.holders, self.passages.ids)),
             ("extracted", self.extracted),
             ("extraction-states", self.extraction_states),
             *((f"{name}-counts", counts) for name, counts in self.counts.items()),

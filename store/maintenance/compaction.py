@@ -31,7 +31,7 @@ REWRITE_SHARE = 0.25
 """A table with many fragments is rewritten once the rows appended since its last rewrite reach this share of its other rows. So
 the rewriting work per appended row is bounded, regardless of the table's size."""
 
-MOST_FRAGMENTS = 1024
+MAX_FRAGMENTS = 1024
 """Number of fragments at which a table is rewritten in any case."""
 
 MAX_RETRY_S = 600.0
@@ -116,7 +116,7 @@ class Compactor:
             return False
         rows = self._tables.flushed_rows(name)
         others = self._rewritten[name] = min(self._rewritten[name], rows)  # a purge may have deleted some
-        return rows - others >= REWRITE_SHARE * others or fragments >= MOST_FRAGMENTS
+        return rows - others >= REWRITE_SHARE * others or fragments >= MAX_FRAGMENTS
 
     def compact(self, min_fragments: int) -> None:
         """Flushes the log, and rewrites the tables with at least `min_fragments` fragments."""

@@ -14,7 +14,7 @@ from store.export.json_lines import export_lines
 from store.index.append_only_arrays import Counts, GrowableArray
 from store.index.columns import row_lists
 from store.index.columns.hashed_rows import HashedRows
-from store.index.columns.holders import HeldDocuments
+from store.index.columns.holders import StoredDocuments
 from store.index.columns.row_lists import ChangedRows
 from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
@@ -80,7 +80,7 @@ def test_a_scope_is_whole_if_a_fold_ends_while_the_index_is_copied(store: Store)
 def test_documents_are_whole_if_a_checkpoint_is_mapped_while_they_are_copied(store: Store) -> None:
     holders = store._index.holders
     expected = {passage.id: store.documents_with_passage(passage.id) for passage in store._index.passages}
-    with interrupted(row_lists, "copy", holders, store.write_checkpoint, (HeldDocuments, "map_saved")):
+    with interrupted(row_lists, "copy", holders, store.write_checkpoint, (StoredDocuments, "map_saved")):
         found = store.document_snapshot()
     assert not holders._changed
     assert {id: found.documents_with_passage(id) for id in expected} == expected

@@ -13,7 +13,7 @@ import pytest
 from store import upgrade_backup
 from store.backup import local
 from store.backup.local import restore
-from store.backup_layout import NOTE
+from store.backup_layout import SUMMARY
 from store.errors import StoreRefused
 from store.export.json_lines import export_lines
 from store.lance.layout import manifests, table_folder
@@ -65,7 +65,7 @@ def test_the_store_before_the_upgrade_can_be_restored(tmp_path: Path, number: in
         store.compact()
     [backup] = upgrade_backups(folder)
     assert backup.name.startswith(f"upgrade-backup-format-{number}-commit-")
-    assert json.loads((backup / NOTE).read_text())["commit"] < commit
+    assert json.loads((backup / SUMMARY).read_text())["commit"] < commit
     assert before.items() <= table_files(backup).items()
 
     restore(backup, folder)
@@ -135,8 +135,8 @@ def test_a_backup_is_kept_for_a_month(tmp_path: Path) -> None:
     unreadable.mkdir()
     remove_expired(folder)
     assert upgrade_backups(folder) == [unreadable, backup]
-    note = json.loads((backup / NOTE).read_text())
-    (backup / NOTE).write_text(json.dumps(note | {"made": note["made"] - KEEP_S - 1}))
+    note = json.loads((backup / SUMMARY).read_text())
+    (backup / SUMMARY).write_text(json.dumps(note | {"made": note["made"] - KEEP_S - 1}))
     remove_expired(folder)
     assert upgrade_backups(folder) == [unreadable]
 

@@ -110,15 +110,15 @@ class Holders(ChangedRows[Held]):
         return ListArrays(saved.lists.starts, coded, saved.lists.none).replaced(changed, self._n)
 
 
-class HeldDocuments(Part):
+class StoredDocuments(Part):
     """The documents by URI, together with the documents that contain each passage."""
 
     def __init__(self, documents: dict[str, Document], holders: Holders, ids: Texts) -> None:
         """`ids`: the ids of the passages, by row."""
         self.documents, self.holders, self._ids = documents, holders, ids
 
-    def copy(self) -> "HeldDocuments":
-        return HeldDocuments(self.documents.copy(), self.holders.copy(), self._ids)
+    def copy(self) -> "StoredDocuments":
+        return StoredDocuments(self.documents.copy(), self.holders.copy(), self._ids)
 
     def save(self, files: PartWriter, name: str) -> None:
         files.table(name, shell_table(self.documents))
@@ -134,6 +134,6 @@ class HeldDocuments(Part):
         self.documents.update((document.uri, document) for document in documents)
         self.holders.fill(SavedHolders(map_lists(files, "holders"), documents, self._ids))
 
-    def map_saved(self, files: PartFiles, _name: str, saved: "HeldDocuments", /) -> None:
+    def map_saved(self, files: PartFiles, _name: str, saved: "StoredDocuments", /) -> None:
         lists = map_lists(files, "holders")
         self.holders.swap_in(SavedHolders(lists, list(saved.documents.values()), self._ids), saved.holders)

@@ -156,9 +156,9 @@ class Crowding(Part):
             there = np.flatnonzero(present[start : start + SCANNED_ROWS]) + start
             self._count(slots_of(sketches[there]))
         crowded = np.zeros(len(sketches), np.bool_)
-        looked_at = np.flatnonzero(present if maybe is None else present & maybe)
-        for start in range(0, len(looked_at), SCANNED_ROWS):
-            part = looked_at[start : start + SCANNED_ROWS]
+        candidates = np.flatnonzero(present if maybe is None else present & maybe)
+        for start in range(0, len(candidates), SCANNED_ROWS):
+            part = candidates[start : start + SCANNED_ROWS]
             crowded[part] = self._crowded(slots_of(sketches[part]), CrowdingChange())
         self._set_flags(crowded)
 

@@ -16,7 +16,7 @@ B = 0.75
 ROUNDING = 1e-9
 """Allowed relative rounding error of a sum of scores."""
 
-LOOK_AGAIN = 0.9
+RETEST_SHARE = 0.9
 """The pruning test is repeated once the maximum contribution of the remaining words has fallen to this share of its value at
 the previous test."""
 
@@ -75,15 +75,15 @@ def best_by_words(
     """
     words = [word for word in words if word.lists]
     to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1].tolist()
-    looked_at = to_come[0] / 2 if words else 0.0
+    tested_at = to_come[0] / 2 if words else 0.0
     # Pages that are never written take no memory.
     sums, squares, reached = np.zeros(len(lengths)), np.zeros(len(lengths)), np.zeros(len(lengths), np.bool_)
     joined = _add_joined(words, lengths, mean, sums, squares, reached)
     left: Sequence[QueryWord] = ()
     for at in range(joined, len(words)):
         # The test costs as much as adding a word, so a long query performs it only occasionally.
-        if best is not None and to_come[at] <= looked_at and np.count_nonzero(reached) > best:
-            looked_at = LOOK_AGAIN * to_come[at]
+        if best is not None and to_come[at] <= tested_at and np.count_nonzero(reached) > best:
+            tested_at = RETEST_SHARE * to_come[at]
             seen = np.flatnonzero(reached)
             kth_best = _kth_best(sums[seen], best) * (1 - ROUNDING)
             if to_come[at] < kth_best:

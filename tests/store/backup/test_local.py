@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from store.backup.local import backup, check_names, collect, restore
-from store.backup_layout import NOTE
+from store.backup_layout import SUMMARY
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
@@ -228,7 +228,7 @@ def test_a_backup_that_fails_leaves_nothing(store, tmp_path, monkeypatch):
         copied.append(arguments)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("store.backup.local.write_note", no_room)
+    monkeypatch.setattr("store.backup.local.write_summary", no_room)
     place = tmp_path / "backups"
     place.mkdir()
     with pytest.raises(OSError, match="No space left"):
@@ -267,8 +267,8 @@ def test_a_backup_holds_files_of_a_store_alone(store, tmp_path, name):
     with pytest.raises(UnsafeName):
         check_names([name])
     backup(store, tmp_path / "backup")
-    note = json.loads((tmp_path / "backup" / NOTE).read_text())
-    (tmp_path / "backup" / NOTE).write_text(json.dumps({**note, "sizes": {**note["sizes"], name: 0}}))
+    note = json.loads((tmp_path / "backup" / SUMMARY).read_text())
+    (tmp_path / "backup" / SUMMARY).write_text(json.dumps({**note, "sizes": {**note["sizes"], name: 0}}))
     with pytest.raises(StoreError, match=r"is not a file of a store|not a usable name"):
         restore(tmp_path / "backup", tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -78,7 +78,7 @@ def test_few_new_rows_do_not_rewrite_a_table(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 3)
     assert rewrites_of_documents(tmp_path / "share", 20, 4) == (0, 5)  # 4 of 20 rows are less than a quarter
     assert rewrites_of_documents(tmp_path / "due", 20, 5) == (1, 1)
-    monkeypatch.setattr(compaction, "MOST_FRAGMENTS", 4)
+    monkeypatch.setattr(compaction, "MAX_FRAGMENTS", 4)
     assert rewrites_of_documents(tmp_path / "most", 20, 4) == (1, 2)
 
 
