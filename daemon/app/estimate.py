@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from daemon.api.event_hub import EventHub
-from daemon.app.open_memory import Memory, OpeningStep, open_memory
+from daemon.app.open_memory import Memory, OpeningStep
 from daemon.config import Config
 from daemon.config.model_sections import Encoder
 from daemon.contract.status import ExtractionResponse
@@ -68,9 +68,8 @@ async def _plan(config: Config, folder: Path, extracted: set[str]) -> tuple[list
     sources = {kind.table: () for kind in LEFT_OUT}
     scratch = config.model_copy(update={"store": store, "encoder": encoder, "openie": openie, **sources})
     async with AsyncExitStack() as stack:
-        memory = await open_memory(
-            stack, ActiveConfig(scratch, None), StoreLock(folder), EventHub(), OpeningStep(Notifier())
-        )
+        memory = Memory(stack, ActiveConfig(scratch, None))
+        await memory.open(StoreLock(folder), EventHub(), OpeningStep(Notifier()))
         memory.pipeline.start()
         for source in memory.sources:
             source.start()

@@ -24,7 +24,7 @@ from daemon.api.listen import inherited_socket
 from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.app.gauges import Gauges
-from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
+from daemon.app.open_memory import Memory, OpeningStep, unless_stopped
 from daemon.config import Config
 from daemon.config_types.path_validators import read_token
 from daemon.observe import metrics
@@ -79,7 +79,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
         async with _announced_stop(early, active, notifier):
             stop = asyncio.create_task(requests.stop.wait())
             opening = OpeningStep(notifier)
-            work = open_memory(stack, active, lock, early.events, opening, reencode)
+            work = Memory(stack, active).open(lock, early.events, opening, reencode)
             memory = await unless_stopped(work, opening, stop)
             if memory is None:
                 return
@@ -93,7 +93,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
-            early.status.ready(memory, lambda: memory.pool.pids)
+            early.status.ready(memory)
             metrics.at_scrape(Gauges(memory))
             probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:

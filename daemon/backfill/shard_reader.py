@@ -17,7 +17,6 @@ from pyarrow import fs
 from consumers.parsing import ParseSummary
 from consumers.records.record import Record, SourcePosition
 from consumers.records.writer import write_file
-from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.backfill.shards import BackfillError, InputFile, Shard
 from daemon.config import Config
@@ -51,7 +50,7 @@ class ShardReader:
         self._config = config
         self._out = out
         self._reading = reading_of(config)
-        self._split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+        self._split = config.passages.split
         self._encoder = load_encoder(config, encoder_of_store(config.store.path))
         self._runner = asyncio.Runner()
         self._runner.run(self._open())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 
 from consumers.kafka.settings import KafkaSettings
+from consumers.splitting import SplitSettings
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.config_types.path_validators import directory_to_be, token_in
 from daemon.config_types.values import (
@@ -143,6 +144,10 @@ class Passages(Section):
     """Maximum length of a passage, in words and punctuation marks."""
     min_tokens: Annotated[int, Field(ge=1, le=8192)] = 40
     """Shorter pieces are joined to their neighbours."""
+
+    @property
+    def split(self) -> SplitSettings:
+        return SplitSettings(self.max_tokens, self.min_tokens)
 
     @model_validator(mode="after")
     def _min_below_max(self) -> "Passages":

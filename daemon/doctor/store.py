@@ -135,8 +135,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     yield encoder_of_store(config, log, folder)
     rule = config.synonym_rule(known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
-    configured = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-    yield passage_settings(configured, split_of_store(log.positions))
+    yield passage_settings(config.passages.split, split_of_store(log.positions))
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 

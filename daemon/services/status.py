@@ -5,8 +5,8 @@ The state includes the extractors and readers that made the stored data, and the
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import psutil
 
@@ -28,18 +28,16 @@ from daemon.contract.status import (
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
 from daemon.pipeline.commit.content_counts import ContentCounts
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import CurrentStates, DocumentCounts
 from daemon.services.extraction import extraction_status
 from daemon.services.passage_languages import PassageLanguages, indistinct_phrases
 from daemon.services.progress import ProgressBoard
 from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
-from daemon.sources.base import Source
+from daemon.sources.base import Source, SourceParts
 from store.errors import StoreFolderLost
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.snapshot import Snapshot
-from store.store import Store
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
 """Replaces the reason for restricted clients: the reason may name a document."""
@@ -84,12 +82,9 @@ class Provenance:
         return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningParts:
+class RunningParts(SourceParts, ABC):
     """The parts of the daemon on which `status` reports once the memory is open. `openie` is the extractor's name."""
 
-    store: Store
-    pipeline: Pipeline
     sources: Sequence[Source]
     reencoding: Reencoding
     openie: str
@@ -99,8 +94,12 @@ class RunningParts:
     """Languages for which the extractor lacks taggers."""
     progress: ProgressBoard
     scopes: ScopeService
-    memory_use: Callable[[], MemoryUse]
     provenance: Provenance
+
+    @property
+    @abstractmethod
+    def memory_use(self) -> MemoryUse:
+        """Memory use at the last check."""
 
     @property
     def encoder(self) -> str:
@@ -136,7 +135,7 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
 
 
 def _memory_use(memory: RunningParts) -> MemoryUse:
-    use = memory.memory_use()
+    use = memory.memory_use
     full_in_s = None if use.full_in_s is None else float(round(use.full_in_s))
     return use.model_copy(update={"full_in_s": full_in_s, "paused": memory.paused})
 
@@ -153,11 +152,9 @@ class StatusService:
         self._memory: RunningParts | None = None
         self._stopping = False
         self._languages = PassageLanguages()
-        self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
-    def ready(self, memory: RunningParts, worker_pids: Callable[[], Sequence[int]]) -> None:
-        """Reports on `memory` from now on. `rss_bytes` includes the processes `worker_pids`."""
-        self._worker_pids = worker_pids
+    def ready(self, memory: RunningParts) -> None:
+        """Reports on `memory` from now on."""
         self._memory = memory
 
     def stop(self) -> None:
@@ -269,9 +266,9 @@ class StatusService:
         return round(time.monotonic() - self._began, 3)
 
     def _rss(self) -> int:
-        """Returns the resident memory of the daemon and its worker processes, in bytes."""
+        """Returns the resident memory of the daemon and its child processes, in bytes."""
         total = int(self._process.memory_info().rss)
-        for pid in self._worker_pids():
+        for pid in () if self._memory is None else self._memory.pool.pids:
             try:
                 total += int(psutil.Process(pid).memory_info().rss)
             except psutil.Error:
