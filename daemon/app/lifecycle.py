@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from fastapi import FastAPI
 
-from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
@@ -231,8 +229,7 @@ def _commit_step(committer: Committer) -> object | None:
     return None if step is not None and step[0] == "encode" and committer.encoder.remote else step
 
 
-def add_service_routes(app: FastAPI, context: ApiContext) -> None:
-    endpoints = Endpoints(app, context)
+def add_service_routes(endpoints: Endpoints) -> None:
     for port, service in SERVICES.items():
         endpoints.add_service(port, service)
 

@@ -6,14 +6,13 @@ from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from daemon.api import responses
 from daemon.api.access.rights import client_of, needs
-from daemon.api.context import ApiContext
+from daemon.api.endpoints import Endpoints
 from daemon.contract.choices import MODES
 from daemon.contract.http.routes import Need
 from daemon.errors import NotFound
@@ -31,7 +30,8 @@ LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
 """Files of the plotting library, served from its package without importing it."""
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
+def add_routes(endpoints: Endpoints) -> None:
+    app, context = endpoints.app, endpoints.context
     ours = StaticFiles(directory=STATIC_FOLDER)
 
     @needs(Need.CLIENT)

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.endpoints import Endpoints
+from daemon.api.endpoints import Routes
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.ports import MemoryPorts
 from daemon.api.responses import LimitedStream, data_message
@@ -41,7 +41,7 @@ from daemon.contract.answering.chat import (
     Usage,
 )
 from daemon.contract.answering.steps import StepEvent
-from daemon.contract.http.routes import EVENT_STREAM, Need, Route
+from daemon.contract.http.routes import EVENT_STREAM, Need, Route, served
 from daemon.contract.query import QueryRequest, QueryResponse, Tokens
 from daemon.errors import Invalid, NotConfigured, NotFound, RequestError
 
@@ -225,17 +225,17 @@ def _model(name: str, ports: MemoryPorts) -> ChatModel:
     return ChatModel(name)
 
 
-def add_routes(endpoints: Endpoints) -> None:
-    context = endpoints.context
-
-    @endpoints.add("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
-    async def chat_completions(request: Request, ports: MemoryPorts, wanted: ChatRequest) -> ChatCompletion | Response:
+class ChatRoutes(Routes):
+    @served("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
+    async def chat_completions(
+        self, request: Request, ports: MemoryPorts, wanted: ChatRequest
+    ) -> ChatCompletion | Response:
         """Answer the last message of a conversation, in OpenAI's protocol."""
         model = _model(wanted.model, ports)
         question = conversation_question(wanted)
         completion = _Completion(model, wanted)
         if model is ChatModel.SEARCH:
-            async with context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
+            async with self.context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
                 content, annotations = passages_content(await searched.queries.query(search))
             if wanted.stream:
                 return LimitedStream(None, partial(_found, completion, content, annotations), EVENT_STREAM)
@@ -243,14 +243,14 @@ def add_routes(endpoints: Endpoints) -> None:
         assert ports.asks is not None
         ask_request = AskRequest(question=question, deep=model is ChatModel.DEEP)
         if wanted.stream:
-            begin = partial(_streamed, completion, ports.asks.stream(ask_request), context.stopping)
-            return LimitedStream(context.asks, begin, EVENT_STREAM)
-        with context.slot(context.asks, request):
-            answer = await cancel_on_stop(context.stopping, ports.asks.ask(ask_request))
+            begin = partial(_streamed, completion, ports.asks.stream(ask_request), self.context.stopping)
+            return LimitedStream(self.context.asks, begin, EVENT_STREAM)
+        with self.context.slot(self.context.asks, request):
+            answer = await cancel_on_stop(self.context.stopping, ports.asks.ask(ask_request))
         return completion.whole(*answer_content(answer), answer.tokens)
 
-    @endpoints.add("GET", Route.MODELS, Need.READ)
-    async def models(ports: MemoryPorts) -> ModelList:
+    @served("GET", Route.MODELS, Need.READ)
+    async def models(self, ports: MemoryPorts) -> ModelList:
         """List the models that a conversation can be with."""
         names = list(ChatModel) if ports.asks is not None else [ChatModel.SEARCH]
         return ModelList(data=[ModelEntry(id=name) for name in names])

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 
-from daemon.api.endpoints import Endpoints
+from daemon.api.endpoints import Routes
 from daemon.api.openapi import path_parameter, query_parameters
 from daemon.api.request_parsing import BodyReservation, body_media_type, has_body, read_json_lines, read_model
 from daemon.contract.base import FieldError
@@ -18,7 +18,7 @@ from daemon.contract.documents import (
     ShowRequest,
     ShowResponse,
 )
-from daemon.contract.http.routes import JSON, NDJSON, Need, Route
+from daemon.contract.http.routes import JSON, NDJSON, Need, Route, served
 from daemon.errors import BadRequest, Invalid, NotFound
 
 SHOW_PATH = Route.DOCUMENTS + "/{uri:key}"
@@ -42,24 +42,22 @@ class _KeyConvertor(Convertor[str]):
 register_url_convertor("key", _KeyConvertor())
 
 
-def add_routes(endpoints: Endpoints) -> None:
-    context = endpoints.context
-
-    @endpoints.add("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
-    async def add(request: Request, reservation: BodyReservation) -> AddResponse:
+class DocumentRoutes(Routes):
+    @served("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
+    async def add(self, request: Request, reservation: BodyReservation) -> AddResponse:
         """Add documents given in the body; no path is read."""
-        added = await _added(request, reservation)
-        return await (await context.memory(request)).documents.add(added)
+        added = await self._added(request, reservation)
+        return await (await self.context.memory(request)).documents.add(added)
 
-    async def _added(request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
+    async def _added(self, request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
         if body_media_type(request, [JSON, NDJSON]) == JSON:
-            return (await read_model(request, AddRequest, reservation, context.limits)).documents
-        found = await read_json_lines(request, reservation, context.limits)
+            return (await read_model(request, AddRequest, reservation, self.context.limits)).documents
+        found = await read_json_lines(request, reservation, self.context.limits)
         if not found:
             raise Invalid("The body contains no document.", errors={"": "no line"})
         return found
 
-    @endpoints.add(
+    @served(
         "DELETE",
         Route.DOCUMENTS,
         Need.WRITE,
@@ -67,14 +65,14 @@ def add_routes(endpoints: Endpoints) -> None:
         body_required=False,
         extra=query_parameters(RemoveRequest, rename={"uris": "uri"}),
     )
-    async def remove(request: Request, reservation: BodyReservation) -> RemoveResponse:
+    async def remove(self, request: Request, reservation: BodyReservation) -> RemoveResponse:
         """Remove documents, named in the body or by ?uri=."""
         uris = _uris_of_query(request)
         if has_body(request.headers) or not uris:
-            uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
-        return await (await context.memory(request)).documents.remove(uris)
+            uris = [*uris, *(await read_model(request, RemoveRequest, reservation, self.context.limits)).uris]
+        return await (await self.context.memory(request)).documents.remove(uris)
 
-    @endpoints.add(
+    @served(
         "GET",
         SHOW_PATH,
         Need.READ,
@@ -82,10 +80,10 @@ def add_routes(endpoints: Endpoints) -> None:
         404,
         extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
     )
-    async def show(request: Request, wanted: ShowRequest) -> ShowResponse:
+    async def show(self, request: Request, wanted: ShowRequest) -> ShowResponse:
         """A document, passage, phrase or triple, with its connections."""
         key = _key(request)
-        found = await (await context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
+        found = await (await self.context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return found

@@ -8,7 +8,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from daemon.api.endpoints import Endpoints
+from daemon.api.endpoints import Routes
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import alternative_response
 from daemon.api.ports import MemoryPorts
@@ -17,7 +17,7 @@ from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.evaluation import JudgeRequest, JudgeResponse
 from daemon.contract.graph import GraphRequest, GraphResponse
-from daemon.contract.http.routes import EVENT_STREAM, Need, Route
+from daemon.contract.http.routes import EVENT_STREAM, Need, Route, served
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import NotConfigured, NotFound, RequestError
 
@@ -61,35 +61,31 @@ def _message(part: StepEvent | AskProgress | AskResponse) -> bytes:
             return sse_message("text", part)
 
 
-def add_routes(endpoints: Endpoints) -> None:
-    context = endpoints.context
-
-    @endpoints.add("POST", Route.QUERY, Need.READ, 409, 502)
-    async def query(request: Request, wanted: QueryRequest) -> QueryResponse:
+class QuestionRoutes(Routes):
+    @served("POST", Route.QUERY, Need.READ, 409, 502)
+    async def query(self, request: Request, wanted: QueryRequest) -> QueryResponse:
         """Find passages."""
         if wanted.after:
-            with context.slot(context.waits, request):
-                await (await context.memory(request)).freshness.wait(wanted)
-        async with context.memory_for_query(request, wanted) as ports:
+            with self.context.slot(self.context.waits, request):
+                await (await self.context.memory(request)).freshness.wait(wanted)
+        async with self.context.memory_for_query(request, wanted) as ports:
             return await ports.queries.query(wanted)
 
-    @endpoints.add(
-        "POST", Route.ASK, Need.READ, 409, 502, described=alternative_response(EVENT_STREAM, STREAM_DESCRIPTION)
-    )
-    async def ask(request: Request, ports: MemoryPorts, wanted: AskRequest) -> AskResponse | Response:
+    @served("POST", Route.ASK, Need.READ, 409, 502, described=alternative_response(EVENT_STREAM, STREAM_DESCRIPTION))
+    async def ask(self, request: Request, ports: MemoryPorts, wanted: AskRequest) -> AskResponse | Response:
         """Answer a question from the memory, with citations."""
         if ports.asks is None:
             raise NotConfigured(NO_MODEL_DETAIL)
         if EVENT_STREAM in request.headers.get("accept", ""):
-            begin = partial(_messages, ports.asks.stream(wanted), context.stopping)
-            return LimitedStream(context.asks, begin, EVENT_STREAM)
-        with context.slot(context.asks, request):
-            return await cancel_on_stop(context.stopping, ports.asks.ask(wanted))
+            begin = partial(_messages, ports.asks.stream(wanted), self.context.stopping)
+            return LimitedStream(self.context.asks, begin, EVENT_STREAM)
+        with self.context.slot(self.context.asks, request):
+            return await cancel_on_stop(self.context.stopping, ports.asks.ask(wanted))
 
-    @endpoints.add("POST", Route.GRAPH, Need.READ, 404, 409)
-    async def graph(request: Request, wanted: GraphRequest) -> GraphResponse:
+    @served("POST", Route.GRAPH, Need.READ, 404, 409)
+    async def graph(self, request: Request, wanted: GraphRequest) -> GraphResponse:
         """The graph around a query, or around one phrase or passage."""
-        async with context.memory_for_query(request, wanted) as ports:
+        async with self.context.memory_for_query(request, wanted) as ports:
             found = await ports.graphs.graph(wanted)
         if found is None:
             name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""
@@ -97,10 +93,10 @@ def add_routes(endpoints: Endpoints) -> None:
             raise NotFound(f"The memory has no {kind} {name[:500]!r}.")
         return found
 
-    @endpoints.add("POST", Route.JUDGE, Need.READ, 409, 502)
-    async def judge(request: Request, ports: MemoryPorts, wanted: JudgeRequest) -> JudgeResponse:
+    @served("POST", Route.JUDGE, Need.READ, 409, 502)
+    async def judge(self, request: Request, ports: MemoryPorts, wanted: JudgeRequest) -> JudgeResponse:
         """Have the model judge an answer, or compare two."""
         if ports.judge is None:
             raise NotConfigured(NO_MODEL_DETAIL)
-        with context.slot(context.asks, request):
-            return await cancel_on_stop(context.stopping, ports.judge.judge(wanted))
+        with self.context.slot(self.context.asks, request):
+            return await cancel_on_stop(self.context.stopping, ports.judge.judge(wanted))

@@ -18,6 +18,7 @@ from daemon.api.access.clients import Clients
 from daemon.api.access.rights import need_of, needs
 from daemon.api.app import build
 from daemon.api.context import make_context
+from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer, connection_peer
 from daemon.api.ports import StartupGate, StartupPorts
@@ -76,8 +77,8 @@ def test_a_route_that_declares_nothing_is_not_served() -> None:
     async def forgotten(_request: Request) -> Response:
         return Response()
 
-    def add(app: FastAPI, _context: Any) -> None:
-        app.add_route("/v1/forgotten", forgotten, ["GET"])
+    def add(endpoints: Endpoints) -> None:
+        endpoints.app.add_route("/v1/forgotten", forgotten, ["GET"])
 
     with pytest.raises(TypeError, match="/v1/forgotten"):
         app(add)
