@@ -248,7 +248,7 @@ def status_line(memory: RunningParts) -> str:
     if memory.paused is not None:
         parts.append(memory.paused)
     if waiting:
-        step = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        step = f" (step: {committer.step[0]})" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{step}")
     if len(extraction_queue):
         waits_for = extraction_queue.waits_for

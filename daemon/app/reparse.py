@@ -61,7 +61,7 @@ def mark_unread(
 
 
 class ProgramWatch:
-    """Compares the installed programs with the programs that the store records. `check` may be called in any thread."""
+    """Compares the installed programs with the programs that the store records."""
 
     def __init__(
         self, store: Store, commit: Callable[[Batch], CommitResult], pool: ParserPool, parsing: Parsing
@@ -77,8 +77,8 @@ class ProgramWatch:
         self._update()
 
     async def check(self, read_again: Callable[[Callable[[Document], bool]], Awaitable[object]]) -> None:
-        """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
-        loop. If `check` fails, the next call finds the same change, because the store still records the earlier programs."""
+        """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Use on the event loop.
+        If `check` fails, the next call finds the same change, because the store still records the earlier programs."""
         programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
         if identities(programs) != identities(self._pool.limits.programs):
             self._pool.limits = replace(self._pool.limits, programs=programs)

@@ -89,7 +89,6 @@ class Forget(Request):
     uris: list[Key] = Field(
         min_length=1, max_length=1_000, description="URIs of documents, as search, show and the resources give them."
     )
-    wait_s: Seconds = Field(default=30.0, description="How long to wait until the documents are removed.")
 
 
 class Show(Request):
@@ -162,12 +161,3 @@ class Added(Response):
     uri: str
     searchable: bool
     document: DocumentEntry | None = None
-
-
-class Forgotten(Response):
-    """Counts, and the URIs without a document. `done`: false if the time ran out before the removal."""
-
-    removed: int
-    missing: int
-    missing_uris: list[str] = Field(default_factory=list)
-    done: bool

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+import anyio
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, TypeAdapter
 
@@ -26,10 +27,11 @@ from daemon.contract.query import QueryResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_types
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
-from daemon.mcp.tool_types import Added, Answered, DocumentText, Forgotten
+from daemon.mcp.tool_types import Added, Answered, DocumentText
 
-WAIT_SLICE_S = 2.0
-"""Interval of progress reports while waiting."""
+POLL_INTERVAL_S = 0.2
+REPORT_INTERVAL_S = 2.0
+"""Interval of progress reports while `add` waits."""
 PROGRESS_CHARS = 160
 PASSAGES_MAX = 10_000
 """Maximum passages requested of one document."""
@@ -82,33 +84,26 @@ async def add(client: DaemonClient, arguments: tool_types.Add, progress: Progres
         AddResponse, "POST", Route.DOCUMENTS, {"documents": [{**(arguments.metadata or {}), **document}]}
     )
     uri = response.documents[0]
-    await _wait(client, arguments.wait_s, progress)
-    entry = await _document(client, uri)
+    entry = await _indexed(client, uri, arguments.wait_s, progress)
     searchable = entry is not None and entry.state is DocumentState.INDEXED
     return Added(uri=uri, searchable=searchable, document=entry)
 
 
-async def forget(client: DaemonClient, arguments: tool_types.Forget, progress: Progress) -> Forgotten:
-    response = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
-    done = await _wait(client, arguments.wait_s, progress)
-    return Forgotten(removed=response.removed, missing=response.missing, missing_uris=response.missing_uris, done=done)
+async def _indexed(client: DaemonClient, uri: str, timeout_s: float, progress: Progress) -> DocumentEntry | None:
+    """Returns the document once it is no longer pending, or when the time runs out; None if it does not exist."""
+    began, reports = time.monotonic(), 0
+    while True:
+        entry, waited = await _document(client, uri), time.monotonic() - began
+        if entry is None or entry.state is not DocumentState.PENDING or waited >= timeout_s:
+            return entry
+        if waited >= (reports + 1) * REPORT_INTERVAL_S:
+            reports += 1
+            await progress(reports, f"the document has been waiting to be indexed for {math.ceil(waited)} s")
+        await anyio.sleep(min(POLL_INTERVAL_S, timeout_s - waited))
 
 
-async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:
-    """Waits until everything given to the memory is committed or failed; returns False if the time runs out first."""
-    until, count = time.monotonic() + timeout_s, 0
-    while (left := until - time.monotonic()) > 0:
-        try:
-            await client.call(Status, "POST", Route.WAIT, {"timeout_s": min(WAIT_SLICE_S, left)})
-            return True
-        except CallError as error:
-            if error.type != ProblemType.TIMED_OUT:
-                raise
-        count += 1
-        status = await client.call(Status, "GET", Route.STATUS)
-        waited = math.ceil(timeout_s - (until - time.monotonic()))
-        await progress(count, f"{status.pending} documents are waiting to be committed, {waited} s so far")
-    return False
+async def forget(client: DaemonClient, arguments: tool_types.Forget, _progress: Progress) -> RemoveResponse:
+    return await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
 
 
 async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:

@@ -72,25 +72,24 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
         do(scripted, tools.ask, tool_types.Ask(question="q"))
 
 
-def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
-    late: list[Reply | dict[str, Any]] = [
-        problem("timed-out", 504, "Not yet."),
-        problem("timed-out", 504, "Not yet."),
-        STATUS,
-    ]
+def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
+    states = ["pending", "pending", "indexed"]
+
+    def shown(_asked: ReceivedRequest) -> Any:
+        entry = {"uri": "added:x", "title": "", "state": states.pop(0), "passages": 1, "attempts": 0}
+        lists = {"passages": [], "phrases": [], "triples": []}
+        return {"kind": "document", "document": entry, "source": "added", "metadata": {}, **lists, "counts": {}}
+
     scripted.answers |= {
         "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
-        "DELETE /v1/documents": {"removed": 1, "missing": 0},
-        "POST /v1/wait": lambda _asked: late.pop(0),
-        "GET /v1/status": STATUS | {"pending": 3},
+        "GET /v1/documents/added%3Ax": shown,
     }
-    added, heard = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
+    added, _ = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
-    assert [at for at, _ in heard] == [1, 2] and "3 documents are waiting" in heard[0][1]
-    assert (added.uri, added.searchable, added.document) == ("added:x", False, None)
-    late.extend([problem("timed-out", 504, "Not yet.")] * 1000)
-    gone, _ = do(scripted, tools.forget, tool_types.Forget(uris=["added:x"], wait_s=0))
-    assert not gone.done
+    assert (added.uri, added.searchable, states) == ("added:x", True, [])
+    states = ["pending"]
+    added, _ = do(scripted, tools.add, tool_types.Add(text="t", wait_s=0))
+    assert not added.searchable and added.document.state == "pending"
 
 
 def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
