@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from errno import EACCES, EPERM, EROFS
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -38,7 +37,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
 from daemon.pipeline.uninterrupted import run_to_end
 from daemon.pipeline.work_items import AddedDocument
-from daemon.services.documents.added_documents import added_uri
+from daemon.services.documents.added_documents import imported_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
@@ -307,11 +306,10 @@ class _Import:
                 continue
             self.skipped += passage.skipped
             self.triples += len(passage.triples)
-            content = f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")
-            digest = blake2b(content, digest_size=8).digest()
-            self._digests.frombytes(digest)
+            uri = imported_uri(f"{passage.title}\n{passage.text}")
+            self._digests.append(int(uri.rpartition("/")[2], 16))
             text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
-            return AddedDocument(added_uri(f"import/{digest.hex()}"), text, whole=True)
+            return AddedDocument(uri, text, whole=True)
         return None
 
 

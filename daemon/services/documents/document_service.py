@@ -35,7 +35,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, RetryFile, container_uri
-from daemon.services.documents.added_documents import check_document, document_labels
+from daemon.services.documents.added_documents import check_document, document_labels, is_imported
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_references import document_entry
 from daemon.services.documents.document_states import CurrentStates
@@ -122,9 +122,9 @@ class DocumentService:
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         holds = self._scopes.limit(scope)
         removed = {uri: self._in_sight(uri, holds) for uri in uris}
-        await self._pipeline.remove([each for uri in uris for each in removed[uri]], holds)
-        missing = [uri for uri in uris if not removed[uri]]
-        return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+        await self._pipeline.remove([each for found in removed.values() for each in found], holds)
+        missing = [uri for uri, found in removed.items() if not found]
+        return RemoveResponse(removed=len(removed) - len(missing), missing=len(missing), missing_uris=missing)
 
     @served("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
@@ -318,7 +318,8 @@ class DocumentService:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                requeued += self._pipeline.resubmit(key, AddedDocument(key, document.payload), document.attempts)
+                task = AddedDocument(key, document.payload, whole=is_imported(key))
+                requeued += self._pipeline.resubmit(key, task, document.attempts)
         return requeued
 
 
