@@ -161,14 +161,14 @@ class Busy(RequestError):
 
     type, title, status = ProblemType.BUSY, "Busy", 503
 
-    def __init__(self, detail: str, *, of: str = "busy", retry_after_s: int = 1) -> None:
-        """`of`: the exhausted resource, a short fixed word for counters."""
+    def __init__(self, detail: str, *, resource: str = "busy", retry_after_s: int = 1) -> None:
+        """`resource`: the exhausted resource, a short fixed word for counters."""
         super().__init__(detail, retry_after_s=retry_after_s)
-        self._of = of
+        self._resource = resource
 
     @property
     def reason(self) -> str:
-        return self._of
+        return self._resource
 
 
 class NotReady(RequestError):

@@ -56,15 +56,15 @@ class ApiContext:
 
     @asynccontextmanager
     async def memory_for_query(
-        self, request: Request, wanted: QueryRequest | GraphRequest
+        self, request: Request, query: QueryRequest | GraphRequest
     ) -> AsyncIterator[MemoryPorts]:
-        """Yields the memory's ports while holding a slot for `wanted`.
+        """Yields the memory's ports while holding a slot for `query`.
 
         Requests that arrived while hippod started wait for a slot, oldest first. Later requests raise Busy if no slot is free.
         """
         started = self.gate.is_decided
         ports = await self.memory(request)
-        limit = self.queries if wanted.as_of is None else self.as_of
+        limit = self.queries if query.as_of is None else self.as_of
         if started:
             with self.slot(limit, request):
                 yield ports

@@ -131,11 +131,11 @@ def _call_of(port: str, name: str, method: Callable[..., Any]) -> Callable[..., 
     kinds = get_type_hints(method)
     model = next((kind for kind in kinds.values() if isinstance(kind, type) and issubclass(kind, RequestModel)), None)
 
-    async def call(ports: MemoryPorts, **wanted: BaseModel) -> BaseModel:
-        answer: BaseModel = await getattr(getattr(ports, port), name)(*wanted.values())
+    async def call(ports: MemoryPorts, **request: BaseModel) -> BaseModel:
+        answer: BaseModel = await getattr(getattr(ports, port), name)(*request.values())
         return answer
 
-    wanted = {} if model is None else {"wanted": model}
-    call.__annotations__ = {"ports": MemoryPorts, **wanted, "return": kinds["return"]}
+    request = {} if model is None else {"request": model}
+    call.__annotations__ = {"ports": MemoryPorts, **request, "return": kinds["return"]}
     call.__name__, call.__doc__ = name, (method.__doc__ or "").partition("\n")[0]
     return call

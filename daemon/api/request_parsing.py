@@ -108,12 +108,14 @@ class BodyMemory:
             raise Busy(
                 "Too many large requests of this client arrive at once, and the remaining capacity ([api] client_share) "
                 "is for other clients; try again in a moment.",
-                of="bodies of one client",
+                resource="bodies of one client",
                 retry_after_s=5,
             )
         else:
             raise Busy(
-                "Too many large requests arrive at the same time; try again in a moment.", of="bodies", retry_after_s=5
+                "Too many large requests arrive at the same time; try again in a moment.",
+                resource="bodies",
+                retry_after_s=5,
             )
 
 

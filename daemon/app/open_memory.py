@@ -12,7 +12,7 @@ import structlog
 
 from daemon.api.event_hub import EventHub
 from daemon.api.ports import MemoryPorts
-from daemon.app.opened_encoder import keep_passage_prefix, load_opened_encoder, wanted_encoder
+from daemon.app.opened_encoder import configured_encoder, keep_passage_prefix, load_opened_encoder
 from daemon.app.reparse import ProgramWatch, cut_files_anew
 from daemon.config.store_settings import choose_encoder
 from daemon.contract.status import MemoryUse
@@ -34,7 +34,7 @@ from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import CurrentStates
-from daemon.services.documents.unread import UnreadDocuments
+from daemon.services.documents.pending_notes import PendingNotes
 from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.freshness import ClientPositions, Freshness
 from daemon.services.graph import GraphService
@@ -137,7 +137,7 @@ class Memory(RunningParts):
             found_format=store.found_format,
             started_from=store.opened_from,
         )
-        if (choice := self._choice).wanted is not None:
+        if (choice := self._choice).replacement is not None:
             command = "hippoctl reencode"
             log.warning("encoder_differs", content=choice.content, configured=choice.configured, command=command)
 
@@ -158,7 +158,7 @@ class Memory(RunningParts):
             active.filtering,
             entities=self._models.entities,
             scopes=self.scopes,
-            unread=lambda scope: self._unread.note(scope),
+            pending_note=lambda scope: self._pending_notes.note(scope),
             weak_below=self._calibration.weak_below,
         )
         self._stack.callback(self._queries.close)
@@ -182,7 +182,7 @@ class Memory(RunningParts):
             config.parsing.workers,
             queue_limits(config),
             self._committed,
-            self._queries.asked_recently,
+            self._queries.queried_recently,
             owners=owners(config.tables),
         )
         self._programs = ProgramWatch(store, self.pipeline.content_counts.commit, self.pool, config.parsing)
@@ -216,7 +216,7 @@ class Memory(RunningParts):
                 pipeline,
                 self._extractor,
                 models.is_outdated,
-                busy=lambda: bool(len(pipeline.intake) or len(queue) or queries.asked_recently()),
+                busy=lambda: bool(len(pipeline.intake) or len(queue) or queries.queried_recently()),
             )
             self.progress.list_queue("reextract", "passages", self.idle_reextraction)
         committer = pipeline.committer
@@ -224,11 +224,11 @@ class Memory(RunningParts):
             store,
             committer,
             self.progress,
-            wanted_encoder(self._choice),
+            configured_encoder(self._choice),
             self._switched,
-            busy=lambda: queries.asked_recently() or (bool(len(pipeline.intake)) and committer.trouble is None),
+            busy=lambda: queries.queried_recently() or (bool(len(pipeline.intake)) and committer.trouble is None),
         )
-        self._unread = UnreadDocuments(store, pipeline, queue, sources, scopes)
+        self._pending_notes = PendingNotes(store, pipeline, queue, sources, scopes)
         positions = ClientPositions(store.folder)
         sessions = SessionService(store, lambda: self._active.config.retrieval.keep_sessions, scopes)
         self.ports = MemoryPorts(
@@ -257,7 +257,7 @@ class Memory(RunningParts):
             sessions=sessions,
             asks=None
             if models.client is None
-            else AskService(store, queries, models.client, sessions, self._unread.note, self._active.deep),
+            else AskService(store, queries, models.client, sessions, self._pending_notes.note, self._active.deep),
             judge=None if models.judge is None else JudgeService(models.judge),
         )
 
@@ -274,7 +274,7 @@ class Memory(RunningParts):
             self.store,
             self._config.store.keep_versions,
             rescans=[source.rescan for source in self.sources],
-            retries=[documents.retry_due, lambda: self._programs.check(documents.read_again)],
+            retries=[documents.retry_due, lambda: self._programs.check(documents.parse_again)],
             expire_sessions=self.ports.sessions.sweep,
         )
         backups = ScheduledBackup(

@@ -31,7 +31,7 @@ from store.object_store import explained, file_system
 from store.types import Extraction, PassageText
 
 
-def reading_of(config: Config) -> dict[str, Any]:
+def record_settings(config: Config) -> dict[str, Any]:
     """Returns the settings on which records depend: extractor, encoder and passage sizes."""
     backend = OPENIE_BACKENDS[config.openie.backend]
     return {
@@ -49,7 +49,7 @@ class ShardReader:
         whose model cannot be loaded."""
         self._config = config
         self._out = out
-        self._reading = reading_of(config)
+        self._settings = record_settings(config)
         self._split = config.passages.split
         self._encoder = load_encoder(config, encoder_of_store(config.store.path))
         self._runner = asyncio.Runner()
@@ -88,7 +88,7 @@ class ShardReader:
 
         Raises BackfillError if the input cannot be read or has changed since it was listed.
         """
-        name = shard.file_name(self._reading)
+        name = shard.file_name(self._settings)
         files, folder = file_system(self._out)
         target = f"{folder}/{name}"
         try:
@@ -114,12 +114,12 @@ class ShardReader:
         """Yields (file, number, document). The numbers of a file's documents begin at `shard.first`."""
         for file in shard.files:
             number = shard.first
-            stream = self._of_file(file) if shard.kind == "files" else self._of_lines(shard, file)
+            stream = self._file_documents(file) if shard.kind == "files" else self._line_documents(shard, file)
             async for document in stream:
                 yield file, number, replace(document, modified_at=file.modified_ns / 1e9)
                 number += 1
 
-    async def _of_file(self, file: InputFile) -> AsyncIterator[ParsedDocument]:
+    async def _file_documents(self, file: InputFile) -> AsyncIterator[ParsedDocument]:
         content = await asyncio.to_thread(_content, file, 0, file.size)
         with tempfile.NamedTemporaryFile(prefix="hippod-") as copy:
             copy.write(content)
@@ -131,7 +131,7 @@ class ShardReader:
                     if not isinstance(item, ParseSummary):
                         yield item
 
-    async def _of_lines(self, shard: Shard, file: InputFile) -> AsyncIterator[ParsedDocument]:
+    async def _line_documents(self, shard: Shard, file: InputFile) -> AsyncIterator[ParsedDocument]:
         read = _content if shard.kind == "lines" else _rows
         content = await asyncio.to_thread(read, file, shard.begin, shard.end)
         text = content.decode("utf-8", "replace")
@@ -182,17 +182,17 @@ def _rows(file: InputFile, begin: int, end: int) -> bytes:
     try:
         with file_system(file.url)[0].open_input_file(file.path) as stream:
             table = pq.ParquetFile(stream)
-            taken: list[dict[str, Any]] = []
+            selected: list[dict[str, Any]] = []
             place = 0
             for number in range(table.num_row_groups):
                 size = table.metadata.row_group(number).num_rows
                 if place < end and place + size > begin:
                     rows = table.read_row_group(number).slice(max(begin - place, 0), end - max(begin, place))
-                    taken += rows.to_pylist()
+                    selected += rows.to_pylist()
                 place += size
     except (OSError, ValueError) as error:
         raise BackfillError(f"{file.uri} cannot be read as Parquet: {error}") from error
-    present = [{key: value for key, value in row.items() if value is not None} for row in taken]
+    present = [{key: value for key, value in row.items() if value is not None} for row in selected]
     return "\n".join(json.dumps(row, default=str) for row in present).encode()
 
 

@@ -161,7 +161,7 @@ def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
     description = f"{made_by.name} ({made_by.dim} dimensions)"
     if any(made_by == model.beginnings_only for model in PACKAGED_MODELS):
         description += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
-    if choice.wanted is None:
+    if choice.replacement is None:
         return Finding("store encoder", "ok", description)
     detail = f"the content is encoded by {description}; the configuration has {choice.configured}"
     if target_of(folder) is not None:
@@ -175,19 +175,19 @@ def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
     return Finding("store encoder", "warn", detail, hint)
 
 
-def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
+def graph_settings(configured: SynonymRule, made: SynonymRule) -> Finding:
     text = _graph_text(made)
-    if wanted == made:
+    if configured == made:
         return Finding("store graph", "ok", text)
-    detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(wanted)}"
+    detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(configured)}"
     return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
 
 
-def passage_settings(wanted: SplitSettings, made: SplitSettings) -> Finding:
+def passage_settings(configured: SplitSettings, made: SplitSettings) -> Finding:
     text = _passages_text(made)
-    if wanted == made:
+    if configured == made:
         return Finding("store passages", "ok", text)
-    detail = f"the followed files were cut with {text}; [passages] has {_passages_text(wanted)}"
+    detail = f"the followed files were cut with {text}; [passages] has {_passages_text(configured)}"
     hint = "restart hippod: it cuts these files anew; documents of topics and clients change when they are sent again"
     return Finding("store passages", "warn", detail, hint)
 

@@ -18,7 +18,7 @@ from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import RecordMaker
 from daemon.observe.metrics import RECORDS
 from daemon.pipeline.outage import Dependency, encoder_is_away
-from daemon.sources.kafka.dead_letter_queue import are_brokers_away
+from daemon.sources.kafka.dead_letter_queue import are_brokers_unreachable
 from memory.encoder.errors import EncoderRefused
 
 SEND_BATCH_RECORDS = 64
@@ -132,7 +132,7 @@ class RecordSender:
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
         publish = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._publisher.publish, messages)
         problem = "records wait for the brokers"
-        return await self.needed.until_done("records_wait", publish, are_brokers_away, problem)
+        return await self.needed.until_done("records_wait", publish, are_brokers_unreachable, problem)
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:

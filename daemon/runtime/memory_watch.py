@@ -103,8 +103,8 @@ class MemoryWatch:
             await asyncio.to_thread(trim_heap)
             self._trimmed = time.monotonic()
             used = self._held()
-        most = None if limit is None else int(PAUSE_SHARE * limit)
-        use = self._forecast.use(used, most, self._passages())
+        pause_at = None if limit is None else int(PAUSE_SHARE * limit)
+        use = self._forecast.use(used, pause_at, self._passages())
         self.use = use.model_copy(update={"limit_bytes": limit})
         if limit is None or used < RESUME_SHARE * limit:
             self._resume(used, limit)

@@ -106,12 +106,12 @@ class ActiveConfig:
 
         Other settings keep their values from the start, so that the next reload reports again which changes need a restart.
         """
-        taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
+        live: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
         for path in keys:
             section, _, key = path.partition(".")
-            table = taken.get(section, getattr(self.config, section))
-            taken[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
-        return self.config.model_copy(update=taken)
+            table = live.get(section, getattr(self.config, section))
+            live[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
+        return self.config.model_copy(update=live)
 
     def _read(self) -> tuple[Config, str | None]:
         """Loads the configuration file, and the token if `token_file` is set."""

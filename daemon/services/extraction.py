@@ -158,12 +158,12 @@ class ExtractionService:
                 self._loaded = await asyncio.to_thread(self._bulk)
             while passages := self._extraction_queue.next_passages(BULK_BATCH_PASSAGES):
                 await self._extraction_queue.affordable()
-                unread: dict[str, str] = {}
-                extractions = await asyncio.to_thread(self._loaded.extract, passages, unread.__setitem__)
+                failures: dict[str, str] = {}
+                extractions = await asyncio.to_thread(self._loaded.extract, passages, failures.__setitem__)
                 self._count_tokens(extractions)
                 for extraction in extractions:
                     self._extraction_queue.add_found(extraction)
-                for id, reason in unread.items():
+                for id, reason in failures.items():
                     self._extraction_queue.add_failure(id, reason)
                 await self._extraction_queue.all_committed()
         except Exception as error:  # of the library or the GPU; the passages keep waiting

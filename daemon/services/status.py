@@ -289,9 +289,9 @@ class StatusService:
         except TimeoutError:
             if scope is not None:
                 raise TimedOut(f"after {timeout_s:g} s documents are still being indexed") from None
-            left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
+            left, waiting = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
             waits_for = self._memory.extraction_queue.waits_for
-            why = f", and {unread} passages wait for the model" if unread else ""
+            why = f", and {waiting} passages wait for the model" if waiting else ""
             why += f": {waits_for.reason}" if waits_for is not None else ""
             why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             trouble = await asyncio.to_thread(self._memory.trouble)

@@ -72,7 +72,7 @@ LAST_BACKUP_FILE = "backup.last"
 log = structlog.get_logger()
 
 
-class GivenUp(Exception):
+class ClientGone(Exception):
     """The client that requested this work has disconnected."""
 
 
@@ -139,32 +139,32 @@ class TransferService:
         if (fault := await self._check_record_file(str(path))) is not None:
             raise Invalid(f"The body is Parquet, but not a file of records: {fault}")
         with self._progress.running("import", "records") as task:
-            took = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
+            imported = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
         return ImportResponse(
-            passages=took.passages, triples=took.triples, skipped=took.unreadable, records=took.records
+            passages=imported.passages, triples=imported.triples, skipped=imported.unreadable, records=imported.records
         )
 
     async def _take_in(self, path: Path) -> "_Import":
         """Imports a HippoRAG file; returns once all its documents are committed."""
         tickets: list[int] = []
-        handed, expected = 0, await asyncio.to_thread(_count_passages, path)
+        queued, expected = 0, await asyncio.to_thread(_count_passages, path)
 
         def refresh(task: LongTask) -> None:
-            task.update(None, handed - self._pipeline.inbox.waiting(tickets), expected)
+            task.update(None, queued - self._pipeline.inbox.waiting(tickets), expected)
 
         with self._progress.running("import", "passages", refresh):
             read = await asyncio.to_thread(_Import, path, *self._pipeline.inbox.capacity.limits)
             while documents := await asyncio.to_thread(read.documents):
                 tickets.append(await self._pipeline.inbox.add(documents, wait=True))
-                handed += len(documents)
-                expected = max(expected, handed)
-            expected = handed
+                queued += len(documents)
+                expected = max(expected, queued)
+            expected = queued
             await self._pipeline.inbox.indexed(tickets)
         return read
 
     async def verify(self, request: VerifyRequest) -> VerifyResponse:
         with self._progress.running("verify", "rows") as task:
-            found = await self._until_given_up(partial(verify, self._store), task)
+            found = await self._until_cancelled(partial(verify, self._store), task)
         fresh = None
         if request.against_fresh_build is not None:
             fresh = await self._compare_with_fresh_build(request.against_fresh_build, request.seed, found.problems)
@@ -192,19 +192,19 @@ class TransferService:
             documents=report.documents, passages=report.passages, seed=seed, changed=report.changed
         )
 
-    async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
+    async def _until_cancelled(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
         """Runs `work` in a thread. Ends at its next report after the client has disconnected."""
-        given_up = threading.Event()
+        cancelled = threading.Event()
 
         def report(step: str, done: int, total: int | None) -> None:
-            if given_up.is_set():
-                raise GivenUp
+            if cancelled.is_set():
+                raise ClientGone
             task.update(step, done, total)
 
-        return await run_to_end(self._threads, partial(work, report), given_up.set)
+        return await run_to_end(self._threads, partial(work, report), cancelled.set)
 
     async def backup(self, directory: str) -> BackupResponse:
-        given_up = threading.Event()
+        cancelled = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
             # Check before writing: the client must not believe in a backup that no other process can see.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
@@ -213,10 +213,10 @@ class TransferService:
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
-                    made = await self._until_given_up(partial(backup, self._store, Path(directory)), task)
+                    made = await self._until_cancelled(partial(backup, self._store, Path(directory)), task)
                     return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
-                sending = partial(send, self._store, directory, task.update, cancelled=given_up.is_set)
-                sent = await run_to_end(self._threads, sending, given_up.set)
+                sending = partial(send, self._store, directory, task.update, cancelled=cancelled.is_set)
+                sent = await run_to_end(self._threads, sending, cancelled.set)
         except (StoreError, OSError) as error:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
@@ -339,8 +339,8 @@ class ScheduledBackup:
     def last_run(self) -> float:
         """Returns the time of the last backup to the present target, in Unix seconds; 0 if there was none."""
         try:
-            said = json.loads(self._last.read_bytes())
-            return float(said["made"]) if said["url"] == self._times().backup_to else 0.0
+            last = json.loads(self._last.read_bytes())
+            return float(last["made"]) if last["url"] == self._times().backup_to else 0.0
         except (OSError, ValueError, KeyError, TypeError):
             return 0.0
 

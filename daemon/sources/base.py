@@ -73,7 +73,7 @@ class Source(ABC):
     async def delivered(self) -> None:
         """Returns once the pipeline has received everything that the source contains now; for `hippoctl wait`."""
 
-    def unread(self) -> str | None:
+    def pending_note(self) -> str | None:
         """Returns a clause for an answer's note about content that the pipeline has not received yet; None if there is none.
 
         Called on the event loop for every query.

@@ -133,11 +133,11 @@ def _annotation(content: str, rank: int, title: str, uri: str) -> Annotation:
 class _Completion:
     """The fields that all pieces of one completion share."""
 
-    def __init__(self, model: ChatModel, wanted: ChatRequest) -> None:
+    def __init__(self, model: ChatModel, chat: ChatRequest) -> None:
         self.id = f"chatcmpl-{uuid4().hex}"
         self.created = int(time.time())
         self.model = model
-        self.with_usage = wanted.stream_options is not None and wanted.stream_options.include_usage
+        self.with_usage = chat.stream_options is not None and chat.stream_options.include_usage
 
     def whole(self, content: str, annotations: list[Annotation], tokens: Tokens) -> ChatCompletion:
         message = AnswerMessage(content=content, annotations=annotations)
@@ -228,21 +228,21 @@ def _model(name: str, ports: MemoryPorts) -> ChatModel:
 class ChatRoutes(Routes):
     @served("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
     async def chat_completions(
-        self, request: Request, ports: MemoryPorts, wanted: ChatRequest
+        self, request: Request, ports: MemoryPorts, chat: ChatRequest
     ) -> ChatCompletion | Response:
         """Answer the last message of a conversation, in OpenAI's protocol."""
-        model = _model(wanted.model, ports)
-        question = conversation_question(wanted)
-        completion = _Completion(model, wanted)
+        model = _model(chat.model, ports)
+        question = conversation_question(chat)
+        completion = _Completion(model, chat)
         if model is ChatModel.SEARCH:
             async with self.context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
                 content, annotations = passages_content(await searched.queries.query(search))
-            if wanted.stream:
+            if chat.stream:
                 return LimitedStream(None, partial(_found, completion, content, annotations), EVENT_STREAM)
             return completion.whole(content, annotations, NO_TOKENS)
         assert ports.asks is not None
         ask_request = AskRequest(question=question, deep=model is ChatModel.DEEP)
-        if wanted.stream:
+        if chat.stream:
             begin = partial(_streamed, completion, ports.asks.stream(ask_request), self.context.stopping)
             return LimitedStream(self.context.asks, begin, EVENT_STREAM)
         with self.context.slot(self.context.asks, request):

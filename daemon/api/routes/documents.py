@@ -80,10 +80,10 @@ class DocumentRoutes(Routes):
         404,
         extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
     )
-    async def show(self, request: Request, wanted: ShowRequest) -> ShowResponse:
+    async def show(self, request: Request, parameters: ShowRequest) -> ShowResponse:
         """A document, passage, phrase or triple, with its connections."""
         key = _key(request)
-        found = await (await self.context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
+        found = await (await self.context.memory(request)).documents.show(key, parameters.limit, parameters.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return found

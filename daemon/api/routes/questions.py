@@ -63,40 +63,40 @@ def _message(part: StepEvent | AskProgress | AskResponse) -> bytes:
 
 class QuestionRoutes(Routes):
     @served("POST", Route.QUERY, Need.READ, 409, 502)
-    async def query(self, request: Request, wanted: QueryRequest) -> QueryResponse:
+    async def query(self, request: Request, question: QueryRequest) -> QueryResponse:
         """Find passages."""
-        if wanted.after:
+        if question.after:
             with self.context.slot(self.context.waits, request):
-                await (await self.context.memory(request)).freshness.wait(wanted)
-        async with self.context.memory_for_query(request, wanted) as ports:
-            return await ports.queries.query(wanted)
+                await (await self.context.memory(request)).freshness.wait(question)
+        async with self.context.memory_for_query(request, question) as ports:
+            return await ports.queries.query(question)
 
     @served("POST", Route.ASK, Need.READ, 409, 502, described=alternative_response(EVENT_STREAM, STREAM_DESCRIPTION))
-    async def ask(self, request: Request, ports: MemoryPorts, wanted: AskRequest) -> AskResponse | Response:
+    async def ask(self, request: Request, ports: MemoryPorts, question: AskRequest) -> AskResponse | Response:
         """Answer a question from the memory, with citations."""
         if ports.asks is None:
             raise NotConfigured(NO_MODEL_DETAIL)
         if EVENT_STREAM in request.headers.get("accept", ""):
-            begin = partial(_messages, ports.asks.stream(wanted), self.context.stopping)
+            begin = partial(_messages, ports.asks.stream(question), self.context.stopping)
             return LimitedStream(self.context.asks, begin, EVENT_STREAM)
         with self.context.slot(self.context.asks, request):
-            return await cancel_on_stop(self.context.stopping, ports.asks.ask(wanted))
+            return await cancel_on_stop(self.context.stopping, ports.asks.ask(question))
 
     @served("POST", Route.GRAPH, Need.READ, 404, 409)
-    async def graph(self, request: Request, wanted: GraphRequest) -> GraphResponse:
+    async def graph(self, request: Request, question: GraphRequest) -> GraphResponse:
         """The graph around a query, or around one phrase or passage."""
-        async with self.context.memory_for_query(request, wanted) as ports:
-            found = await ports.graphs.graph(wanted)
+        async with self.context.memory_for_query(request, question) as ports:
+            found = await ports.graphs.graph(question)
         if found is None:
-            name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""
-            kind = "phrase" if wanted.phrase is not None else "passage with the id"
+            name = question.phrase if question.phrase is not None else question.passage or ""
+            kind = "phrase" if question.phrase is not None else "passage with the id"
             raise NotFound(f"The memory has no {kind} {name[:500]!r}.")
         return found
 
     @served("POST", Route.JUDGE, Need.READ, 409, 502)
-    async def judge(self, request: Request, ports: MemoryPorts, wanted: JudgeRequest) -> JudgeResponse:
+    async def judge(self, request: Request, ports: MemoryPorts, question: JudgeRequest) -> JudgeResponse:
         """Have the model judge an answer, or compare two."""
         if ports.judge is None:
             raise NotConfigured(NO_MODEL_DETAIL)
         with self.context.slot(self.context.asks, request):
-            return await cancel_on_stop(self.context.stopping, ports.judge.judge(wanted))
+            return await cancel_on_stop(self.context.stopping, ports.judge.judge(question))

@@ -32,11 +32,11 @@ class StatusRoutes(Routes):
         return await self.context.startup(request).status.status()
 
     @served("POST", Route.WAIT, Need.READ, 409, body_required=False, releases_body=True)
-    async def wait(self, request: Request, wanted: WaitRequest) -> Status:
+    async def wait(self, request: Request, body: WaitRequest) -> Status:
         """Return once everything that the sources contain now is committed or failed."""
         with self.context.slot(self.context.waits, request):
             return await cancel_on_stop(
-                self.context.stopping, self.context.startup(request).status.wait(wanted.timeout_s)
+                self.context.stopping, self.context.startup(request).status.wait(body.timeout_s)
             )
 
     @served("GET", Route.EVENTS, Need.READ, described=EVENTS)

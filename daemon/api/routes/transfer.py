@@ -61,10 +61,10 @@ def _export_responses() -> dict[int | str, dict[str, Any]]:
 
 class TransferRoutes(Routes):
     @served("GET", Route.EXPORT, Need.READ, audited=True, described=_export_responses())
-    async def export(self, ports: MemoryPorts, wanted: ExportRequest) -> Response:
+    async def export(self, ports: MemoryPorts, parameters: ExportRequest) -> Response:
         """The whole memory as JSON lines, or as a graph."""
-        begin = partial(ports.transfer.export, wanted.format, wanted.scope)
-        return LimitedStream(self.context.exports, begin, wanted.format.media_type)
+        begin = partial(ports.transfer.export, parameters.format, parameters.scope)
+        return LimitedStream(self.context.exports, begin, parameters.format.media_type)
 
     @served("POST", Route.IMPORT, Need.ADMIN, *BODY_PROBLEMS, extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM))
     async def take(self, request: Request) -> ImportResponse:
@@ -76,17 +76,17 @@ class TransferRoutes(Routes):
             return await cancel_on_stop(self.context.stopping, taking)
 
     @served("POST", Route.VERIFY, Need.ADMIN, body_required=False, releases_body=True)
-    async def verify(self, request: Request, ports: MemoryPorts, wanted: VerifyRequest) -> VerifyResponse:
+    async def verify(self, request: Request, ports: MemoryPorts, body: VerifyRequest) -> VerifyResponse:
         """Derive the memory again from its tables, and compare."""
         with self.context.slot(self.context.maintenance, request):
-            return await ports.transfer.verify(wanted)
+            return await ports.transfer.verify(body)
 
     @served("POST", Route.BACKUP, Need.ADMIN, 409, releases_body=True)
-    async def backup(self, request: Request, ports: MemoryPorts, wanted: BackupRequest) -> BackupResponse:
+    async def backup(self, request: Request, ports: MemoryPorts, body: BackupRequest) -> BackupResponse:
         """Write the memory as of the last commit to a directory of the daemon's machine."""
         if request_peer(request.scope).side != "unix":
             raise Forbidden(
                 "A backup names a directory of the daemon's machine, so it is accepted on the Unix socket only."
             )
         with self.context.slot(self.context.maintenance, request):
-            return await ports.transfer.backup(wanted.directory)
+            return await ports.transfer.backup(body.directory)

@@ -16,7 +16,7 @@ from daemon.errors import Conflict, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation, retrieved_passage
-from daemon.services.documents.unread import joined
+from daemon.services.documents.pending_notes import joined
 from daemon.services.query import QueryService
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep

@@ -15,7 +15,7 @@ from daemon.contract.query import QueryCost, Tokens
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.documents.document_references import citation, retrieved_passage
-from daemon.services.documents.unread import joined
+from daemon.services.documents.pending_notes import joined
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm

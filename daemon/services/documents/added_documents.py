@@ -41,20 +41,20 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
 def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
     """Returns the document's problem, if any, and its labels, each of which must be in `allowed`. A single allowed label may be
     omitted."""
-    given = document.get("labels")
-    if given is None and len(allowed) == 1:
+    labels = document.get("labels")
+    if labels is None and len(allowed) == 1:
         return None, list(allowed)
     if (
-        not isinstance(given, list)
-        or not given
-        or any(not isinstance(each, str) or each not in allowed for each in given)
+        not isinstance(labels, list)
+        or not labels
+        or any(not isinstance(each, str) or each not in allowed for each in labels)
     ):
         choice = ", ".join(json.dumps(label, ensure_ascii=False) for label in sorted(allowed))
         return (
             "labels",
             f"a list of labels that this client sees: {choice}" if choice else "this client sees no label",
         ), []
-    return None, given
+    return None, labels
 
 
 def imported_uri(content: str) -> str:

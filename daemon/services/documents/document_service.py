@@ -197,12 +197,12 @@ class DocumentService:
 
     def _overview(self, scope: Scope | None) -> Overview:
         holds = self._scopes.limit(scope)
-        there = (
+        living = (
             document
             for document in self._store.documents()
             if document.state is not State.REMOVED and (holds is None or holds(document))
         )
-        recent = nlargest(RECENT_DOCUMENTS, there, key=lambda document: document.committed_at or 0.0)
+        recent = nlargest(RECENT_DOCUMENTS, living, key=lambda document: document.committed_at or 0.0)
         growth = [
             GrowthPoint(
                 commit=each.commit,
@@ -223,18 +223,18 @@ class DocumentService:
         """
         uris = request.uris
         holds = self._scopes.limit(scope)
-        wanted = None if uris is None else set(uris)
+        named = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
         documents = await self.retry_failed(
             lambda document: (
                 (holds is None or holds(document))
-                and (wanted is None or document.uri in wanted or container_uri(document.uri) in wanted)
+                and (named is None or document.uri in named or container_uri(document.uri) in named)
             )
         )
         return RetryResponse(
-            requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
+            requeued=documents + self._retry_passages(named, holds), missing_uris=missing, not_failed_uris=sound
         )
 
     @served("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
@@ -279,34 +279,34 @@ class DocumentService:
             self._sorted_uris = commit, uris
         return uris
 
-    def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
+    def _retry_passages(self, named: set[str] | None, holds: Holds | None) -> int:
         """Retries failed passages; returns the number of documents affected."""
 
         def documents_of(id: str) -> list[str]:
             uris = self._store.documents_to_extract(id)
-            found = [uri for uri in uris if wanted is None or uri in wanted]
+            found = [uri for uri in uris if named is None or uri in named]
             return found if holds is None else [uri for uri in found if self._in_sight(uri, holds)]
 
         retried = self._extraction_queue.retry(lambda id, _due: bool(documents_of(id)))
         uris = {uri for id in retried for uri in self._store.documents_to_extract(id)}
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
-    async def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents for which `wanted` is true; returns their number."""
-        return await self.read_again(lambda document: document.state is State.FAILED and wanted(document))
+    async def retry_failed(self, accepts: Callable[[Document], bool]) -> int:
+        """Retries the failed documents for which `accepts` is true; returns their number."""
+        return await self.parse_again(lambda document: document.state is State.FAILED and accepts(document))
 
-    async def read_again(self, wanted: Callable[[Document], bool]) -> int:
-        """Parses documents again for which `wanted` is true and whose content is available; returns their number. Call on the
-        event loop; `wanted` is also called in a thread.
+    async def parse_again(self, accepts: Callable[[Document], bool]) -> int:
+        """Parses documents again for which `accepts` is true and whose content is available; returns their number. Call on the
+        event loop; `accepts` is also called in a thread.
 
         Skips a document with newer work, which is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
-        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if wanted(each)]):
+        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if accepts(each)]):
             document = self._store.document(found.uri)
             key = container_uri(found.uri)
-            if key in seen or document is None or (document is not found and not wanted(document)):
+            if key in seen or document is None or (document is not found and not accepts(document)):
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
@@ -334,9 +334,9 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
     for i, document in enumerate(documents):
         problem, uri = check_document(document)
         if labels is not None and problem is None:
-            problem, given = document_labels(document, labels)
-            document = {**document, "labels": given}
-            uri = labelled_uri(uri, given)
+            problem, own_labels = document_labels(document, labels)
+            document = {**document, "labels": own_labels}
+            uri = labelled_uri(uri, own_labels)
         if problem is not None:
             sorted_documents.wrong += 1
             if sorted_documents.wrong <= FIELD_ERRORS_MAX:

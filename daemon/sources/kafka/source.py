@@ -172,7 +172,7 @@ class BaseKafkaSource(Source, Generic[T]):
             ],
         )
 
-    def unread(self) -> str | None:
+    def pending_note(self) -> str | None:
         if not self._feed.offsets.ends:
             return f"Kafka has not reported yet what waits in {self.name}"
         lags = (self._lag(partition, end) for partition, end in self._feed.offsets.ends.items())

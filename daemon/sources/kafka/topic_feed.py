@@ -165,7 +165,7 @@ class TopicFeed(Generic[T]):
             return []
         read, count = partial(self._read, messages), len(messages)
         return await self._parsers.until_done(
-            "no_parser_for_messages", read, _are_parsers_away, source=self._name, messages=count
+            "no_parser_for_messages", read, _are_parsers_unavailable, source=self._name, messages=count
         )
 
     def is_owned(self, acknowledgement: MessageAcknowledgement) -> bool:
@@ -211,5 +211,5 @@ class TopicFeed(Generic[T]):
         return max(end - at, 0)
 
 
-def _are_parsers_away(error: Exception) -> bool:
+def _are_parsers_unavailable(error: Exception) -> bool:
     return isinstance(error, OSError | RuntimeError)
