@@ -78,7 +78,7 @@ class Reencoding:
         switched: Switched,
         busy: Callable[[], bool],
     ) -> None:
-        """`configured`: None if the configured encoder has made the content. `busy` returns whether other work is in progress."""
+        """`configured`: None if the configured encoder made the content. `busy` returns whether other work is in progress."""
         self._store = store
         self._committer = committer
         self._progress = progress

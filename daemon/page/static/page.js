@@ -50,7 +50,7 @@ function show(now) {
     now.state === "ready" && now.pending ? "busy" : now.state,
     now.state === "ready" ? `commit ${number.format(now.commit)}, following ${sources} ${sources === 1 ? "source" : "sources"}${waits}` : now.state,
   );
-  showTrouble(now.trouble ? `Commits fail now: ${now.trouble}` : "");
+  showTrouble(now.trouble ? `Problem: ${now.trouble}` : "");
   const advice = now.encoder_advice ? [`${now.encoder} does not know these documents well: ${now.encoder_advice}`] : [];
   showAdvice(advice.concat(now.extractor_advice ?? []).join(". "));
   if (growth.add(now)) timeSlider.set(growth.points);

@@ -13,7 +13,8 @@ export function shown(text, most = 300) {
 
 // Lines that were broken for their width alone are joined; lists, tables and paragraphs stay as they are.
 export function unwrapped(text) {
-  return text.replace(/([^\n]{55,})\r?\n(?=[^\s\-*#|>\d])/g, "$1 ");
+  // Anchored, because a search that begins at every character of a long line takes time in proportion to its square.
+  return text.replace(/^([^\r\n]{55,})\r?\n(?=[^\s\-*#|>\d])/gm, "$1 ");
 }
 
 // The same as one line, for names.
