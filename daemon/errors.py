@@ -72,7 +72,7 @@ class Unauthorised(RequestError):
 class Forbidden(RequestError):
     """The client lacks the right, another site's page sent the request, or the request is allowed on the Unix socket only."""
 
-    type, title, status = ProblemType.FORBIDDEN, "Not allowed here", 403
+    type, title, status = ProblemType.FORBIDDEN, "Not allowed", 403
 
 
 class NotFound(RequestError):
@@ -90,7 +90,7 @@ class MethodNotAllowed(RequestError):
 class Conflict(RequestError):
     """The request is valid, but the present state does not allow it."""
 
-    type, title, status = ProblemType.CONFLICT, "Not possible as things stand", 409
+    type, title, status = ProblemType.CONFLICT, "Not possible in the present state", 409
 
 
 class NotConfigured(RequestError):

@@ -99,7 +99,7 @@ async def _unexpected(_request: Request, _error: Exception) -> Response:
 class DescriptionRoutes(Routes):
     @served("GET", Paths.OPENAPI, Need.CLIENT, described=DESCRIPTION)
     async def openapi(self, request: Request) -> Response:
-        """Describes requests and responses of all routes."""
+        """Describe the requests and responses of all routes."""
         return Response(await asyncio.to_thread(_description, request.app), media_type=JSON)
 
 

@@ -140,7 +140,7 @@ def document(app: FastAPI, version: str) -> dict[str, Any]:
         title="hippod",
         version=version,
         summary="A long-term memory for language models.",
-        description="Served on a Unix socket, and over TCP with a bearer token where configured.",
+        description="Served on a Unix socket, and over TCP with a bearer token if configured.",
         routes=app.routes,
     )
     schemas = found.setdefault("components", {}).setdefault("schemas", {})

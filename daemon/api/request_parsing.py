@@ -163,7 +163,7 @@ async def body_chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 def _too_large(limit: int) -> TooLarge:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
-    return TooLarge(f"The body is longer than {size}, the most that this route takes; send it in several requests.")
+    return TooLarge(f"The body is longer than {size}, the limit of this route; send less, or raise its limit in [api].")
 
 
 async def read_body(request: Request, reservation: BodyReservation, limits: ApiLimits) -> bytearray:
@@ -264,9 +264,9 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
         loc = loc[:1]  # pydantic appends the type that did not match; the client knows only the field
     kind = str(found["type"])
     if kind == "extra_forbidden":
-        return FieldError(field=field_path(loc), message="is not known here", allowed=_keys(model))
+        return FieldError(field=field_path(loc), message="is not a known field", allowed=_keys(model))
     if kind == "enum":
-        return FieldError(field=field_path(loc), message="is not one of those allowed", allowed=_choices(model, loc))
+        return FieldError(field=field_path(loc), message="is not an allowed value", allowed=_choices(model, loc))
     if kind == "missing":
         return FieldError(field=field_path(loc), message="is required")
     if kind == "string_pattern_mismatch":

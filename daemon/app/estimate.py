@@ -99,7 +99,7 @@ def _report(plan: ExtractionResponse, extracted: int) -> list[str]:
     if plan.tokens is not None:
         lines.append(f"about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens")
     if plan.money is not None:
-        lines.append(f"about {plan.money:,.2f} of money")
+        lines.append(f"about {plan.money:,.2f} at [llm] price_per_million")
     if plan.left_s:
         lines.append(f"about {plan.left_s / 3600:,.1f} hours at the rate of the sample")
     return [*lines, *([plan.note] if plan.note else [])]

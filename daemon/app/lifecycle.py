@@ -71,7 +71,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
     requests = handle_signals()
     notifier = Notifier()
     async with AsyncExitStack() as stack:
-        notifier.status("starting: making the socket")
+        notifier.status("starting: creating the socket")
         active = ActiveConfig(config, file)
         early = await _listen(stack, active, began)
         async with _announced_stop(early, active, notifier):
@@ -183,7 +183,7 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
     finally:
         early.status.stop()
         timeout_s = active.stop_timeout_s
-        notifier.stopping("stopping: finishing the commit under way, handing back what waits")
+        notifier.stopping("stopping: finishing the present commit")
         notifier.extend_timeout(timeout_s + 5)
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)

@@ -46,10 +46,10 @@ def load_opened_encoder(
             choice = replace(choice, replacement=choice.opened, content=names[0], configured=names[1])
     if not reencode:
         raise EncoderMismatch(
-            f"the vectors of the store {choice.opened.store.path} are by the encoder {choice.content}, the configuration asks "
-            f"for {choice.configured}, and {made_by.name} cannot be loaded to answer queries meanwhile: {reason}. Make it "
-            "available again, set [encoder] back, or start with `hippod --reencode`: queries are then answered by words only, "
-            "and new documents wait, until the content is encoded anew"
+            f"the encoder {choice.content} made the vectors of the store {choice.opened.store.path}, the configuration names "
+            f"{choice.configured}, and {made_by.name} cannot be loaded: {reason}. Make it available again, set [encoder] back, "
+            "or start with `hippod --reencode`: until the content is encoded anew, queries are answered by words only, and new "
+            "documents wait"
         )
     log.warning("encoder_absent", encoder=made_by.name, error=reason)
     return AbsentEncoder(made_by, reason), choice

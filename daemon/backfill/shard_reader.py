@@ -169,7 +169,7 @@ def _content(file: InputFile, begin: int, end: int) -> bytes:
         files, _ = file_system(file.url)
         now = files.get_file_info(file.path)
         if (now.size, now.mtime_ns or 0) != (file.size, file.modified_ns):
-            raise BackfillError(f"{file.uri} was changed while it was read; start the backfill again")
+            raise BackfillError(f"{file.uri} has changed since it was listed; start the backfill again")
         with files.open_input_file(file.path) as stream:
             stream.seek(begin)
             return bytes(stream.read(end - begin))

@@ -102,7 +102,7 @@ def _exists(path: Path, by: str) -> bool:
         return False
     except OSError as error:
         raise ConfigError(
-            [f"{path}, which {by} names, cannot be looked at ({error.strerror}); check the modes of its folders"]
+            [f"{path}, which {by} names, cannot be accessed ({error.strerror}); check the modes of its folders"]
         ) from None
     return True
 

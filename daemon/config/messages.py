@@ -105,7 +105,7 @@ def _unknown(path: Sequence[str | int], found: Any) -> str:
             return f"[{name}] is not a section{unknown_section(name)}"
         homes = [section for section in Config.model_fields if name in field_at([section, name])[0].model_fields]
         home = f"; {name} belongs in {' or '.join(f'[{section}]' for section in homes)}" if homes else ""
-        return f"{name} = {value_text(name, found)} stands outside every section{home or unknown_section(name)}"
+        return f"{name} = {value_text(name, found)} is outside every section{home or unknown_section(name)}"
     key = str(path[-1])
     section = str(path[0])
     model, _ = field_at(path)

@@ -180,15 +180,17 @@ def graph_settings(configured: SynonymRule, made: SynonymRule) -> Finding:
     if configured == made:
         return Finding("store graph", "ok", text)
     detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(configured)}"
-    return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
+    return Finding("store graph", "warn", detail, "restart hippod: it derives the edges again before it is ready")
 
 
 def passage_settings(configured: SplitSettings, made: SplitSettings) -> Finding:
     text = _passages_text(made)
     if configured == made:
         return Finding("store passages", "ok", text)
-    detail = f"the followed files were cut with {text}; [passages] has {_passages_text(configured)}"
-    hint = "restart hippod: it cuts these files anew; documents of topics and clients change when they are sent again"
+    detail = f"the followed files were split with {text}; [passages] has {_passages_text(configured)}"
+    hint = (
+        "restart hippod: it splits these files again; documents of topics and clients change when they are sent again"
+    )
     return Finding("store passages", "warn", detail, hint)
 
 

@@ -70,7 +70,7 @@ class DaemonClient:
 
     def _headers(self, accept: str) -> dict[str, str]:
         if self._for_others and self._authorization is None:
-            raise CallError("Nobody asks.")
+            raise CallError("The request has no client.")
         return {"accept": accept} | ({} if self._authorization is None else {"authorization": self._authorization})
 
     async def call(
@@ -134,7 +134,7 @@ class DaemonClient:
             hint = "this process may not open it" if denied else "start hippod, then call again"
             raise CallError(f"No hippod answers on {self._socket}: {hint}.") from None
         except httpx2.ReadTimeout:
-            raise CallError("hippod has not answered in time; call again, or ask for less.") from None
+            raise CallError("hippod has not answered in time; call again, or request less.") from None
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
             raise CallError(f"hippod closed the connection before it had answered ({reason}); call again.") from None
@@ -153,7 +153,7 @@ def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "all of it"
         raise CallError(
-            f"hippod's answer is not understood ({where}: {first['msg']}); its version is another."
+            f"hippod's answer does not have the expected form ({where}: {first['msg']}); the versions may differ."
         ) from None
 
 
@@ -167,7 +167,7 @@ async def _pause(retries: Retries, response: httpx2.Response) -> None:
     """Waits until the refused request may be retried. Raises CallError if it must not be retried."""
     problem = parse_json(response.content)
     if not is_problem(problem):
-        raise CallError(f"What answers on the socket does not speak hippod's language (HTTP {response.status_code}).")
+        raise CallError(f"The server at the socket is not hippod (HTTP {response.status_code}).")
     pause_s = retries.pause_s(problem)
     if pause_s is None:
         raise refusal(problem)

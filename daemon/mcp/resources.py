@@ -67,7 +67,7 @@ def _decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise MCPError(INVALID_PARAMS, "The cursor is none that this server gave; begin without one.") from None
+        raise MCPError(INVALID_PARAMS, "The cursor is invalid; begin without one.") from None
 
 
 def _resource(document: DocumentEntry) -> Resource:

@@ -140,7 +140,7 @@ def _invalid_arguments(error: ValidationError, arguments: type[BaseModel]) -> st
         field = ".".join(str(part) for part in each["loc"])
         if each["type"] == "extra_forbidden":
             known = ", ".join(arguments.model_fields) or "no argument"
-            sentences.append(f"{field}: is not known here; there is {known}")
+            sentences.append(f"{field}: is unknown; the arguments are {known}")
         else:
             sentences.append(f"{field}: {each['msg'][:1].lower()}{each['msg'][1:]}")
     return f"The call is not valid. {'; '.join(sentences)}."

@@ -60,7 +60,7 @@ async def ask(client: DaemonClient, arguments: tool_types.Ask, progress: Progres
                 raise refusal(data)
             count += 1
             await progress(count, _progress_text(event, data))
-    raise CallError("The answer broke off; ask again.")
+    raise CallError("The answer ended early; ask again.")
 
 
 def _answered(answer: AskResponse) -> Answered:

@@ -105,17 +105,17 @@ class Freshness:
         if not request.after:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
-            message = "a client that sees some documents only may name topics and what it added, not documents"
-            raise Invalid("The question cannot wait for that.", errors={"after": message})
+            message = "a client that sees only some documents may name topics and `added`, not documents"
+            raise Invalid("The query cannot wait for a document.", errors={"after": message})
         until = time.monotonic() + request.after_timeout_s
         while missing := self._missing(request):
             if self._pipeline.intake.stopping:
-                raise NotReady("hippod is stopping; ask again when it is back")
+                raise NotReady("hippod is stopping; try again after its restart")
             left = until - time.monotonic()
             if left <= 0:
                 raise TimedOut(
                     f"After {request.after_timeout_s:g} s the memory had not reached the requested position; try again, or "
-                    "ask without `after`.",
+                    "query without `after`.",
                     errors={f"after.{key}": message for key, message in missing.items()},
                 )
             await self._pipeline.intake.changed_within(min(left, POLL_S))

@@ -170,7 +170,7 @@ class QueryService:
 
     def _require_filter(self, request: ResolvedRequest) -> None:
         if request.filter == "llm" and self._filter is None:
-            raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
+            raise NotConfigured("the filter needs a model; set [llm] base_url and model")
 
     def _resolve_and_run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
         past = None if request.as_of is None else self._past(request.scope, request.as_of)
@@ -271,7 +271,7 @@ class QueryService:
         """Returns the mode and settings of the request, completed by the configured ones."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
-            raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
+            raise NotConfigured('entities = "llm" needs a model; set [llm] base_url and model')
         return str(request.mode or self._mode()), settings
 
     def _memory(self, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
@@ -336,7 +336,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
         yield
     except StoreError as error:
         detail = str(error)
-        raise Conflict(f"There is no state of that time: {detail}.", errors={"as_of": detail}) from None
+        raise Conflict(f"The memory of that time is not available: {detail}.", errors={"as_of": detail}) from None
 
 
 def _within(scope: Scope | None) -> str:

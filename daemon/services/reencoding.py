@@ -115,7 +115,7 @@ class Reencoding:
 
     @served("POST", Route.REENCODE, Need.ADMIN, 409, 502)
     async def reencode(self) -> ReencodeResponse:
-        """Replace all vectors by those of the configured encoder, and the remaining work.
+        """Replace all vectors by those of the configured encoder, and report the remaining work.
 
         Begins if the content is not as configured. Raises Conflict if the disk has too little space, and UpstreamFailed if the
         encoder cannot be loaded.

@@ -134,7 +134,7 @@ class FolderSource(Source):
         )
 
     def pending_note(self) -> str | None:
-        return f"{self.name} has not been looked through since the start" if self._source.awaits_first_scan else None
+        return f"{self.name} has not been scanned since the start" if self._source.awaits_first_scan else None
 
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()

@@ -62,7 +62,7 @@ class _Guard:
             client = client_of(scope)
             if self._need is not Need.CLIENT and Right(self._need.value) not in client.rights:
                 raise Forbidden(
-                    f'The client "{client.name}" does not have the right {self._need.value}; '
-                    "`rights` in its [[client]] gives it."
+                    f'The client "{client.name}" lacks the right {self._need.value}; '
+                    "add it to `rights` in its [[client]]."
                 )
         await cancel_on_disconnect(self._app, scope, receive, send)

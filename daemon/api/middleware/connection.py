@@ -239,7 +239,7 @@ class HttpConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         metrics.REFUSED.labels("not HTTP").inc()
-        self._refuse(BadRequest(f"{msg.rstrip('.')}: it is not HTTP/1.1, or its head is too long."))
+        self._refuse(BadRequest(f"{msg.rstrip('.')}: the request is not HTTP/1.1, or its head is too long."))
 
     @property
     def idle(self) -> bool:

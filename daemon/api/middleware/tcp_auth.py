@@ -45,7 +45,7 @@ class TcpAuthMiddleware:
         headers = Headers(scope=scope)
         name = host_name(headers.get("host", ""))
         if not self._serves(name):
-            raise WrongHost(f"Host {name[:100]!r} is not one this daemon answers to; use the configured address.")
+            raise WrongHost(f"hippod does not serve the host name {name[:100]!r}; use the configured address.")
         refuse_other_origins(scope, by_cookie=False)
         await self._identified(scope, receive, send)
 

@@ -74,10 +74,10 @@ def conversation_question(request: ChatRequest) -> str:
     """
     questions = [each.text for each in request.messages if each.role == "user" and each.text]
     if not questions:
-        raise _invalid("contain no question of the user")
+        raise _invalid("contain no question by the user")
     *earlier_questions, question = questions
     if len(question) > QUESTION_CHARS_MAX:
-        raise _invalid(f"end in a question of {len(question):,} characters; {QUESTION_CHARS_MAX:,} are the most")
+        raise _invalid(f"end with a question of {len(question):,} characters; the limit is {QUESTION_CHARS_MAX:,}")
     earlier = [" ".join(text.split())[:EARLIER_CHARS] for text in earlier_questions[-EARLIER_QUESTIONS:]]
     return "\n".join([*(f"(Asked before: {text})" for text in earlier), question])
 
@@ -221,7 +221,7 @@ def _model(name: str, ports: MemoryPorts) -> ChatModel:
     if name not in list(ChatModel):
         raise NotFound(f"The model {name[:200]!r} does not exist; the models are {', '.join(ChatModel)}.")
     if name != ChatModel.SEARCH and ports.asks is None:
-        raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} answers without.")
+        raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} needs none.")
     return ChatModel(name)
 
 
@@ -251,6 +251,6 @@ class ChatRoutes(Routes):
 
     @served("GET", Route.MODELS, Need.READ)
     async def models(self, ports: MemoryPorts) -> ModelList:
-        """List the models that a conversation can be with."""
+        """List the models for conversations."""
         names = list(ChatModel) if ports.asks is not None else [ChatModel.SEARCH]
         return ModelList(data=[ModelEntry(id=name) for name in names])

@@ -54,7 +54,7 @@ class DocumentRoutes(Routes):
             return (await read_model(request, AddRequest, reservation, self.context.limits)).documents
         found = await read_json_lines(request, reservation, self.context.limits)
         if not found:
-            raise Invalid("The body contains no document.", errors={"": "no line"})
+            raise Invalid("The body contains no document.", errors={"": "is empty"})
         return found
 
     @served(
@@ -81,7 +81,7 @@ class DocumentRoutes(Routes):
         extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
     )
     async def show(self, request: Request, parameters: ShowRequest) -> ShowResponse:
-        """A document, passage, phrase or triple, with its connections."""
+        """Show a document, passage, phrase or triple, with its connections."""
         key = _key(request)
         found = await (await self.context.memory(request)).documents.show(key, parameters.limit, parameters.scope)
         if found is None:
@@ -92,8 +92,8 @@ class DocumentRoutes(Routes):
 def _uris_of_query(request: Request) -> list[str]:
     for name in request.query_params:
         if name != "uri":
-            wrong = FieldError(field=name, message="is not known here", allowed=["uri"])
-            raise Invalid(f"The parameter {name!r} is not known here; documents are named by uri.", errors=[wrong])
+            wrong = FieldError(field=name, message="is not a known parameter", allowed=["uri"])
+            raise Invalid(f"The parameter {name!r} is unknown; name documents with uri.", errors=[wrong])
     uris = request.query_params.getlist("uri")
     if "" in uris:
         raise Invalid("A uri is empty.", errors={"uri": "must not be empty"})

@@ -22,8 +22,8 @@ from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import NotConfigured, NotFound, RequestError
 
 NO_MODEL_DETAIL = (
-    "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
-    '"http://localhost:8000/v1" and model = "NAME" (and api_key_env or api_key_file if it needs a key); then restart.'
+    'No language model is configured. Set base_url = "http://localhost:8000/v1" and model = "NAME" in [llm], and api_key_env '
+    "or api_key_file if the server needs a key; then restart hippod."
 )
 STREAM_DESCRIPTION = (
     "`step` events (a StepEvent each) for questions of several steps, `text` events (an AskProgress each), then one "
@@ -84,7 +84,7 @@ class QuestionRoutes(Routes):
 
     @served("POST", Route.GRAPH, Need.READ, 404, 409)
     async def graph(self, request: Request, question: GraphRequest) -> GraphResponse:
-        """The graph around a query, or around one phrase or passage."""
+        """Show the graph around a query, or around one phrase or passage."""
         async with self.context.memory_for_query(request, question) as ports:
             found = await ports.graphs.graph(question)
         if found is None:
@@ -95,7 +95,7 @@ class QuestionRoutes(Routes):
 
     @served("POST", Route.JUDGE, Need.READ, 409, 502)
     async def judge(self, request: Request, ports: MemoryPorts, question: JudgeRequest) -> JudgeResponse:
-        """Have the model judge an answer, or compare two."""
+        """Judge an answer, or compare two answers, with the model."""
         if ports.judge is None:
             raise NotConfigured(NO_MODEL_DETAIL)
         with self.context.slot(self.context.asks, request):

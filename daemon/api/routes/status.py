@@ -28,12 +28,12 @@ METRICS = text_response("text/plain", "Prometheus's text format.")
 class StatusRoutes(Routes):
     @served("GET", Route.STATUS, Need.READ)
     async def status(self, request: Request) -> Status:
-        """State of the daemon."""
+        """Report the state of the daemon."""
         return await self.context.startup(request).status.status()
 
     @served("POST", Route.WAIT, Need.READ, 409, body_required=False, releases_body=True)
     async def wait(self, request: Request, body: WaitRequest) -> Status:
-        """Return once everything that the sources contain now is committed or failed."""
+        """Wait until everything that the sources contain now is committed or failed."""
         with self.context.slot(self.context.waits, request):
             return await cancel_on_stop(
                 self.context.stopping, self.context.startup(request).status.wait(body.timeout_s)
@@ -47,13 +47,13 @@ class StatusRoutes(Routes):
 
     @served("GET", Route.HEALTH, Need.NOTHING, described=UNREADY)
     async def health(self) -> Health | Response:
-        """200 when ready."""
+        """Report whether hippod is ready, by the HTTP status."""
         state = self.context.startup_ports.status.state()
         return responses.json_response(Health(state=state), 200 if state is DaemonState.READY else 503)
 
     @served("GET", Route.METRICS, Need.ADMIN, described=METRICS)
     async def scrape(self, request: Request) -> Response:
-        """Counters, histograms and gauges."""
+        """Report metrics for Prometheus."""
         try:
             now = await self.context.startup(request).status.status()
         except RequestError:  # not ready; the counters are still useful

@@ -34,7 +34,7 @@ OPENIE_RESULTS_SCHEMA = {
             "type": "array",
             "items": {
                 "description": "An object of `passage` (its first line is the title), `extracted_entities` (a list of strings) "
-                "and `extracted_triples` (a list of lists of three strings). Whatever is not so is skipped and counted.",
+                "and `extracted_triples` (a list of lists of three strings). Anything else is skipped and counted.",
                 "example": {
                     "passage": "Quill lamp\nThe Quill lamp was built by Sabine Rell.",
                     "extracted_entities": ["Quill lamp", "Sabine Rell"],
@@ -50,7 +50,7 @@ OPENIE_RESULTS_SCHEMA = {
 
 def _export_responses() -> dict[int | str, dict[str, Any]]:
     found = text_response(
-        NDJSON, "JSON lines, GraphML, or that packed by gzip; in an order that content decides.", streamed=True
+        NDJSON, "JSON lines, GraphML, or gzipped GraphML, in an order that depends on the content alone.", streamed=True
     )
     found[200]["content"] |= {
         ExportFormat.GRAPHML.media_type: {"schema": {"type": "string"}},
@@ -62,7 +62,7 @@ def _export_responses() -> dict[int | str, dict[str, Any]]:
 class TransferRoutes(Routes):
     @served("GET", Route.EXPORT, Need.READ, audited=True, described=_export_responses())
     async def export(self, ports: MemoryPorts, parameters: ExportRequest) -> Response:
-        """The whole memory as JSON lines, or as a graph."""
+        """Export the memory as JSON lines, or as a graph."""
         begin = partial(ports.transfer.export, parameters.format, parameters.scope)
         return LimitedStream(self.context.exports, begin, parameters.format.media_type)
 
@@ -77,13 +77,13 @@ class TransferRoutes(Routes):
 
     @served("POST", Route.VERIFY, Need.ADMIN, body_required=False, releases_body=True)
     async def verify(self, request: Request, ports: MemoryPorts, body: VerifyRequest) -> VerifyResponse:
-        """Derive the memory again from its tables, and compare."""
+        """Derive the memory again from its tables, and compare the two."""
         with self.context.slot(self.context.maintenance, request):
             return await ports.transfer.verify(body)
 
     @served("POST", Route.BACKUP, Need.ADMIN, 409, releases_body=True)
     async def backup(self, request: Request, ports: MemoryPorts, body: BackupRequest) -> BackupResponse:
-        """Write the memory as of the last commit to a directory of the daemon's machine."""
+        """Back up the memory at the last commit to a directory of the daemon's machine, or to a URL."""
         if request_peer(request.scope).side != "unix":
             raise Forbidden(
                 "A backup names a directory of the daemon's machine, so it is accepted on the Unix socket only."

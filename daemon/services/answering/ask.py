@@ -87,16 +87,16 @@ def refuse_ineffective_options(request: AskRequest) -> None:
     Also raises Invalid for a session with `as_of`, because the session's points may come from later documents.
     """
     if request.session is not None and request.as_of is not None:
-        raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
+        raise _invalid(["session"], 'belongs to the present memory, so it excludes "as_of"')
     if request.deep and request.mode != NO_RETRIEVAL and (wrong := given_fields(request, OF_MODE)):
-        raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
+        raise _invalid(wrong, 'has no effect with "deep": true')
     if request.mode == NO_RETRIEVAL and (wrong := _fields_of_memory(request)):
-        raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
+        raise _invalid(wrong, 'has no effect in mode "none", which answers without the memory')
     if not request.deep:
         if wrong := given_fields(request, DEEP_ONLY):
-            raise _invalid(wrong, 'is for "deep": true')
+            raise _invalid(wrong, 'has an effect only with "deep": true')
         if request.steps is None and (wrong := given_fields(request, BUDGETS)):
-            raise _invalid(wrong, 'is for questions of several steps: "deep": true, or "steps"')
+            raise _invalid(wrong, 'has an effect only on questions in several steps: with "deep": true, or "steps"')
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:

@@ -132,7 +132,7 @@ class IterativeAnswers:
         failure = failure_of(streamed.error, spending.budget.seconds)
         if not iterated.thoughts:
             raise failure
-        return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+        return _unwritten(iterated, f"the answer consists of the thoughts of the steps: {failure.detail}")
 
 
 def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:

@@ -123,7 +123,7 @@ class SessionService:
 
     @served("GET", Route.SESSIONS, Need.READ)
     async def sessions(self, scope: Scope | None = None) -> SessionList:
-        """Sessions of deep questions, by name."""
+        """List the sessions of deep questions, by name."""
         return await asyncio.to_thread(self._list, scope)
 
     @served("DELETE", Route.SESSIONS, Need.READ, audited=True)
@@ -179,7 +179,7 @@ class SessionService:
         try:
             session = self._sessions.load(key)
             if session is None:  # removed meanwhile
-                return SessionEntry(name=key, error="it is gone")
+                return SessionEntry(name=key, error="the session was removed")
             memory = self.in_sight(memory_from_json(session.memory), scope, snapshot)
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadWorkingMemory) as error:

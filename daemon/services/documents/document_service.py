@@ -128,7 +128,7 @@ class DocumentService:
 
     @served("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Remove what a source has committed since a time.
+        """Remove the documents that a source has committed since a time.
 
         Raises Conflict for a followed folder, whose files would be parsed again.
         """
@@ -142,7 +142,7 @@ class DocumentService:
             )
         if any(each.redelivers for each in named):
             raise Conflict(
-                f"{request.source[:500]!r} is a followed folder, whose files would be read again: remove the files, or take "
+                f"{request.source[:500]!r} is a followed folder, whose files would be parsed again: remove the files, or take "
                 "its [[folder]] out of the configuration and restart hippod."
             )
         uris = [each.uri for each in in_sight if committed_since(each, request.committed_since)]
@@ -174,7 +174,7 @@ class DocumentService:
 
     @served("GET", Route.DOCUMENTS, Need.READ)
     async def documents(self, request: ListRequest) -> DocumentList:
-        """Documents and their states."""
+        """List documents and their states."""
         holds = self._scopes.limit(request.scope)
         return await asyncio.to_thread(self._list, request, self._states(), holds)
 
@@ -188,7 +188,7 @@ class DocumentService:
 
     @served("GET", Route.SCOPES, Need.READ)
     async def scopes(self, scope: Scope | None = None) -> ScopeList:
-        """What a scope may name: sources, labels and folders."""
+        """List the sources, labels and folders that a scope may name."""
         return await asyncio.to_thread(self._scopes.named, scope)
 
     async def overview(self, scope: Scope | None = None) -> Overview:
@@ -239,7 +239,7 @@ class DocumentService:
 
     @served("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
     async def confirm(self, request: ConfirmRequest) -> ConfirmResponse:
-        """Confirm that the documents which a source did not find are gone.
+        """Confirm the pending removals of a source.
 
         Raises NotFound if the source does not exist, Conflict if it has no pending removals.
         """
@@ -249,7 +249,7 @@ class DocumentService:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
         documents = sum(each.confirm() for each in named)
         if not documents:
-            raise Conflict(f"The source {source[:500]!r} has no missing documents that wait for confirmation.")
+            raise Conflict(f"The source {source[:500]!r} has no pending removals.")
         return ConfirmResponse(source=source, documents=documents)
 
     async def retry_due(self) -> None:

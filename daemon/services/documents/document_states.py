@@ -81,7 +81,7 @@ class CurrentStates:
     def _failed_extractions(self) -> dict[str, str]:
         """The reasons for failed passages, by the document's URI."""
         return {
-            uri: f"{len(failures)} of its passages could not be read by the model and are found without triples: "
+            uri: f"the model could not extract {len(failures)} of its passages, which are found without triples: "
             f"{failures[0].reason}"
             for uri, failures in self._failed_passages.items()
         }

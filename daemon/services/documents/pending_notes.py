@@ -78,7 +78,7 @@ class PendingNotes:
     def _written(self, documents: int, passages: int, sources: Sequence[str]) -> str | None:
         parts = []
         if documents:
-            parts.append(f"{documents:,} {'document is' if documents == 1 else 'documents are'} still being read")
+            parts.append(f"{documents:,} {'document is' if documents == 1 else 'documents are'} still being indexed")
         if passages:
             parts.append(f"{passages:,} {'passage waits' if passages == 1 else 'passages wait'} for the model")
         parts += [

@@ -117,7 +117,7 @@ def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
             ("ask", {"question": "Who built the Quill lamp?"}),
         ):
             answer = (await client.call_tool(tool, arguments)).structured_content
-            assert "1 document is still being read" in answer["note"]
+            assert "1 document is still being indexed" in answer["note"]
 
     with memory.reading_paused():
         uri = memory.write("late.md", "# Late\nNobody has read this.\n")
@@ -137,7 +137,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
         assert then["commit"] == 1 < commit
         assert then["mode"] == "dense"
         never = await client.call_tool("search", {**first, "as_of": commit + 1000})
-        assert never.is_error and "There is no state of that time" in text_of(never)
+        assert never.is_error and "The memory of that time is not available" in text_of(never)
 
     talk(memory, STDIO, script)
 
@@ -173,7 +173,7 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, conn
             (
                 "search",
                 {"query": "x", "topk": 3},
-                "topk: is not known here; there is query, k, mode, as_of, scope, why",
+                "topk: is unknown; the arguments are query, k, mode, as_of, scope, why",
             ),
             ("search", {"query": "x", "k": 0}, "k: input should be greater than or equal to 1"),
             ("search", {"query": "x", "mode": "psychic"}, "mode: input should be 'fused'"),

@@ -65,10 +65,10 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
     with pytest.raises(CallError, match="The model is away"):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("text", '{"text": "so"}'))
-    with pytest.raises(CallError, match="broke off"):
+    with pytest.raises(CallError, match="ended early"):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("answer", '{"question": "q"}'))
-    with pytest.raises(CallError, match=r"not understood .answer: "):
+    with pytest.raises(CallError, match=r"expected form .answer: "):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
 
 
@@ -109,8 +109,8 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply({"state": "ready"}), "is not understood .commit: "),
-        (Reply(b"<html>", 500), "does not speak hippod's language .HTTP 500."),
+        (Reply({"state": "ready"}), "expected form .commit: "),
+        (Reply(b"<html>", 500), "is not hippod .HTTP 500."),
         (Reply(pieces=[b"{", ConnectionError()]), "closed the connection"),
         (problem("internal", 500, "An internal error."), "An internal error"),
     ],

@@ -34,7 +34,7 @@ def scanned(
     )
     store: Any = SimpleNamespace(positions=positions, document=by_uri.get)
     followed = FolderSource(section, pipeline, store)
-    assert followed.pending_note() == f"{folder} has not been looked through since the start"
+    assert followed.pending_note() == f"{folder} has not been scanned since the start"
 
     async def scan() -> None:
         followed.start()
