@@ -69,7 +69,7 @@ def _errors_by_status() -> dict[int, list[type[RequestError]]]:
 def json_body(endpoint: Callable[..., Any], model: type[BaseModel], *, lines: bool, required: bool) -> dict[str, Any]:
     """Describes the endpoint's body: JSON of `model`, and also JSON lines if `lines`.
 
-    The OpenAPI document of an application with the endpoint contains the model.
+    `document` adds the model to the schemas of an application that has the endpoint.
     """
     endpoint.__dict__["body"] = model
     content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}

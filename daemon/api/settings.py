@@ -49,7 +49,7 @@ class ApiLimits:
     as_of: int = 8
     """Queries at an earlier commit. One commit is loaded at a time."""
     client_share: float = 0.5
-    """Share of `connections`, of `body_memory_bytes` and of each limit of requests above that one client may hold while no
+    """Maximum share of each limit above (connections, bytes of bodies, concurrent requests) that one client may hold while no
     other client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
     requests_per_s: float = 1000.0
     """Requests per second of one client (`daemon.api.access.client`); 0 means no limit."""

@@ -77,7 +77,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
         async with _announced_stop(early, active, notifier):
             stop = asyncio.create_task(requests.stop.wait())
             opening = OpeningStep(notifier)
-            work = Memory(stack, active).open(lock, early.events, opening, reencode)
+            work = Memory(stack, active).open(lock, early.ports.events, opening, reencode)
             memory = await unless_stopped(work, opening, stop)
             if memory is None:
                 return
@@ -91,7 +91,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
-            early.status.ready(memory)
+            early.ports.status.ready(memory)
             metrics.at_scrape(Gauges(memory))
             probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:
@@ -125,8 +125,7 @@ class _EarlyParts:
 
     api: ApiServer
     gate: StartupGate
-    events: EventHub
-    status: StatusService
+    ports: StartupPorts
     send: Send
     tcp_apps: "dict[str, McpApp]"
 
@@ -142,14 +141,15 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     config = active.config
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
-    events, gate = EventHub(), StartupGate()
+    gate = StartupGate()
     llm = config.llm.model if config.llm.configured else None
     status = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend, llm)
+    ports = StartupPorts(status, EventHub(), partial(sees, active.labels))
     inherited = inherited_socket(os.environ)
     address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)
     api = ApiServer(
-        StartupPorts(status, events, partial(sees, active.labels)),
+        ports,
         gate,
         api_settings(config),
         inherited,
@@ -159,7 +159,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     )
     await api.start()
     stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
-    return _EarlyParts(api, gate, events, status, partial(send_request, address), tcp_apps)
+    return _EarlyParts(api, gate, ports, partial(send_request, address), tcp_apps)
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
@@ -181,7 +181,7 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
         yield
         code = 0
     finally:
-        early.status.stop()
+        early.ports.status.stop()
         timeout_s = active.stop_timeout_s
         notifier.stopping("stopping: finishing the present commit")
         notifier.extend_timeout(timeout_s + 5)

@@ -40,11 +40,13 @@ from daemon.services.freshness import ClientPositions, Freshness
 from daemon.services.graph import GraphService
 from daemon.services.passage_languages import LanguageWatch
 from daemon.services.progress import ProgressBoard
+from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
 from daemon.services.reencoding import Reencoding
+from daemon.services.scheduled_backup import ScheduledBackup
 from daemon.services.scopes import ScopeService
-from daemon.services.status import Provenance, RunningParts
-from daemon.services.transfer import ScheduledBackup, TransferService
+from daemon.services.status import RunningParts
+from daemon.services.transfer import TransferService
 from daemon.sources.registry import SOURCE_KINDS, owners
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout

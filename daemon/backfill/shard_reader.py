@@ -75,6 +75,10 @@ class ShardReader:
         encoder: Encoder = self._encoder
         self._maker = RecordMaker(extractor, encoder)
 
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Processes the shard in a row of Ray Data."""
+        return {"records": self.read(Shard.from_json(row["shard"]))[1]}
+
     def close(self) -> None:
         self._runner.run(self._close())
         self._runner.close()

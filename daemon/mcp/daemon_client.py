@@ -82,7 +82,7 @@ class DaemonClient:
         params: Mapping[str, str | int] | None = None,
     ) -> Answer:
         """Returns the daemon's response as a type of the contract. Raises CallError."""
-        return parse_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
+        return validate_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
 
     async def fetch(
         self,
@@ -90,8 +90,9 @@ class DaemonClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str | int] | None = None,
-    ) -> bytes:
-        """Returns the body of the daemon's response. Retries while the daemon is starting or busy. Raises CallError."""
+    ) -> Any:
+        """Returns the parsed JSON of the daemon's response; None if it is invalid. Retries while the daemon is starting or
+        busy. Raises CallError."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
         timeout = httpx2.Timeout(answer_timeout_s(method, path, body), connect=CONNECT_TIMEOUT_S)
@@ -102,7 +103,7 @@ class DaemonClient:
                     method, path, content=content, params=params, headers=headers, timeout=timeout
                 )
             if response.is_success:
-                return response.content
+                return parse_json(response.content)
             await _pause(retries, response)
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[tuple[str, Any], None]:
@@ -140,13 +141,8 @@ class DaemonClient:
             raise CallError(f"hippod closed the connection before it had answered ({reason}); call again.") from None
 
 
-def parse_answer(answer: TypeAdapter[Answer], content: bytes) -> Answer:
-    """Parses the daemon's JSON. Raises CallError if it does not match the contract."""
-    return validate_answer(answer, parse_json(content))
-
-
 def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
-    """Like `parse_answer`, for parsed JSON."""
+    """Returns the daemon's parsed JSON as a type of the contract. Raises CallError if it does not match."""
     try:
         return answer.validate_python(body)
     except ValidationError as error:

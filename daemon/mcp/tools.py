@@ -26,7 +26,7 @@ from daemon.contract.http.routes import ProblemType, Route, document_path
 from daemon.contract.query import QueryResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_types
-from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
+from daemon.mcp.daemon_client import CallError, DaemonClient, refusal, validate_answer
 from daemon.mcp.tool_types import Added, Answered, DocumentText
 
 POLL_INTERVAL_S = 0.2
@@ -117,7 +117,7 @@ async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
 
 
 async def show(client: DaemonClient, arguments: tool_types.Show, _progress: Progress) -> ShowResponse:
-    return parse_answer(
+    return validate_answer(
         SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.key), params={"limit": arguments.limit})
     )
 
@@ -129,7 +129,7 @@ async def list_documents(client: DaemonClient, arguments: tool_types.List, _prog
 
 async def read(client: DaemonClient, arguments: tool_types.Read, _progress: Progress) -> DocumentText:
     params = {"limit": PASSAGES_MAX}
-    shown = parse_answer(SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.uri), params=params))
+    shown = validate_answer(SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.uri), params=params))
     if not isinstance(shown, ShowDocument):
         raise CallError(f"{arguments.uri!r} is a {shown.kind}, not a document: use show.")
     texts: list[str] = []

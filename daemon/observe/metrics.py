@@ -1,6 +1,6 @@
 """The metrics for Prometheus, served at `/metrics`.
 
-The values of a label are few: an outcome is a document's state, a stage is one of `STAGES`, a reason is a short fixed word
+Each label has few values: `outcome` is a document's state, `stage` is one of `STAGES`, `reason` is a short fixed word
 (`consumers.failure_codes`). `examples/grafana/README.md` lists all metrics.
 """
 

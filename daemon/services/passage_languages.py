@@ -7,7 +7,8 @@ from collections.abc import Collection
 import numpy as np
 import structlog
 
-from daemon.contract.status import IndistinctPhrases, encoder_advice, extractor_advice
+from daemon.contract.advice import encoder_advice, extractor_advice
+from daemon.contract.status import IndistinctPhrases
 from store.snapshot import Snapshot
 from store.text.language import detect_language
 

@@ -17,7 +17,7 @@ from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientR
 from daemon.api.access.clients import Clients
 from daemon.api.access.rights import need_of, needs
 from daemon.api.app import build
-from daemon.api.context import make_context
+from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer, connection_peer
@@ -47,7 +47,7 @@ AUDITED = CHANGES | {("POST", path) for path in ADMINISTRATION} | {("GET", Paths
 
 
 def app(*more: Any) -> FastAPI:
-    context = make_context(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
+    context = ApiContext(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
     return build(context, [page_routes.add_routes, add_service_routes, *more])
 
 
