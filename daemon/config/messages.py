@@ -143,7 +143,7 @@ def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseMod
         return f"at least one; leave {name} out for the default"
     if kind == "dict_type":
         return f"a table, such as {name} = {{ name = value }}"
-    return f"something else ({error['msg']}) in {model.__name__}"
+    return f"another value of {model.__name__} ({error['msg']})"
 
 
 def _choices(field: FieldInfo) -> tuple[Any, ...]:

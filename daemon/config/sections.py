@@ -1,7 +1,7 @@
 """The sections of the configuration, and the type, default and meaning of each key.
 
-`daemon.config.model_sections` contains the sections about models. Defaults are defined only in these two modules. `config.toml`
-repeats them in comments, and a test compares them.
+`daemon.config.model_sections` contains the sections about models. `config.toml` repeats the defaults in comments, and classes of
+settings that are also used without a configuration repeat some; tests compare them.
 """
 
 import grp

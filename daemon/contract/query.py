@@ -187,8 +187,8 @@ class LedByLink(Response):
 class PassageExplanation(Response):
     """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the passage's
     own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` contains the largest) sum to 1.
-    Modes without PageRank have no shares. `hub_factor`: a passage that states far more triples than others keeps only this
-    share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
+    Modes without PageRank have no shares. `hub_factor`: share of the weight from other nodes that a passage with unusually
+    many triples keeps. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
     is then the better passage's score divided by `group_size`, and the shares are the better passage's. `link`: the passage has
     its score from this link of a better passage, so it has no shares.
     """

@@ -59,7 +59,7 @@ class AskService:
         return answer.model_copy(update={"note": joined(answer.note, note)}) if note else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
-        """Yields the events of each step, then the answer's text (each time all text so far), and finally the answer.
+        """Yields the events of each step, then the growing text (each item is the whole text so far), and finally the answer.
 
         Closing the stream cancels the work.
         """
@@ -87,7 +87,7 @@ def refuse_ineffective_options(request: AskRequest) -> None:
     Also raises Invalid for a session with `as_of`, because the session's points may come from later documents.
     """
     if request.session is not None and request.as_of is not None:
-        raise _invalid(["session"], 'belongs to the present memory, so it excludes "as_of"')
+        raise _invalid(["session"], 'works on the present memory only; leave "as_of" out')
     if request.deep and request.mode != NO_RETRIEVAL and (wrong := given_fields(request, OF_MODE)):
         raise _invalid(wrong, 'has no effect with "deep": true')
     if request.mode == NO_RETRIEVAL and (wrong := _fields_of_memory(request)):

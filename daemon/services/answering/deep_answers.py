@@ -72,7 +72,7 @@ class DeepAnswers:
         name = self._sessions.name(request.session) if request.session is not None else None
         key = session_key(name, request.scope) if name is not None else None
         if key in self._busy:
-            raise Conflict(f'The session "{name}" is busy with another question; ask again after its answer.')
+            raise Conflict(f'The session "{name}" is answering another question; ask again after its answer.')
         with self._marked_busy(key):
             return await self._answer(request, name, report)
 

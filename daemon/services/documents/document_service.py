@@ -47,7 +47,7 @@ from store.store import Store
 from store.types import Document, State
 
 GROWTH_POINTS_MAX = 400
-"""Maximum commits in the growth, more than a chart or slider can show."""
+"""Maximum points of the growth curve; a chart or slider can show fewer."""
 RECENT_DOCUMENTS = 40
 FIELD_ERRORS_MAX = 20
 """Maximum invalid documents with errors in a response. Further invalid documents are only counted."""

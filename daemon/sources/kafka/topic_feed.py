@@ -37,8 +37,8 @@ class TopicFeed(Generic[T]):
     `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order.
     While it waits, later messages wait too. `started` is called when consumption of a partition begins.
 
-    A feed continues from the store's position (`stored`). If `stored` is None, it continues from its group's offset, the last
-    acknowledged one, and drops messages of revoked partitions.
+    A feed continues from the store's position (`stored`). Without `stored`, it continues from its group's offset, which is the
+    last acknowledged message, and drops messages of revoked partitions.
     """
 
     def __init__(
