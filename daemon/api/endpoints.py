@@ -74,6 +74,7 @@ class Endpoints:
         audited: bool | None = None,
         described: Mapping[int | str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        in_schema: bool = True,
     ) -> None:
         """Adds `handler` as a route; its docstring is the summary.
 
@@ -81,6 +82,7 @@ class Endpoints:
         reads itself. `body_lines`: the body may also be JSON lines. `releases_body`: the reservation ends as soon as the body
         is parsed, because the work takes long. `audited`: its requests are logged at level info; by default, this holds for
         routes that change something. `described`, `extra`: further responses and further keys of the route's description.
+        `in_schema`: whether the OpenAPI document describes the route.
         """
         kinds = get_type_hints(handler, include_extras=True)
         returned = kinds.pop("return")
@@ -118,6 +120,7 @@ class Endpoints:
             path,
             needs(need)(endpoint),
             methods=[method],
+            include_in_schema=in_schema,
             summary=(handler.__doc__ or "").rstrip("."),
             responses=problems(*usual, *statuses) | dict(described or {}),
             openapi_extra={**description, **(extra or {})} or None,

@@ -5,7 +5,7 @@ Errors of pydantic become problems with the field, the error and the allowed val
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from time import monotonic
@@ -19,7 +19,7 @@ from starlette.types import Message, Receive
 
 from daemon.api.middleware.request_limits import FairShares
 from daemon.api.settings import MIB, ApiLimits
-from daemon.contract.base import FieldError
+from daemon.contract.base import FieldError, field_path
 from daemon.contract.http.routes import JSON, SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
 from daemon.contract.transfer import BACKUP_PLACE
@@ -273,14 +273,6 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
         return FieldError(field=field_path(loc), message=PATTERN_MESSAGES[found["ctx"]["pattern"]])
     message = str(found["msg"])
     return FieldError(field=field_path(loc), message=message[:1].lower() + message[1:])
-
-
-def field_path(loc: Iterable[int | str]) -> str:
-    """Formats a location as `documents[3].text`."""
-    text = ""
-    for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def _keys(model: type[BaseModel] | None) -> list[str] | None:

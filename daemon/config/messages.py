@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from daemon.config.config import Config
 from daemon.config_types.values import value_text
+from daemon.contract.base import field_path
 from daemon.sources.registry import SOURCE_KINDS
 
 TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
@@ -25,7 +26,7 @@ def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
     if error["type"] == "at_key":
         path.append(error["ctx"]["key"])
         found = found.get(path[-1]) if isinstance(found, dict) else None
-    key = dotted(path)
+    key = field_path(path)
     where = f"{file} (set by ${sources[key]})" if key in sources else file
     if error["type"] == "extra_forbidden":
         return f"{where}: {_unknown(path, found)}"
@@ -40,14 +41,6 @@ def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
         message = f"allowed is {_allowed(error, path, model, field)}"
     shown = "is not set" if error["type"] == "at_key" and found is None else f"= {value_text(str(path[-1]), found)}"
     return f"{where}: {key} {shown}; {message}"
-
-
-def dotted(path: Sequence[str | int]) -> str:
-    """Formats `("folder", 0, "path")` as `folder[0].path`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:
@@ -109,7 +102,7 @@ def _unknown(path: Sequence[str | int], found: Any) -> str:
     key = str(path[-1])
     section = str(path[0])
     model, _ = field_at(path)
-    return f"{dotted(path)} = {value_text(key, found)} is not a setting{unknown_key(section, key, model)}"
+    return f"{field_path(path)} = {value_text(key, found)} is not a setting{unknown_key(section, key, model)}"
 
 
 def _required(path: Sequence[str | int]) -> str:

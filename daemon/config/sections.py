@@ -1,7 +1,7 @@
 """The sections of the configuration, and the type, default and meaning of each key.
 
-`daemon.config.model_sections` contains the sections about models. `config.toml` repeats the defaults in comments, and classes of
-settings that are also used without a configuration repeat some; tests compare them.
+`daemon.config.model_sections` contains the sections about models. `config.toml` repeats the defaults in comments, and classes
+of settings that are also used without a configuration repeat some of them; tests compare the defaults.
 """
 
 import grp

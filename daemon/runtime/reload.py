@@ -11,8 +11,8 @@ import structlog
 
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
-from daemon.config.messages import dotted
 from daemon.config_types.path_validators import read_token
+from daemon.contract.base import field_path
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.derived_settings import client_rules
 from daemon.runtime.scheduler import Scheduler
@@ -167,5 +167,5 @@ def _flat(config: Config) -> dict[str, Any]:
         value = getattr(config, name)
         for number, table in enumerate(value if isinstance(value, tuple) else (value,)):
             path = (name, number) if isinstance(value, tuple) else (name,)
-            flat |= {dotted((*path, key)): getattr(table, key) for key in type(table).model_fields}
+            flat |= {field_path((*path, key)): getattr(table, key) for key in type(table).model_fields}
     return flat

@@ -170,7 +170,7 @@ MISTAKES = [
     (
         '[[kafka]]\ntopics = ["a"]\nformat = "records"\n[[kafka]]\ntopics = ["b"]\nformat = "records"',
         'kafka[1].uris names "kafka://" as kafka[0] does',
-        "which section brings which documents",
+        "give the sections different prefixes",
     ),
     ("store = 3", "store = 3", "a table, written [store]"),
     ("[passages]\nmax_tokens = 4.5", "passages.max_tokens = 4.5", "a whole number from 16 to 8192"),
