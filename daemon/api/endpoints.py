@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.rights import needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems, query_parameters
 from daemon.api.ports import MemoryPorts
@@ -107,7 +106,7 @@ class Endpoints:
 
         endpoint.__name__ = handler.__name__
         changes = need in (Need.WRITE, Need.ADMIN) and method != "GET"
-        endpoint.__dict__["audited"] = changes if audited is None else audited
+        endpoint.__dict__ |= {"need": need, "audited": changes if audited is None else audited}
         description: dict[str, Any] = {}
         if body_model := body or (model if reads_body else None):
             description |= json_body(endpoint, body_model, lines=body_lines, required=body_required)
@@ -118,7 +117,7 @@ class Endpoints:
         answers = [kind for kind in choices if kind is not Response]
         self.app.add_api_route(
             path,
-            needs(need)(endpoint),
+            endpoint,
             methods=[method],
             include_in_schema=in_schema,
             summary=(handler.__doc__ or "").rstrip("."),

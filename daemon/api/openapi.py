@@ -93,11 +93,6 @@ def text_response(media_type: str, description: str, *, streamed: bool = False) 
     return {200: found}
 
 
-def alternative_response(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """Describes a 200 response of another media type, sent if `Accept` contains it."""
-    return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
-
-
 def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Describes the query string's parameters, one per field of `model`."""
     schema = model.model_json_schema(mode="validation")
@@ -109,11 +104,6 @@ def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = 
         value = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
         found.append({"name": parameter, "in": "query", "required": False, **value})
     return {"parameters": found}
-
-
-def path_parameter(name: str, description: str) -> dict[str, Any]:
-    """Describes a parameter in the path."""
-    return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:

@@ -264,7 +264,8 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
         loc = loc[:1]  # pydantic appends the type that did not match; the client knows only the field
     kind = str(found["type"])
     if kind == "extra_forbidden":
-        return FieldError(field=field_path(loc), message="is not a known field", allowed=_keys(model))
+        known = sorted(model.model_fields) if model else None
+        return FieldError(field=field_path(loc), message="is not a known field", allowed=known)
     if kind == "enum":
         return FieldError(field=field_path(loc), message="is not an allowed value", allowed=_choices(model, loc))
     if kind == "missing":
@@ -273,10 +274,6 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
         return FieldError(field=field_path(loc), message=PATTERN_MESSAGES[found["ctx"]["pattern"]])
     message = str(found["msg"])
     return FieldError(field=field_path(loc), message=message[:1].lower() + message[1:])
-
-
-def _keys(model: type[BaseModel] | None) -> list[str] | None:
-    return sorted(model.model_fields) if model else None
 
 
 def _choices(model: type[BaseModel] | None, loc: tuple[int | str, ...]) -> list[str] | None:

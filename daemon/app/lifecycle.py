@@ -87,7 +87,9 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             early.gate.open(memory.ports)
             notifier.status("starting: the first query")
             await first_query(early.send, memory.ports.queries.encoder.remote, stop)
-            _begin_following(memory)
+            for source in memory.sources:
+                source.start()
+            memory.scheduler.start()
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
@@ -193,12 +195,6 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
 
 
 # While the daemon runs.
-
-
-def _begin_following(memory: Memory) -> None:
-    for source in memory.sources:
-        source.start()
-    memory.scheduler.start()
 
 
 def _run_in_background(

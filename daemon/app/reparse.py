@@ -106,8 +106,5 @@ def is_affected(document: Document, changed: set[str]) -> bool:
         or any(each.kind in _WITH_PICTURES for each in document.left_out)
     ):
         return True
-    return CONVERTER in changed and (document.code == FailureCode.NEEDS_CONVERTER or _is_converted(document.metadata))
-
-
-def _is_converted(metadata: Mapping[str, object]) -> bool:
-    return "converted_by" in metadata
+    is_converted = document.code == FailureCode.NEEDS_CONVERTER or "converted_by" in document.metadata
+    return CONVERTER in changed and is_converted

@@ -121,7 +121,7 @@ def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseMod
             f"a table, written [{'[' + str(path[0]) + ']' if path[0] in TABLE_LISTS else path[0]}] with its keys below"
         )
     if kind == "literal_error" and field is not None:
-        choices = [str(choice) for choice in _choices(field)]
+        choices = [str(choice) for choice in get_args(field.annotation)]
         hint = did_you_mean(str(error["input"]), choices)
         return f"one of {', '.join(json.dumps(choice) for choice in choices)}{hint}"
     if kind.startswith(("int_", "float_", "greater_", "less_", "finite_")) and field is not None:
@@ -137,10 +137,6 @@ def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseMod
     if kind == "dict_type":
         return f"a table, such as {name} = {{ name = value }}"
     return f"another value of {model.__name__} ({error['msg']})"
-
-
-def _choices(field: FieldInfo) -> tuple[Any, ...]:
-    return get_args(field.annotation)
 
 
 def _number(field: FieldInfo) -> str:

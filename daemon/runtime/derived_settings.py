@@ -5,8 +5,7 @@ import resource
 import structlog
 
 from daemon.api.access.client import Client, ClientRule, Right
-from daemon.api.settings import ApiLimits as ApiLimits
-from daemon.api.settings import ApiSettings
+from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config import Config
 from daemon.config.client import ClientSection, group_id, user_id
 from daemon.pipeline.backpressure import QueueLimits

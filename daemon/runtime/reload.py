@@ -152,13 +152,9 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEYS)}
-    live = [key for key in changed if key in labels or key in LIVE_KEYS or _section(key) in LIVE_SECTIONS]
+    sections = {key: key.partition(".")[0].partition("[")[0] for key in changed}  # `client` of `client[0].labels`
+    live = [key for key in changed if key in labels or key in LIVE_KEYS or sections[key] in LIVE_SECTIONS]
     return live, [key for key in changed if key not in live]
-
-
-def _section(key: str) -> str:
-    """Returns the section of a dotted key: `client` for `client[0].labels`."""
-    return key.partition(".")[0].partition("[")[0]
 
 
 def _flat(config: Config) -> dict[str, Any]:

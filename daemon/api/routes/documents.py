@@ -7,7 +7,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 
 from daemon.api.endpoints import Routes
-from daemon.api.openapi import path_parameter, query_parameters
+from daemon.api.openapi import query_parameters
 from daemon.api.request_parsing import BodyReservation, body_media_type, has_body, read_json_lines, read_model
 from daemon.contract.base import FieldError
 from daemon.contract.documents import (
@@ -22,9 +22,13 @@ from daemon.contract.http.routes import JSON, NDJSON, Need, Route, served
 from daemon.errors import BadRequest, Invalid, NotFound
 
 SHOW_PATH = Route.DOCUMENTS + "/{uri:key}"
-KEY_PARAMETER = path_parameter(
-    "uri", "A document's URI, a passage's id, a triple as a JSON array, or a phrase; percent-encoded."
-)
+KEY_PARAMETER = {
+    "name": "uri",
+    "in": "path",
+    "required": True,
+    "description": "A document's URI, a passage's id, a triple as a JSON array, or a phrase; percent-encoded.",
+    "schema": {"type": "string"},
+}
 
 
 class _KeyConvertor(Convertor[str]):

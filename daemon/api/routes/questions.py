@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api.endpoints import Routes
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
-from daemon.api.openapi import alternative_response
 from daemon.api.ports import MemoryPorts
 from daemon.api.responses import LimitedStream, sse_message
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
@@ -25,10 +25,20 @@ NO_MODEL_DETAIL = (
     'No language model is configured. Set base_url = "http://localhost:8000/v1" and model = "NAME" in [llm], and api_key_env '
     "or api_key_file if the server needs a key; then restart hippod."
 )
-STREAM_DESCRIPTION = (
-    "`step` events (a StepEvent each) for questions of several steps, `text` events (an AskProgress each), then one "
-    "`answer` (an AskResponse) or `problem`."
-)
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            EVENT_STREAM: {
+                "schema": {
+                    "type": "string",
+                    "description": "`step` events (a StepEvent each) for questions of several steps, `text` events (an "
+                    "AskProgress each), then one `answer` (an AskResponse) or `problem`.",
+                }
+            }
+        }
+    }
+}
+"""The response if `Accept` contains the media type of event streams."""
 
 
 async def _messages(
@@ -71,7 +81,7 @@ class QuestionRoutes(Routes):
         async with self.context.memory_for_query(request, question) as ports:
             return await ports.queries.query(question)
 
-    @served("POST", Route.ASK, Need.READ, 409, 502, described=alternative_response(EVENT_STREAM, STREAM_DESCRIPTION))
+    @served("POST", Route.ASK, Need.READ, 409, 502, described=STREAMED)
     async def ask(self, request: Request, ports: MemoryPorts, question: AskRequest) -> AskResponse | Response:
         """Answer a question from the memory, with citations."""
         if ports.asks is None:

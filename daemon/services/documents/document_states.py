@@ -113,7 +113,8 @@ class CurrentStates:
         """Like `counts`, for only the documents that `holds` accepts."""
         seen = [document for document in self._store.documents() if holds(document)]
         known = {document.uri for document in seen}
-        pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
+        new = {uri for uri in self._pending if self._store.document(uri) is None and holds(self.coming(uri))}
+        pending = (self._pending & known) | new
         failed = {document.uri for document in seen if document.state is State.FAILED} | (
             self._failed_extractions.keys() & known
         )
@@ -129,9 +130,6 @@ class CurrentStates:
         """Returns the counts by reason; omits documents that are being parsed again."""
         counts = Counter(each.code or FailureCode.OTHER.value for each in documents if each.uri not in self._pending)
         return dict(sorted(counts.items()))
-
-    def _is_new(self, uri: str, holds: Callable[[Document], bool]) -> bool:
-        return self._store.document(uri) is None and holds(self.coming(uri))
 
     def _has_failed(self, uri: str) -> bool:
         document = self._store.document(uri)

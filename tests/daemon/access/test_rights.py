@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule, Right
 from daemon.api.access.clients import Clients
-from daemon.api.access.rights import need_of, needs
+from daemon.api.access.rights import need_of
 from daemon.api.app import build
 from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
@@ -84,7 +84,6 @@ def test_a_route_that_declares_nothing_is_not_served() -> None:
         app(add)
     with pytest.raises(TypeError, match="does not declare"):
         need_of(Route("/x", forgotten))
-    assert need_of(Route("/x", needs(Need.WRITE)(forgotten))) is Need.WRITE
 
 
 READER = Client("reader", frozenset({"hr"}), frozenset({Right.READ}))
