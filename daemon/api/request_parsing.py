@@ -166,14 +166,6 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is longer than {size}, the limit of this route; send less, or raise its limit in [api].")
 
 
-async def read_body(request: Request, reservation: BodyReservation, limits: ApiLimits) -> bytearray:
-    body = bytearray()
-    async for chunk in body_chunks(request, limits.json_bytes):
-        reservation.take(len(chunk))
-        body += chunk
-    return body
-
-
 async def read_json_lines(request: Request, reservation: BodyReservation, limits: ApiLimits) -> list[dict[str, Any]]:
     """Reads a body of JSON lines; returns one object per line. Empty lines are skipped.
 
@@ -221,7 +213,10 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
 
 async def read_model(request: Request, model: type[Model], reservation: BodyReservation, limits: ApiLimits) -> Model:
     """Parses the body as `model`; an empty body is parsed as `{}`."""
-    body = await read_body(request, reservation, limits)
+    body = bytearray()
+    async for chunk in body_chunks(request, limits.json_bytes):
+        reservation.take(len(chunk))
+        body += chunk
     if not body.strip():
         return parse_model(b"{}", model)
     body_media_type(request, [JSON])

@@ -216,14 +216,7 @@ class Retrieval(_DeclaredRetrievalKeys):
 
 
 if TYPE_CHECKING:
-
-    class _DeclaredDeepKeys(Section):
-        n_v: int = 20
-        n_e: int = 5
-        n_d: int = 10
-        answer_passages: int = 50
-        model_temperature: float | None = None
-
+    _DeclaredDeepKeys = Section
 else:
     _DeclaredDeepKeys = create_model(
         "_DeclaredDeepKeys",
