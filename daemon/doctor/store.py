@@ -165,13 +165,13 @@ def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
         return Finding("store encoder", "ok", description)
     detail = f"the content is encoded by {description}; the configuration has {choice.configured}"
     if target_of(folder) is not None:
-        return Finding("store encoder", "ok", f"{detail}; the content is being encoded anew")
+        return Finding("store encoder", "ok", f"{detail}; the content is being encoded again")
     if (missing := cannot_open(choice.opened)) is not None:
         hint = (
-            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded anew, "
+            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded again, "
         )
         return Finding("store encoder", "fail", detail, f"{hint}queries are answered by words only")
-    hint = "`hippoctl reencode` encodes the content anew in the background; or set [encoder] back"
+    hint = "`hippoctl reencode` encodes the content again in the background; or set [encoder] back"
     return Finding("store encoder", "warn", detail, hint)
 
 
@@ -207,7 +207,7 @@ def checkpoint(folder: Path, seq: int, dim: int, rule: SynonymRule) -> Finding:
     if place is None:
         status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
         hint = (
-            "the next start is slow, because it derives the index anew; is [schedule] snapshot off?"
+            "the next start is slow, because it derives the index again; is [schedule] snapshot off?"
             if status == "warn"
             else ""
         )

@@ -207,7 +207,7 @@ class Reencoding:
         self._needed_bytes = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
         if (free := free_bytes(folder)) < self._needed_bytes:
             raise Conflict(
-                f"encoding anew needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
+                f"encoding again needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
                 "room, then repeat the command"
             )
 
