@@ -48,8 +48,8 @@ def load_opened_encoder(
         raise EncoderMismatch(
             f"the encoder {choice.content} made the vectors of the store {choice.opened.store.path}, the configuration names "
             f"{choice.configured}, and {made_by.name} cannot be loaded: {reason}. Make it available again, set [encoder] back, "
-            "or start with `hippod --reencode`: until the content is encoded again, queries are answered by words only, and new "
-            "documents wait"
+            "or start with `hippod --reencode`: until the content is encoded again, queries are answered by words only, and "
+            "new documents wait"
         )
     log.warning("encoder_absent", encoder=made_by.name, error=reason)
     return AbsentEncoder(made_by, reason), choice

@@ -22,7 +22,7 @@ from daemon.contract.documents import (
     ShowDocument,
     ShowResponse,
 )
-from daemon.contract.http.routes import ProblemType, Route, document_path
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_types
@@ -107,13 +107,9 @@ async def forget(client: DaemonClient, arguments: tool_types.Forget, _progress: 
 
 
 async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
-    try:
-        shown = await client.call(ShowDocument, "GET", document_path(uri), params={"limit": 1})
-    except CallError as error:
-        if error.type != ProblemType.NOT_FOUND:
-            raise
-        return None
-    return shown.document
+    """Returns the document, even before its first commit; None if it does not exist."""
+    found = await client.call(DocumentList, "GET", Route.DOCUMENTS, params={"prefix": uri, "limit": 1})
+    return next((each for each in found.documents if each.uri == uri), None)
 
 
 async def show(client: DaemonClient, arguments: tool_types.Show, _progress: Progress) -> ShowResponse:

@@ -334,7 +334,7 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
         for uri in hidden(memory):
             answer = await client.call_tool("read", {"uri": uri})
             assert answer.is_error
-            forgotten = await client.call_tool("forget", {"uris": [uri], "wait_s": 0})
+            forgotten = await client.call_tool("forget", {"uris": [uri]})
             assert forgotten.structured_content["removed"] == 0
         return said
 

@@ -75,14 +75,13 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
 def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
     states = ["pending", "pending", "indexed"]
 
-    def shown(_asked: ReceivedRequest) -> Any:
+    def listed(_asked: ReceivedRequest) -> Any:
         entry = {"uri": "added:x", "title": "", "state": states.pop(0), "passages": 1, "attempts": 0}
-        lists = {"passages": [], "phrases": [], "triples": []}
-        return {"kind": "document", "document": entry, "source": "added", "metadata": {}, **lists, "counts": {}}
+        return {"documents": [entry]}
 
     scripted.answers |= {
         "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
-        "GET /v1/documents/added%3Ax": shown,
+        "GET /v1/documents": listed,
     }
     added, _ = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
