@@ -21,6 +21,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.choices import DEEP_SETTINGS, MODES, SETTINGS, Filter, Setting
+from daemon.contract.documents import TripleText
 from daemon.contract.http.routes import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
 from daemon.contract.scope import Scope
 
@@ -112,12 +113,9 @@ class RankedPassage(Response):
     conflicting_values: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
-class ScoredTriple(Response):
+class ScoredTriple(TripleText):
     """A triple that the query was linked to. `kept`: whether recognition memory kept it."""
 
-    subject: str
-    predicate: str
-    object: str
     score: float
     kept: bool
 
@@ -144,12 +142,9 @@ class PassageShare(PassageReference):
     share: float
 
 
-class StatedTriple(Response):
+class StatedTriple(TripleText):
     """A triple and the passages that state it."""
 
-    subject: str
-    predicate: str
-    object: str
     passages: list[PassageReference]
 
 
