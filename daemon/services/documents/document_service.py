@@ -318,8 +318,8 @@ class DocumentService:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                task = AddedDocument(key, document.payload, whole=is_imported(key))
-                requeued += self._pipeline.resubmit(key, task, document.attempts)
+                added = AddedDocument(key, document.payload, whole=is_imported(key))
+                requeued += self._pipeline.resubmit(key, added, document.attempts)
         return requeued
 
 
