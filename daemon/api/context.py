@@ -25,16 +25,16 @@ class ApiContext:
         self.gate = gate
         self.limits = limits
         share = limits.client_share
-        body_bytes = max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes)
+        body_bytes = max(limits.body_memory_bytes, limits.request_bytes, limits.lines_bytes)
         self.body_memory = BodyMemory(body_bytes, share)
-        self.queries = ConcurrencyLimit(limits.queries, "queries", share)
-        self.asks = ConcurrencyLimit(limits.asks, "questions", share)
-        self.exports = ConcurrencyLimit(limits.exports, "exports", share)
-        self.subscribers = ConcurrencyLimit(limits.subscribers, "readers of events", share)
+        self.queries = ConcurrencyLimit(limits.concurrent_queries, "queries", share)
+        self.asks = ConcurrencyLimit(limits.concurrent_asks, "questions", share)
+        self.exports = ConcurrencyLimit(limits.concurrent_exports, "exports", share)
+        self.subscribers = ConcurrencyLimit(limits.event_readers, "readers of events", share)
         self.imports = ConcurrencyLimit(limits.imports, "imports", share)
         self.maintenance = ConcurrencyLimit(limits.maintenance, "checks or backups", share)
-        self.waits = ConcurrencyLimit(limits.waits, "waits", share)
-        self.as_of = ConcurrencyLimit(limits.as_of, "queries of an earlier state", share)
+        self.waits = ConcurrencyLimit(limits.concurrent_waits, "waits", share)
+        self.as_of = ConcurrencyLimit(limits.concurrent_as_of, "queries of an earlier state", share)
         self.rate_limiter = RateLimiter(limits.requests_per_s)
         self.stopping = asyncio.Event()
         """Set when the server begins to stop."""

@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from daemon.api.middleware.request_limits import FairShares
-from daemon.api.settings import MIB, ApiLimits
+from daemon.api.settings import ApiLimits
+from daemon.config_types.values import MiB
 from daemon.contract.base import FieldError, field_path
 from daemon.contract.http.routes import JSON, SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
@@ -162,7 +163,7 @@ async def body_chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 def _too_large(limit: int) -> TooLarge:
-    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
+    size = f"{limit // MiB} MiB" if limit >= MiB else f"{limit} bytes"
     return TooLarge(f"The body is longer than {size}, the limit of this route; send less, or raise its limit in [api].")
 
 
@@ -179,9 +180,9 @@ async def read_json_lines(request: Request, reservation: BodyReservation, limits
         reservation.take(len(chunk))
         rest += chunk
         if b"\n" not in chunk:
-            if len(rest) > limits.json_bytes:
+            if len(rest) > limits.request_bytes:
                 raise TooLarge(
-                    f"Line {number + 1} is longer than {limits.json_bytes // MIB or 1} MiB; split the document."
+                    f"Line {number + 1} is longer than {limits.request_bytes // MiB or 1} MiB; split the document."
                 )
             continue
         *lines, last = rest.split(b"\n")
@@ -214,7 +215,7 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
 async def read_model(request: Request, model: type[Model], reservation: BodyReservation, limits: ApiLimits) -> Model:
     """Parses the body as `model`; an empty body is parsed as `{}`."""
     body = bytearray()
-    async for chunk in body_chunks(request, limits.json_bytes):
+    async for chunk in body_chunks(request, limits.request_bytes):
         reservation.take(len(chunk))
         body += chunk
     if not body.strip():

@@ -1,6 +1,7 @@
 """Derives the settings of API and queues from the configuration and the process's limit on open files."""
 
 import resource
+from dataclasses import fields, replace
 
 import structlog
 
@@ -8,6 +9,7 @@ from daemon.api.access.client import Client, ClientRule, Right
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config import Config
 from daemon.config.client import ClientSection, group_id, user_id
+from daemon.config.sections import Api
 from daemon.pipeline.backpressure import QueueLimits
 
 log = structlog.get_logger()
@@ -56,21 +58,14 @@ def api_settings(config: Config) -> ApiSettings:
             connections=limit,
             hint="raise the hard limit: LimitNOFILE= in the unit, or `ulimit -Hn`",
         )
-    limits = ApiLimits(
-        json_bytes=api.request_bytes,
+    configured = {each.name: getattr(api, each.name) for each in fields(ApiLimits) if each.name in Api.model_fields}
+    limits = replace(
+        ApiLimits(**configured),
         lines_bytes=max(api.request_bytes, api.lines_bytes),
-        documents_per_request=config.daemon.inbox_documents,
         import_bytes=max(api.request_bytes, api.import_bytes),
+        documents_per_request=config.daemon.inbox_documents,
         connections=limit,
         refused_connections=refused_connections(limit, sides, open_files),
-        queries=api.concurrent_queries,
-        asks=api.concurrent_asks,
-        exports=api.concurrent_exports,
-        subscribers=api.event_readers,
-        waits=api.concurrent_waits,
-        as_of=api.concurrent_as_of,
-        client_share=api.client_share,
-        requests_per_s=api.requests_per_s,
     )
     rules = client_rules(config)
     return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, rules, limits)
