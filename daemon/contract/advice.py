@@ -25,7 +25,7 @@ PROGRAM_OF_REASON = {
         "libreoffice-writer-nogui libreoffice-impress-nogui libreoffice-draw-nogui",
     ),
 }
-"""By the reason in `Status.skipped`: the program that the documents need, and its Debian packages."""
+"""Programs that documents need, by the reason in `Status.skipped`: (name, Debian packages)."""
 
 
 def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str, float]:

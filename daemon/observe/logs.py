@@ -66,8 +66,8 @@ def setup(
 ) -> None:
     """Sends all logging to `stream` (default: stderr), in the stream's format. May be called again.
 
-    `ends_now` means that the process is about to end. The events are then written as lines to `stream`, whose unit the journal
-    knows: it could not look up the unit of a sender that has ended.
+    `ends_now` means that the process is about to end. The events are then written as lines to `stream`, because the journal
+    cannot look up the unit of a sender that has ended.
     """
     stream = sys.stderr if stream is None else stream
     before: list[Processor] = [

@@ -16,9 +16,9 @@ class Provenance:
         at_once: int,
         is_outdated: Callable[[str], bool] = lambda _name: False,
     ) -> None:
-        """`present_names` are the names of the present extractor in extractions. That extractor processes `at_once` passages
-        concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with other
-        extras."""
+        """`present_names`: names under which the present extractor's extractions are stored. That extractor processes `at_once`
+        passages concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with
+        other extras."""
         self._counts = counts
         self._present_names = present_names
         self._at_once = at_once

@@ -100,8 +100,8 @@ def refuse_ineffective_options(request: AskRequest) -> None:
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """Returns the fields that need the memory. A restricted client's request always has a scope, returned only if the client
-    requested it."""
+    """Returns the fields that need the memory. A restricted client's request always has a scope, which counts only if the
+    client requested it."""
     found = given_fields(request, OF_MEMORY)
     return [name for name in found if name != "scope" or requested_scope(request.scope)]
 
