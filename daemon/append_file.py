@@ -1,4 +1,4 @@
-"""Files of JSON lines that are appended to: model answers that wait for their commit, and the costs of calls.
+"""Append-only files of JSON lines: model answers that are not committed yet, and the costs of calls.
 
 A line survives the end of the process; a power failure may lose the lines of the last seconds. If a file cannot be written
 (disk full, no file descriptors), its owner continues, and the missing entries are written when writing works again.

@@ -68,7 +68,7 @@ def _run(config: Config, work: list[Shard], out: str, address: str | None, actor
         records = run(config, work, out, address, actors, gpus, progress)
     except Exception as error:  # noqa: BLE001 - report any exception of Ray in one line
         cause = getattr(error, "cause", None) or error
-        return _refused(f"{cause}; start it again to go on from here", FAILED)
+        return _refused(f"{cause}; start it again to continue", FAILED)
     click.echo(f"{out} is complete; records written now: {records:,}; shards in all: {len(work):,}")
     return 0
 

@@ -23,6 +23,8 @@ class RequestError(Exception):
     type: ClassVar[ProblemType]
     title: ClassVar[str]
     status: ClassVar[int]
+    retry_default_s: ClassVar[int | None] = None
+    """Default of `retry_after_s`, the seconds after which the client may try again; None: trying again does not help."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class RequestError(Exception):
         if isinstance(errors, Mapping):
             errors = [FieldError(field=field, message=message) for field, message in errors.items()]
         self.errors = list(errors)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = self.retry_default_s if retry_after_s is None else retry_after_s
         self.headers = dict(headers or {})
 
     @property
@@ -72,7 +74,7 @@ class Unauthorised(RequestError):
 class Forbidden(RequestError):
     """The client lacks the right, another site's page sent the request, or the request is allowed on the Unix socket only."""
 
-    type, title, status = ProblemType.FORBIDDEN, "Not allowed here", 403
+    type, title, status = ProblemType.FORBIDDEN, "Not allowed", 403
 
 
 class NotFound(RequestError):
@@ -90,7 +92,7 @@ class MethodNotAllowed(RequestError):
 class Conflict(RequestError):
     """The request is valid, but the present state does not allow it."""
 
-    type, title, status = ProblemType.CONFLICT, "Not possible as things stand", 409
+    type, title, status = ProblemType.CONFLICT, "Not possible in the present state", 409
 
 
 class NotConfigured(RequestError):
@@ -138,10 +140,7 @@ class Invalid(RequestError):
 class TooManyRequests(RequestError):
     """The client sent more requests per second than it may."""
 
-    type, title, status = ProblemType.TOO_MANY_REQUESTS, "Too many requests", 429
-
-    def __init__(self, detail: str, *, retry_after_s: int = 1) -> None:
-        super().__init__(detail, retry_after_s=retry_after_s)
+    type, title, status, retry_default_s = ProblemType.TOO_MANY_REQUESTS, "Too many requests", 429, 1
 
 
 class InternalError(RequestError):
@@ -159,22 +158,19 @@ class UpstreamFailed(RequestError):
 class Busy(RequestError):
     """The limit of concurrent requests of this kind is reached."""
 
-    type, title, status = ProblemType.BUSY, "Busy", 503
+    type, title, status, retry_default_s = ProblemType.BUSY, "Busy", 503, 1
 
-    def __init__(self, detail: str, *, of: str = "busy", retry_after_s: int = 1) -> None:
-        """`of`: the exhausted resource, a short fixed word for counters."""
+    def __init__(self, detail: str, *, resource: str = "busy", retry_after_s: int | None = None) -> None:
+        """`resource`: the exhausted resource, a short fixed word for counters."""
         super().__init__(detail, retry_after_s=retry_after_s)
-        self._of = of
+        self._resource = resource
 
     @property
     def reason(self) -> str:
-        return self._of
+        return self._resource
 
 
 class NotReady(RequestError):
     """The daemon is starting or stopping."""
 
-    type, title, status = ProblemType.NOT_READY, "Not ready", 503
-
-    def __init__(self, detail: str, *, retry_after_s: int = 2) -> None:
-        super().__init__(detail, retry_after_s=retry_after_s)
+    type, title, status, retry_default_s = ProblemType.NOT_READY, "Not ready", 503, 2

@@ -161,7 +161,7 @@ class Models:
             case BulkBackend():
 
                 async def never(_passage: PassageText) -> Extraction:
-                    raise AssertionError("passages are read by `backfill` only")
+                    raise AssertionError("only `backfill` extracts passages")
 
                 return ExtractionQueue(store, name, never, journal, 1, bulk_only=True, budget=self.budget)
             case ServerBackend():
@@ -213,7 +213,7 @@ class Models:
                 self._outages.append(extractor.model)
                 return extractor
             case BulkBackend():
-                raise ValueError(f'openie.backend = "{backend.name}" reads in bulk only')
+                raise ValueError(f'openie.backend = "{backend.name}" extracts in bulk only')
 
     def load_bulk_extractor(self) -> Callable[[], BulkExtractor] | None:
         """Returns a function that loads a bulk backend's model into this process; None for another backend."""

@@ -25,6 +25,7 @@ from cli.options.global_options import Invocation, command
 from cli.render.lines import STATE_STYLES, text
 from cli.render.status import provenance_rows, reason_counts, room_words
 from cli.terminal_text import count, duration, one_line, size, truncate
+from daemon.contract.advice import PROGRAM_OF_REASON, encoder_advice, foreign_languages
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList
 from daemon.contract.finding import ASK_ROOT, Finding, Verdict, guarded
@@ -32,12 +33,9 @@ from daemon.contract.http.routes import Route
 from daemon.contract.paths import SOCKET_BYTES_MAX
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
-    PROGRAM_OF_REASON,
     DaemonState,
     SourceStatus,
     Status,
-    encoder_advice,
-    foreign_languages,
 )
 
 INSPECT_TIMEOUT_S = 150.0

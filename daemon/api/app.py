@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -17,16 +17,23 @@ from starlette.routing import Match, Route
 from daemon.api import responses
 from daemon.api.access.rights import guard
 from daemon.api.context import ApiContext
-from daemon.api.endpoints import Endpoints
+from daemon.api.endpoints import Endpoints, Routes
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.openapi import document
 from daemon.api.request_parsing import validation_problem
-from daemon.api.routes import chat, documents, questions, status, transfer
-from daemon.contract.http.routes import JSON, Need
+from daemon.api.routes.chat import ChatRoutes
+from daemon.api.routes.documents import DocumentRoutes
+from daemon.api.routes.questions import QuestionRoutes
+from daemon.api.routes.status import StatusRoutes
+from daemon.api.routes.transfer import TransferRoutes
+from daemon.contract.http.routes import JSON, Need, served
 from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
 
-AddRoutes = Callable[[FastAPI, ApiContext], None]
+AddRoutes = Callable[[Endpoints], None]
+DESCRIPTION: dict[int | str, Any] = {
+    200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}
+}
 
 
 def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI:
@@ -43,11 +50,10 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
     endpoints = Endpoints(app, context)
-    for part in (questions, chat, documents, transfer, status):
-        part.add_routes(endpoints)
+    for routes in (QuestionRoutes, ChatRoutes, DocumentRoutes, TransferRoutes, StatusRoutes, DescriptionRoutes):
+        endpoints.add_routes(routes(context))
     for add_routes in more_routes:
-        add_routes(app, context)
-    _add_description(endpoints)
+        add_routes(endpoints)
     for route in app.routes:
         guard(route)
     return app
@@ -90,16 +96,13 @@ async def _unexpected(_request: Request, _error: Exception) -> Response:
     return responses.problem_response(internal_error())
 
 
-def _add_description(endpoints: Endpoints) -> None:
-    described: dict[int | str, Any] = {
-        200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}
-    }
+class DescriptionRoutes(Routes):
+    @served("GET", Paths.OPENAPI, Need.CLIENT, described=DESCRIPTION)
+    async def openapi(self, request: Request) -> Response:
+        """Describe the requests and responses of all routes."""
+        return Response(await asyncio.to_thread(_description, request.app), media_type=JSON)
 
-    @endpoints.add("GET", Paths.OPENAPI, Need.CLIENT, described=described)
-    async def openapi() -> Response:
-        """Describes requests and responses of all routes."""
-        return Response(await asyncio.to_thread(description), media_type=JSON)
 
-    @cache
-    def description() -> bytes:
-        return to_json(document(endpoints.app, version("hippod")))
+@lru_cache(maxsize=1)
+def _description(app: FastAPI) -> bytes:
+    return to_json(document(app, version("hippod")))

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
@@ -17,25 +16,28 @@ from daemon.contract.graph import GraphRequest
 from daemon.contract.query import QueryRequest
 
 
-@dataclass(frozen=True, slots=True)
 class ApiContext:
-    """Shared by all routes of a server, on its Unix socket and on TCP. `stopping` is set when the server begins to stop."""
+    """Shared by all routes of a server, on its Unix socket and on TCP."""
 
-    startup_ports: StartupPorts
-    """Not limited to a client, unlike the result of `startup`."""
-    gate: StartupGate
-    limits: ApiLimits
-    body_memory: BodyMemory
-    queries: ConcurrencyLimit
-    asks: ConcurrencyLimit
-    exports: ConcurrencyLimit
-    subscribers: ConcurrencyLimit
-    imports: ConcurrencyLimit
-    maintenance: ConcurrencyLimit
-    waits: ConcurrencyLimit
-    as_of: ConcurrencyLimit
-    rate_limiter: RateLimiter
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, ports: StartupPorts, gate: StartupGate, limits: ApiLimits) -> None:
+        self.startup_ports = ports
+        """Not limited to a client, unlike the result of `startup`."""
+        self.gate = gate
+        self.limits = limits
+        share = limits.client_share
+        body_bytes = max(limits.body_memory_bytes, limits.request_bytes, limits.lines_bytes)
+        self.body_memory = BodyMemory(body_bytes, share)
+        self.queries = ConcurrencyLimit(limits.concurrent_queries, "queries", share)
+        self.asks = ConcurrencyLimit(limits.concurrent_asks, "questions", share)
+        self.exports = ConcurrencyLimit(limits.concurrent_exports, "exports", share)
+        self.subscribers = ConcurrencyLimit(limits.event_readers, "readers of events", share)
+        self.imports = ConcurrencyLimit(limits.imports, "imports", share)
+        self.maintenance = ConcurrencyLimit(limits.maintenance, "checks or backups", share)
+        self.waits = ConcurrencyLimit(limits.concurrent_waits, "waits", share)
+        self.as_of = ConcurrencyLimit(limits.concurrent_as_of, "queries of an earlier state", share)
+        self.rate_limiter = RateLimiter(limits.requests_per_s)
+        self.stopping = asyncio.Event()
+        """Set when the server begins to stop."""
 
     def startup(self, request: Request) -> StartupPorts:
         """Returns the ports that work while the memory is opening, limited to what the client of `request` may see."""
@@ -56,38 +58,18 @@ class ApiContext:
 
     @asynccontextmanager
     async def memory_for_query(
-        self, request: Request, wanted: QueryRequest | GraphRequest
+        self, request: Request, query: QueryRequest | GraphRequest
     ) -> AsyncIterator[MemoryPorts]:
-        """Yields the memory's ports while holding a slot for `wanted`.
+        """Yields the memory's ports while holding a slot for `query`.
 
         Requests that arrived while hippod started wait for a slot, oldest first. Later requests raise Busy if no slot is free.
         """
         started = self.gate.is_decided
         ports = await self.memory(request)
-        limit = self.queries if wanted.as_of is None else self.as_of
+        limit = self.queries if query.as_of is None else self.as_of
         if started:
             with self.slot(limit, request):
                 yield ports
             return
         async with limit.slot_in_turn(identity_of(request.scope), STARTUP_WAIT_S):
             yield ports
-
-
-def make_context(ports: StartupPorts, memory: StartupGate, limits: ApiLimits) -> ApiContext:
-    return ApiContext(
-        startup_ports=ports,
-        gate=memory,
-        limits=limits,
-        body_memory=BodyMemory(
-            max(limits.body_memory_bytes, limits.json_bytes, limits.lines_bytes), limits.client_share
-        ),
-        queries=ConcurrencyLimit(limits.queries, "queries", limits.client_share),
-        asks=ConcurrencyLimit(limits.asks, "questions", limits.client_share),
-        exports=ConcurrencyLimit(limits.exports, "exports", limits.client_share),
-        subscribers=ConcurrencyLimit(limits.subscribers, "readers of events", limits.client_share),
-        imports=ConcurrencyLimit(limits.imports, "imports", limits.client_share),
-        maintenance=ConcurrencyLimit(limits.maintenance, "checks or backups", limits.client_share),
-        waits=ConcurrencyLimit(limits.waits, "waits", limits.client_share),
-        as_of=ConcurrencyLimit(limits.as_of, "queries of an earlier state", limits.client_share),
-        rate_limiter=RateLimiter(limits.requests_per_s),
-    )

@@ -141,14 +141,12 @@ class EventSubscription:
     def push(self, event: Event, before: object | None, after: object | None) -> None:
         """Queues the event if the view shows it. The caller holds the lock."""
         shown = event if self._view is None else self._view.shown(event, before, after)
-        if shown is not None:
-            self._queue_event(shown)
-
-    def _queue_event(self, event: Event) -> None:
+        if shown is None:
+            return
         if len(self._queue) >= self._capacity:
             self._queue.popleft()
             self._lost += 1
-        self._queue.append(event)
+        self._queue.append(shown)
         self._wake_reader()
 
     def end(self) -> None:

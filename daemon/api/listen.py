@@ -49,7 +49,7 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
         _clear_stale(path)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     except OSError as error:
-        raise ListenError(f"cannot make the socket {path}: {error.strerror}") from error
+        raise ListenError(f"cannot create the socket {path}: {error.strerror}") from error
     try:
         bound.bind(os.fspath(path))
         if group is not None:
@@ -61,9 +61,9 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
             with suppress(OSError):
                 path.unlink()
         if isinstance(error, PermissionError) and group is not None:
-            raise ListenError(f"cannot give {path} to group {group!r}: this user is not in it") from error
+            raise ListenError(f"cannot give {path} to group {group!r}: this user is not a member of it") from error
         if isinstance(error, OSError):
-            raise ListenError(f"cannot make the socket {path}: {error.strerror}") from error
+            raise ListenError(f"cannot create the socket {path}: {error.strerror}") from error
         raise
     return bound
 
@@ -86,7 +86,9 @@ def _clear_stale(path: Path) -> None:
             raise ListenError(f"{path} is in use by a process that does not accept; stop it first") from None
         except PermissionError:
             raise ListenError(f"{path} belongs to another user's process; choose another [api] socket") from None
-        raise ListenError(f"{path} is in use{_listening_process(probe)}; stop that one or choose another [api] socket")
+        raise ListenError(
+            f"{path} is in use{_listening_process(probe)}; stop that process or choose another [api] socket"
+        )
 
 
 def _listening_process(connected: socket.socket) -> str:
@@ -126,7 +128,7 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     try:
         kind = os.fstat(FIRST_INHERITED_FD).st_mode
         if not stat.S_ISSOCK(kind):
-            raise ListenError(f"what the service manager passes as descriptor {FIRST_INHERITED_FD} is not a socket")
+            raise ListenError(f"descriptor {FIRST_INHERITED_FD}, which the service manager passed, is not a socket")
         inherited = socket.socket(fileno=FIRST_INHERITED_FD)
     except OSError as error:
         raise ListenError(

@@ -69,7 +69,7 @@ def _errors_by_status() -> dict[int, list[type[RequestError]]]:
 def json_body(endpoint: Callable[..., Any], model: type[BaseModel], *, lines: bool, required: bool) -> dict[str, Any]:
     """Describes the endpoint's body: JSON of `model`, and also JSON lines if `lines`.
 
-    The OpenAPI document of an application with the endpoint contains the model.
+    `document` adds the model to the schemas of an application that has the endpoint.
     """
     endpoint.__dict__["body"] = model
     content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}
@@ -93,11 +93,6 @@ def text_response(media_type: str, description: str, *, streamed: bool = False) 
     return {200: found}
 
 
-def alternative_response(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """Describes a 200 response of another media type, sent if `Accept` contains it."""
-    return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
-
-
 def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Describes the query string's parameters, one per field of `model`."""
     schema = model.model_json_schema(mode="validation")
@@ -109,11 +104,6 @@ def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = 
         value = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
         found.append({"name": parameter, "in": "query", "required": False, **value})
     return {"parameters": found}
-
-
-def path_parameter(name: str, description: str) -> dict[str, Any]:
-    """Describes a parameter in the path."""
-    return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +130,7 @@ def document(app: FastAPI, version: str) -> dict[str, Any]:
         title="hippod",
         version=version,
         summary="A long-term memory for language models.",
-        description="Served on a Unix socket, and over TCP with a bearer token where configured.",
+        description="Served on a Unix socket, and over TCP with a bearer token if configured.",
         routes=app.routes,
     )
     schemas = found.setdefault("components", {}).setdefault("schemas", {})

@@ -161,5 +161,5 @@ class StartupGate:
                 "hippod is starting: the model and the memory are being opened; try again in a moment"
             ) from None
         if self._ports is None:
-            raise NotReady("hippod stops before it was ready; ask again when it is back")
+            raise NotReady("hippod stopped before it was ready; try again after its restart")
         return self._ports

@@ -5,7 +5,7 @@ Errors of pydantic become problems with the field, the error and the allowed val
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from time import monotonic
@@ -18,8 +18,9 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from daemon.api.middleware.request_limits import FairShares
-from daemon.api.settings import MIB, ApiLimits
-from daemon.contract.base import FieldError
+from daemon.api.settings import ApiLimits
+from daemon.config_types.values import MiB
+from daemon.contract.base import FieldError, field_path
 from daemon.contract.http.routes import JSON, SESSION_PATTERN
 from daemon.contract.query import NOT_BLANK
 from daemon.contract.transfer import BACKUP_PLACE
@@ -108,12 +109,14 @@ class BodyMemory:
             raise Busy(
                 "Too many large requests of this client arrive at once, and the remaining capacity ([api] client_share) "
                 "is for other clients; try again in a moment.",
-                of="bodies of one client",
+                resource="bodies of one client",
                 retry_after_s=5,
             )
         else:
             raise Busy(
-                "Too many large requests arrive at the same time; try again in a moment.", of="bodies", retry_after_s=5
+                "Too many large requests arrive at the same time; try again in a moment.",
+                resource="bodies",
+                retry_after_s=5,
             )
 
 
@@ -160,16 +163,8 @@ async def body_chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 def _too_large(limit: int) -> TooLarge:
-    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
-    return TooLarge(f"The body is longer than {size}, the most that this route takes; send it in several requests.")
-
-
-async def read_body(request: Request, reservation: BodyReservation, limits: ApiLimits) -> bytearray:
-    body = bytearray()
-    async for chunk in body_chunks(request, limits.json_bytes):
-        reservation.take(len(chunk))
-        body += chunk
-    return body
+    size = f"{limit // MiB} MiB" if limit >= MiB else f"{limit} bytes"
+    return TooLarge(f"The body is longer than {size}, the limit of this route; send less, or raise its limit in [api].")
 
 
 async def read_json_lines(request: Request, reservation: BodyReservation, limits: ApiLimits) -> list[dict[str, Any]]:
@@ -185,9 +180,9 @@ async def read_json_lines(request: Request, reservation: BodyReservation, limits
         reservation.take(len(chunk))
         rest += chunk
         if b"\n" not in chunk:
-            if len(rest) > limits.json_bytes:
+            if len(rest) > limits.request_bytes:
                 raise TooLarge(
-                    f"Line {number + 1} is longer than {limits.json_bytes // MIB or 1} MiB; split the document."
+                    f"Line {number + 1} is longer than {limits.request_bytes // MiB or 1} MiB; split the document."
                 )
             continue
         *lines, last = rest.split(b"\n")
@@ -219,7 +214,10 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
 
 async def read_model(request: Request, model: type[Model], reservation: BodyReservation, limits: ApiLimits) -> Model:
     """Parses the body as `model`; an empty body is parsed as `{}`."""
-    body = await read_body(request, reservation, limits)
+    body = bytearray()
+    async for chunk in body_chunks(request, limits.request_bytes):
+        reservation.take(len(chunk))
+        body += chunk
     if not body.strip():
         return parse_model(b"{}", model)
     body_media_type(request, [JSON])
@@ -262,27 +260,16 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
         loc = loc[:1]  # pydantic appends the type that did not match; the client knows only the field
     kind = str(found["type"])
     if kind == "extra_forbidden":
-        return FieldError(field=field_path(loc), message="is not known here", allowed=_keys(model))
+        known = sorted(model.model_fields) if model else None
+        return FieldError(field=field_path(loc), message="is not a known field", allowed=known)
     if kind == "enum":
-        return FieldError(field=field_path(loc), message="is not one of those allowed", allowed=_choices(model, loc))
+        return FieldError(field=field_path(loc), message="is not an allowed value", allowed=_choices(model, loc))
     if kind == "missing":
         return FieldError(field=field_path(loc), message="is required")
     if kind == "string_pattern_mismatch":
         return FieldError(field=field_path(loc), message=PATTERN_MESSAGES[found["ctx"]["pattern"]])
     message = str(found["msg"])
     return FieldError(field=field_path(loc), message=message[:1].lower() + message[1:])
-
-
-def field_path(loc: Iterable[int | str]) -> str:
-    """Formats a location as `documents[3].text`."""
-    text = ""
-    for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-def _keys(model: type[BaseModel] | None) -> list[str] | None:
-    return sorted(model.model_fields) if model else None
 
 
 def _choices(model: type[BaseModel] | None, loc: tuple[int | str, ...]) -> list[str] | None:

@@ -13,7 +13,6 @@ from daemon.api.event_hub import EventHub
 from daemon.api.middleware.request_limits import ConcurrencyLimit
 from daemon.contract.answering.chat import OpenAiError
 from daemon.contract.http.routes import JSON, PROBLEM_JSON, Route
-from daemon.contract.status import Event
 from daemon.errors import RequestError
 from daemon.observe import metrics
 
@@ -102,13 +101,7 @@ async def event_messages(events: EventHub, heartbeat_s: float) -> AsyncGenerator
             except StopAsyncIteration:
                 return
             else:
-                yield event_message(event)
-
-
-def event_message(event: Event) -> bytes:
-    """Returns the event as a server-sent event with its name, and its `id` if it has one."""
-    name = event.event.replace("\r", " ").replace("\n", " ")
-    return sse_message(name, event, event.id)
+                yield sse_message(event.event.replace("\r", " ").replace("\n", " "), event, event.id)
 
 
 def sse_message(name: str, data: BaseModel, id: int | None = None) -> bytes:

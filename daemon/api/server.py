@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from daemon.api.access.client import ClientRule
 from daemon.api.access.clients import ClientMiddleware, Clients
 from daemon.api.app import AddRoutes, build
-from daemon.api.context import make_context
+from daemon.api.context import ApiContext
 from daemon.api.listen import ListenError, bind_tcp, bind_unix, file_identity
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
@@ -55,7 +55,7 @@ class ApiServer:
         self._inherited = inherited
         self._tcp_middleware = tcp_middleware
         self._tcp_apps = tcp_apps
-        self._context = make_context(ports, memory, settings.limits)
+        self._context = ApiContext(ports, memory, settings.limits)
         self._app = build(self._context, more_routes)
         self._listeners: list[HttpListener] = []
         self._own_file: tuple[int, int] | None = None

@@ -4,24 +4,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon.api.access.client import ClientRule
-
-MIB = 1024 * 1024
+from daemon.config_types.values import MiB
 
 
 @dataclass(frozen=True, slots=True)
 class ApiLimits:
-    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay others."""
+    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay others.
 
-    json_bytes: int = 16 * MIB
-    """Maximum length of a JSON body. A body is parsed in one step on the event loop, in about 80 ms for 16 MiB."""
-    lines_bytes: int = 64 * MIB
-    """Maximum length of a body of JSON lines, which is parsed line by line as it arrives."""
+    The fields up to `client_share` are keys of `[api]` with the same names (`daemon.config.sections`).
+    """
+
+    request_bytes: int = 16 * MiB
+    """A body is parsed in one step on the event loop, in about 80 ms for 16 MiB."""
+    lines_bytes: int = 64 * MiB
+    import_bytes: int = 1024 * MiB
+    requests_per_s: float = 1000.0
+    connections: int = 512
+    """Maximum connections of each listener (Unix socket, TCP). Beyond the limit, the longest idle connection is closed."""
+    concurrent_queries: int = 64
+    concurrent_asks: int = 8
+    concurrent_exports: int = 4
+    event_readers: int = 64
+    concurrent_waits: int = 256
+    concurrent_as_of: int = 8
+    """One earlier commit is loaded at a time."""
+    client_share: float = 0.5
+    """Maximum share of each limit (connections, bytes of bodies, concurrent requests) that one client may hold while no other
+    client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
+    imports: int = 2
+    maintenance: int = 1
+    """Verifications and backups, which read the whole store."""
     documents_per_request: int = 100_000
     """Maximum documents in one body of JSON lines: the limit of documents that wait to be indexed, because more would be
     refused."""
-    import_bytes: int = 1024 * MIB
-    """Maximum length of an import, which is passed on in chunks and never kept in memory."""
-    body_memory_bytes: int = 192 * MIB
+    body_memory_bytes: int = 192 * MiB
     """Maximum total bytes of bodies in memory. Must be at least the maximum length of one body."""
     body_grace_s: float = 10.0
     min_bytes_per_s: int = 16 * 1024
@@ -32,27 +48,9 @@ class ApiLimits:
     read_stall_s: float = 60.0
     """How long a client may stop reading a response before it is cut off."""
     events_stall_s: float = 600.0
-    connections: int = 512
-    """Maximum connections of each listener (Unix socket, TCP). Beyond the limit, the longest idle connection is closed."""
     refused_connections: int = 64
     """Maximum number of connections beyond the limit that are answered with 503 at a time. Further connections are closed
     without a response."""
-    queries: int = 64
-    asks: int = 8
-    exports: int = 4
-    subscribers: int = 64
-    imports: int = 2
-    maintenance: int = 1
-    """Verifications and backups, which read the whole store."""
-    waits: int = 256
-    """Requests that wait for documents to be indexed (`wait`, queries with `after`)."""
-    as_of: int = 8
-    """Queries at an earlier commit. One commit is loaded at a time."""
-    client_share: float = 0.5
-    """Share of `connections`, of `body_memory_bytes` and of each limit of requests above that one client may hold while no
-    other client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
-    requests_per_s: float = 1000.0
-    """Requests per second of one client (`daemon.api.access.client`); 0 means no limit."""
     heartbeat_s: float = 15.0
 
 

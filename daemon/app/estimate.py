@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from daemon.api.event_hub import EventHub
-from daemon.app.open_memory import Memory, OpeningStep, open_memory
+from daemon.app.open_memory import Memory, OpeningStep
 from daemon.config import Config
 from daemon.config.model_sections import Encoder
 from daemon.contract.status import ExtractionResponse
@@ -68,9 +68,8 @@ async def _plan(config: Config, folder: Path, extracted: set[str]) -> tuple[list
     sources = {kind.table: () for kind in LEFT_OUT}
     scratch = config.model_copy(update={"store": store, "encoder": encoder, "openie": openie, **sources})
     async with AsyncExitStack() as stack:
-        memory = await open_memory(
-            stack, ActiveConfig(scratch, None), StoreLock(folder), EventHub(), OpeningStep(Notifier())
-        )
+        memory = Memory(stack, ActiveConfig(scratch, None))
+        await memory.open(StoreLock(folder), EventHub(), OpeningStep(Notifier()))
         memory.pipeline.start()
         for source in memory.sources:
             source.start()
@@ -100,7 +99,7 @@ def _report(plan: ExtractionResponse, extracted: int) -> list[str]:
     if plan.tokens is not None:
         lines.append(f"about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens")
     if plan.money is not None:
-        lines.append(f"about {plan.money:,.2f} of money")
+        lines.append(f"about {plan.money:,.2f} at [llm] price_per_million")
     if plan.left_s:
         lines.append(f"about {plan.left_s / 3600:,.1f} hours at the rate of the sample")
     return [*lines, *([plan.note] if plan.note else [])]

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from fastapi import FastAPI
 
-from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
 from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.app.gauges import Gauges
-from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
+from daemon.app.open_memory import Memory, OpeningStep, unless_stopped
 from daemon.config import Config
 from daemon.config_types.path_validators import read_token
 from daemon.observe import metrics
@@ -73,13 +71,13 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
     requests = handle_signals()
     notifier = Notifier()
     async with AsyncExitStack() as stack:
-        notifier.status("starting: making the socket")
+        notifier.status("starting: creating the socket")
         active = ActiveConfig(config, file)
         early = await _listen(stack, active, began)
         async with _announced_stop(early, active, notifier):
             stop = asyncio.create_task(requests.stop.wait())
             opening = OpeningStep(notifier)
-            work = open_memory(stack, active, lock, early.events, opening, reencode)
+            work = Memory(stack, active).open(lock, early.ports.events, opening, reencode)
             memory = await unless_stopped(work, opening, stop)
             if memory is None:
                 return
@@ -89,11 +87,13 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             early.gate.open(memory.ports)
             notifier.status("starting: the first query")
             await first_query(early.send, memory.ports.queries.encoder.remote, stop)
-            _begin_following(memory)
+            for source in memory.sources:
+                source.start()
+            memory.scheduler.start()
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
-            early.status.ready(memory, lambda: memory.pool.pids)
+            early.ports.status.ready(memory)
             metrics.at_scrape(Gauges(memory))
             probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:
@@ -127,8 +127,7 @@ class _EarlyParts:
 
     api: ApiServer
     gate: StartupGate
-    events: EventHub
-    status: StatusService
+    ports: StartupPorts
     send: Send
     tcp_apps: "dict[str, McpApp]"
 
@@ -144,14 +143,15 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     config = active.config
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
-    events, gate = EventHub(), StartupGate()
+    gate = StartupGate()
     llm = config.llm.model if config.llm.configured else None
     status = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend, llm)
+    ports = StartupPorts(status, EventHub(), partial(sees, active.labels))
     inherited = inherited_socket(os.environ)
     address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)
     api = ApiServer(
-        StartupPorts(status, events, partial(sees, active.labels)),
+        ports,
         gate,
         api_settings(config),
         inherited,
@@ -161,7 +161,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     )
     await api.start()
     stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
-    return _EarlyParts(api, gate, events, status, partial(send_request, address), tcp_apps)
+    return _EarlyParts(api, gate, ports, partial(send_request, address), tcp_apps)
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
@@ -183,9 +183,9 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
         yield
         code = 0
     finally:
-        early.status.stop()
+        early.ports.status.stop()
         timeout_s = active.stop_timeout_s
-        notifier.stopping("stopping: finishing the commit under way, handing back what waits")
+        notifier.stopping("stopping: finishing the present commit")
         notifier.extend_timeout(timeout_s + 5)
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)
@@ -195,12 +195,6 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
 
 
 # While the daemon runs.
-
-
-def _begin_following(memory: Memory) -> None:
-    for source in memory.sources:
-        source.start()
-    memory.scheduler.start()
 
 
 def _run_in_background(
@@ -231,8 +225,7 @@ def _commit_step(committer: Committer) -> object | None:
     return None if step is not None and step[0] == "encode" and committer.encoder.remote else step
 
 
-def add_service_routes(app: FastAPI, context: ApiContext) -> None:
-    endpoints = Endpoints(app, context)
+def add_service_routes(endpoints: Endpoints) -> None:
     for port, service in SERVICES.items():
         endpoints.add_service(port, service)
 
@@ -251,7 +244,7 @@ def status_line(memory: RunningParts) -> str:
     if memory.paused is not None:
         parts.append(memory.paused)
     if waiting:
-        step = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
+        step = f" (step: {committer.step[0]})" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{step}")
     if len(extraction_queue):
         waits_for = extraction_queue.waits_for

@@ -5,23 +5,19 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.ports import MemoryPorts
-from daemon.app.opened_encoder import keep_passage_prefix, load_opened_encoder, wanted_encoder
+from daemon.app.opened_encoder import configured_encoder, keep_passage_prefix, load_opened_encoder
 from daemon.app.reparse import ProgramWatch, cut_files_anew
-from daemon.config import Config
-from daemon.config.store_settings import EncoderChoice, choose_encoder
-from daemon.costs.ledger import CostLedger
+from daemon.config.store_settings import choose_encoder
+from daemon.contract.status import MemoryUse
 from daemon.model_factory import Models, calibration_for, parser_pool
 from daemon.observe.resource_use import anonymous_bytes
-from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
@@ -38,18 +34,19 @@ from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import CurrentStates
-from daemon.services.documents.unread import UnreadDocuments
+from daemon.services.documents.pending_notes import PendingNotes
 from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.freshness import ClientPositions, Freshness
 from daemon.services.graph import GraphService
 from daemon.services.passage_languages import LanguageWatch
 from daemon.services.progress import ProgressBoard
+from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
 from daemon.services.reencoding import Reencoding
+from daemon.services.scheduled_backup import ScheduledBackup
 from daemon.services.scopes import ScopeService
-from daemon.services.status import Provenance, RunningParts
-from daemon.services.transfer import ScheduledBackup, TransferService
-from daemon.sources.base import SourceParts
+from daemon.services.status import RunningParts
+from daemon.services.transfer import TransferService
 from daemon.sources.registry import SOURCE_KINDS, owners
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
@@ -66,23 +63,6 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory(RunningParts):
-    """The memory and all parts that use it. Its tasks are not started yet."""
-
-    pool: ParserPool
-    scheduler: Scheduler
-    ports: MemoryPorts
-    memory_watch: MemoryWatch
-    costs: CostLedger
-    idle_reextraction: IdleReextraction | None
-    """None if `[openie] reextract` is off."""
-
-    def ended_tasks(self) -> list["asyncio.Task[None]"]:
-        """Returns the ended tasks of the pipeline and the extraction queue. None of them should end by itself."""
-        return [*self.pipeline.ended_tasks(), *self.extraction_queue.ended_tasks()]
-
-
 class OpeningStep:
     """The present step of opening, which the service manager shows."""
 
@@ -96,23 +76,241 @@ class OpeningStep:
             self.notifier.status(f"starting: {step}")
 
 
-class StopClock:
-    """The time at which the stop began, and the remaining time."""
+class Memory(RunningParts):
+    """The memory and all parts that use it. `open` builds the parts in steps; their tasks are not started yet."""
 
-    def __init__(self, active: ActiveConfig) -> None:
+    def __init__(self, stack: AsyncExitStack, active: ActiveConfig) -> None:
+        """`stack` closes the parts in reverse order of their opening."""
+        self._stack = stack
         self._active = active
-        self._began: float | None = None
+        self._config = active.config
+        self._stop_began: float | None = None
+        self.split = self._config.passages.split
+        self.hard_links = {}
 
-    def start(self) -> None:
-        self._began = time.monotonic()
+    async def open(self, lock: StoreLock, events: EventHub, opening: OpeningStep, reencode: bool = False) -> "Memory":
+        """Loads the encoder, opens the store, and builds the parts. With `reencode`, the store's encoder may be missing."""
+        self.pool = parser_pool(self._config.parsing)
+        self._stack.push_async_callback(self.pool.close)
+        self.pool.start()
+        await self._open_store(lock, opening, reencode)
+        self._build_queries()
+        await self._build_pipeline(events)
+        self._build_services()
+        self._schedule_jobs()
+        self._register_stop()
+        return self
 
-    def until(self, share: float) -> float:
-        """Returns the moment (monotonic) at which `share` of `[daemon] stop_timeout_s` has passed."""
-        began = time.monotonic() if self._began is None else self._began
+    async def _open_store(self, lock: StoreLock, opening: OpeningStep, reencode: bool) -> None:
+        """Runs in a thread, because loading a model and reading a store take seconds to minutes."""
+        config, loop = self._config, asyncio.get_running_loop()
+        opener = ThreadPoolExecutor(1, thread_name_prefix="open")
+        try:
+            summary = await loop.run_in_executor(opener, summary_of_store, config.store.path)
+            choice = choose_encoder(config, summary)
+            opening.at(f"loading the encoder {choice.opened.encoder.model}")
+            absent_allowed = reencode or target_of(config.store.path) is not None
+            loading = loop.run_in_executor(opener, load_opened_encoder, choice, summary, absent_allowed)
+            self._encoder, self._choice = await loading
+            identity = self._encoder.identity
+            log.info("encoder_loaded", encoder=identity.name, dim=identity.dim)
+            self._bytes_before_store = anonymous_bytes()
+            self._calibration = await loop.run_in_executor(opener, calibration_for, self._encoder, summary)
+            opening.at(f"opening the store {config.store.path}")
+            with frozen_objects():
+                rule = config.synonym_rule(self._calibration)
+                self.store = await loop.run_in_executor(
+                    opener, Store, config.store.path, identity, rule, lock, self._calibration
+                )
+        finally:
+            opener.shutdown(wait=False)
+        store = self.store
+        self._stack.callback(store.close)
+        self._stack.push_async_callback(
+            lambda: asyncio.to_thread(write_last_checkpoint, store, self._stop_time(CHECKPOINT_STOP_SHARE))
+        )
+        opening.at(None)
+        snapshot = store.snapshot()
+        log.info(
+            "store_opened",
+            commit=snapshot.commit,
+            passages=snapshot.living_passages,
+            recovered=store.repaired_tables,
+            found_format=store.found_format,
+            started_from=store.opened_from,
+        )
+        if (choice := self._choice).replacement is not None:
+            command = "hippoctl reencode"
+            log.warning("encoder_differs", content=choice.content, configured=choice.configured, command=command)
+
+    def _build_queries(self) -> None:
+        active, encoder = self._active, self._encoder
+        self._models = Models(self._config, self.store, lambda: active.config)
+        self._stack.push_async_callback(self._models.close)
+        self.costs = self._models.ledger
+        self.untagged_languages = self._models.untagged_languages
+        self._languages = LanguageWatch(encoder.identity.name, self.untagged_languages)
+        self.scopes = ScopeService(self.store, active.labels)
+        self._queries = QueryService(
+            self.store,
+            encoder,
+            active.retrieval,
+            active.mode,
+            self._models.filter,
+            active.filtering,
+            entities=self._models.entities,
+            scopes=self.scopes,
+            pending_note=lambda scope: self._pending_notes.note(scope),
+            weak_below=self._calibration.weak_below,
+        )
+        self._stack.callback(self._queries.close)
+
+    async def _build_pipeline(self, events: EventHub) -> None:
+        config, store, models = self._config, self.store, self._models
+        self._worker = models.worker_extractor(self.pool)
+        self.extraction_queue = models.extraction_queue(store, self._worker)
+        self._extractor = models.commit_extractor(self._worker)
+        self.openie = self._extractor.name
+        self._committed()
+        await asyncio.to_thread(cut_files_anew, store, self.split)
+        await asyncio.to_thread(keep_passage_prefix, store, self._encoder)
+        self._reader = DocumentReader(self.pool, self.split)
+        self.pipeline = Pipeline(
+            store,
+            self._encoder,
+            self._extractor,
+            self._reader,
+            events.publish,
+            config.parsing.workers,
+            queue_limits(config),
+            self._committed,
+            self._queries.queried_recently,
+            owners=owners(config.tables),
+        )
+        self._programs = ProgramWatch(store, self.pipeline.content_counts.commit, self.pool, config.parsing)
+        await asyncio.to_thread(self._programs.check_at_start)
+        self.memory_watch = MemoryWatch(
+            self._active.memory_limit,
+            self._bytes_before_store,
+            lambda: store.snapshot().living_passages,
+            self.pipeline.intake,
+        )
+        await self.memory_watch.check()  # the store alone may exceed the limit from the start
+        self.sources = [kind.make(table, self) for kind in SOURCE_KINDS for table in config.tables(kind)]
+
+    def _committed(self, passages: Sequence[str] = ()) -> None:
+        self.extraction_queue.committed(passages)
+        snapshot = self.store.snapshot()
+        self._languages.check(snapshot)
+        scale_mmap_threshold(max(snapshot.n_phrases, snapshot.n_triples))
+
+    def _build_services(self) -> None:
+        config, store, pipeline, models = self._config, self.store, self.pipeline, self._models
+        queue, queries, scopes, sources = self.extraction_queue, self._queries, self.scopes, self.sources
+        self.progress = ProgressBoard(pipeline.intake, queue)
+        self.scheduler = Scheduler(config.schedule)
+        self.states = partial(CurrentStates, store, pipeline, queue, partial(self.scheduler.next_run, "retry"))
+        self.provenance = Provenance(pipeline.content_counts, models.present_names, queue.at_once, models.is_outdated)
+        self.idle_reextraction = None
+        if config.openie.reextract == "idle":
+            self.idle_reextraction = IdleReextraction(
+                store,
+                pipeline,
+                self._extractor,
+                models.is_outdated,
+                busy=lambda: bool(len(pipeline.intake) or len(queue) or queries.queried_recently()),
+            )
+            self.progress.list_queue("reextract", "passages", self.idle_reextraction)
+        committer = pipeline.committer
+        self.reencoding = Reencoding(
+            store,
+            committer,
+            self.progress,
+            configured_encoder(self._choice),
+            self._switched,
+            busy=lambda: queries.queried_recently() or (bool(len(pipeline.intake)) and committer.trouble is None),
+        )
+        self._pending_notes = PendingNotes(store, pipeline, queue, sources, scopes)
+        positions = ClientPositions(store.folder)
+        sessions = SessionService(store, lambda: self._active.config.retrieval.keep_sessions, scopes)
+        self.ports = MemoryPorts(
+            queries=queries,
+            freshness=Freshness(store, pipeline, scopes, positions, sources),
+            documents=DocumentService(store, pipeline, queue, self.states, scopes, positions, sources),
+            transfer=TransferService(
+                store,
+                pipeline,
+                scopes,
+                self.progress,
+                FreshBuild(store, self._reader, self._worker),
+                self.pool.check_record_file,
+            ),
+            extractions=ExtractionService(
+                store,
+                queue,
+                models.load_bulk_extractor(),
+                extractor_note(config.openie.backend),
+                models.estimator,
+                self.provenance.left_s,
+                models.ledger,
+            ),
+            reencoding=self.reencoding,
+            graphs=GraphService(queries),
+            sessions=sessions,
+            asks=None
+            if models.client is None
+            else AskService(store, queries, models.client, sessions, self._pending_notes.note, self._active.deep),
+            judge=None if models.judge is None else JudgeService(models.judge),
+        )
+
+    def _switched(self, encoder: Encoder, calibration: Calibration, since: int) -> None:
+        """Makes all parts use `encoder` from the commit `since` on."""
+        self._queries.use(encoder, calibration.weak_below, since)
+        self.pipeline.committer.use(encoder)
+        self._languages.use(encoder.identity.name)
+
+    def _schedule_jobs(self) -> None:
+        documents, scheduler = self.ports.documents, self.scheduler
+        add_maintenance_jobs(
+            scheduler,
+            self.store,
+            self._config.store.keep_versions,
+            rescans=[source.rescan for source in self.sources],
+            retries=[documents.retry_due, lambda: self._programs.check(documents.parse_again)],
+            expire_sessions=self.ports.sessions.sweep,
+        )
+        backups = ScheduledBackup(
+            self.store, lambda: self._active.config.schedule, self.progress, lambda: scheduler.stopping
+        )
+        scheduler.add("backup", backups.run, last_run=backups.last_run())
+
+    def _register_stop(self) -> None:
+        """Registers the stops in reverse order: sources are closed after the last commit."""
+        push = self._stack.push_async_callback
+        push(lambda: asyncio.to_thread(self.scheduler.stop, self._active.stop_timeout_s * SCHEDULE_STOP_SHARE))
+        push(_together, [source.close for source in self.sources])
+        push(lambda: self.pipeline.stop(max(0.0, self._stop_time(PIPELINE_STOP_SHARE) - time.monotonic())))
+        push(self.extraction_queue.stop)
+        push(self.ports.extractions.stop)
+        push(self.reencoding.stop)
+        push(_together, [source.stop for source in self.sources])
+        self._stack.callback(self._stop_begins)
+
+    def _stop_begins(self) -> None:
+        self._stop_began = time.monotonic()
+
+    def _stop_time(self, share: float) -> float:
+        """Returns the moment (monotonic) at which `share` of `[daemon] stop_timeout_s` has passed since the stop began."""
+        began = time.monotonic() if self._stop_began is None else self._stop_began
         return began + self._active.stop_timeout_s * share
 
-    def left_s(self, share: float) -> float:
-        return max(0.0, self.until(share) - time.monotonic())
+    @property
+    def memory_use(self) -> MemoryUse:
+        return self.memory_watch.use
+
+    def ended_tasks(self) -> list["asyncio.Task[None]"]:
+        """Returns the ended tasks of the pipeline and the extraction queue. None of them should end by itself."""
+        return [*self.pipeline.ended_tasks(), *self.extraction_queue.ended_tasks()]
 
 
 async def unless_stopped(
@@ -128,221 +326,6 @@ async def unless_stopped(
     task.cancel()
     await asyncio.wait([task])
     return None
-
-
-async def open_memory(
-    stack: AsyncExitStack,
-    active: ActiveConfig,
-    lock: StoreLock,
-    events: EventHub,
-    opening: OpeningStep,
-    reencode: bool = False,
-) -> Memory:
-    """Loads the model, opens the store, and builds the parts. With `reencode`, the store's encoder may be missing."""
-    config = active.config
-    pool = parser_pool(config.parsing)
-    stack.push_async_callback(pool.close)
-    pool.start()
-    clock = StopClock(active)
-    encoder, choice, store, weak_below, before = await _open_store(stack, config, lock, opening, clock, reencode)
-    models = Models(config, store, lambda: active.config)
-    stack.push_async_callback(models.close)
-    scopes = ScopeService(store, active.labels)
-    queries = QueryService(
-        store,
-        encoder,
-        active.retrieval,
-        active.mode,
-        models.filter,
-        active.filtering,
-        entities=models.entities,
-        scopes=scopes,
-        unread=lambda scope: unread.note(scope),
-        weak_below=weak_below,
-    )
-    stack.callback(queries.close)
-
-    worker = models.worker_extractor(pool)
-    extraction_queue = models.extraction_queue(store, worker)
-    extractor = models.commit_extractor(worker)
-
-    def committed(passages: Sequence[str] = ()) -> None:
-        extraction_queue.committed(passages)
-        snapshot = store.snapshot()
-        languages.check(snapshot)
-        scale_mmap_threshold(max(snapshot.n_phrases, snapshot.n_triples))
-
-    languages = LanguageWatch(encoder.identity.name, models.untagged_languages)
-
-    committed()
-    split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-    await asyncio.to_thread(cut_files_anew, store, split)
-    await asyncio.to_thread(keep_passage_prefix, store, encoder)
-    reader = DocumentReader(pool, split)
-    pipeline = Pipeline(
-        store,
-        encoder,
-        extractor,
-        reader,
-        events.publish,
-        config.parsing.workers,
-        queue_limits(config),
-        committed,
-        queries.asked_recently,
-        owners=owners(config.tables),
-    )
-    programs = ProgramWatch(store, pipeline.content_counts.commit, pool, config.parsing)
-    await asyncio.to_thread(programs.check_at_start)
-    memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
-    await memory_watch.check()  # the store alone may exceed the limit from the start
-    parts = SourceParts(store, pipeline, pool, split)
-    sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
-    progress = ProgressBoard(pipeline.intake, extraction_queue)
-    positions = ClientPositions(store.folder)
-    unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
-    sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
-    scheduler = Scheduler(config.schedule)
-    states = partial(CurrentStates, store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
-    documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
-    provenance = Provenance(pipeline.content_counts, models.present_names, extraction_queue.at_once, models.is_outdated)
-    extractions = ExtractionService(
-        store,
-        extraction_queue,
-        models.load_bulk_extractor(),
-        extractor_note(config.openie.backend),
-        models.estimator,
-        provenance.left_s,
-        models.ledger,
-    )
-    idle_reextraction = None
-    if config.openie.reextract == "idle":
-        idle_reextraction = IdleReextraction(
-            store,
-            pipeline,
-            extractor,
-            models.is_outdated,
-            busy=lambda: bool(len(pipeline.intake) or len(extraction_queue) or queries.asked_recently()),
-        )
-        progress.list_queue("reextract", "passages", idle_reextraction)
-    committer = pipeline.committer
-
-    def switched(encoder: Encoder, calibration: Calibration, since: int) -> None:
-        queries.use(encoder, calibration.weak_below, since)
-        committer.use(encoder)
-        languages.use(encoder.identity.name)
-
-    reencoding = Reencoding(
-        store,
-        committer,
-        progress,
-        wanted_encoder(choice),
-        switched,
-        busy=lambda: queries.asked_recently() or (bool(len(pipeline.intake)) and committer.trouble is None),
-    )
-    add_maintenance_jobs(
-        scheduler,
-        store,
-        config.store.keep_versions,
-        rescans=[source.rescan for source in sources],
-        retries=[documents.retry_due, lambda: programs.check(documents.read_again)],
-        expire_sessions=sessions.sweep,
-    )
-    backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
-    scheduler.add("backup", backups.run, last_run=backups.last_run())
-
-    # Registered in reverse order of stopping: sources are closed after the last commit.
-    stack.push_async_callback(lambda: asyncio.to_thread(scheduler.stop, active.stop_timeout_s * SCHEDULE_STOP_SHARE))
-    stack.push_async_callback(_together, [source.close for source in sources])
-    stack.push_async_callback(lambda: pipeline.stop(clock.left_s(PIPELINE_STOP_SHARE)))
-    stack.push_async_callback(extraction_queue.stop)
-    stack.push_async_callback(extractions.stop)
-    stack.push_async_callback(reencoding.stop)
-    stack.push_async_callback(_together, [source.stop for source in sources])
-    stack.callback(clock.start)
-
-    ports = MemoryPorts(
-        queries=queries,
-        freshness=Freshness(store, pipeline, scopes, positions, sources),
-        documents=documents,
-        transfer=TransferService(
-            store, pipeline, scopes, progress, FreshBuild(store, reader, worker), pool.check_record_file
-        ),
-        extractions=extractions,
-        reencoding=reencoding,
-        graphs=GraphService(queries),
-        sessions=sessions,
-        asks=None
-        if models.client is None
-        else AskService(store, queries, models.client, sessions, unread.note, active.deep),
-        judge=None if models.judge is None else JudgeService(models.judge),
-    )
-    return Memory(
-        store=store,
-        pipeline=pipeline,
-        sources=sources,
-        reencoding=reencoding,
-        openie=extractor.name,
-        untagged_languages=models.untagged_languages,
-        extraction_queue=extraction_queue,
-        states=states,
-        progress=progress,
-        scopes=scopes,
-        memory_use=lambda: memory_watch.use,
-        provenance=provenance,
-        pool=pool,
-        scheduler=scheduler,
-        ports=ports,
-        memory_watch=memory_watch,
-        costs=models.ledger,
-        idle_reextraction=idle_reextraction,
-    )
-
-
-async def _open_store(
-    stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock, reencode: bool
-) -> tuple[Encoder, EncoderChoice, Store, float | None, int]:
-    """Returns (encoder of the store's vectors, choice between this encoder and the configured one, store, cosine below which a
-    match is weak, bytes in use before the store is opened).
-
-    Runs in a thread, because loading a model and reading a store take seconds to minutes.
-    """
-    loop = asyncio.get_running_loop()
-    opener = ThreadPoolExecutor(1, thread_name_prefix="open")
-    try:
-        summary = await loop.run_in_executor(opener, summary_of_store, config.store.path)
-        choice = choose_encoder(config, summary)
-        opening.at(f"loading the encoder {choice.opened.encoder.model}")
-        absent_allowed = reencode or target_of(config.store.path) is not None
-        loading = loop.run_in_executor(opener, load_opened_encoder, choice, summary, absent_allowed)
-        encoder, choice = await loading
-        log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
-        before = anonymous_bytes()
-        calibration = await loop.run_in_executor(opener, calibration_for, encoder, summary)
-        opening.at(f"opening the store {config.store.path}")
-        with frozen_objects():
-            rule = config.synonym_rule(calibration)
-            place = config.store.path, encoder.identity
-            store = await loop.run_in_executor(opener, Store, *place, rule, lock, calibration)
-    finally:
-        opener.shutdown(wait=False)
-    stack.callback(store.close)
-    stack.push_async_callback(
-        lambda: asyncio.to_thread(write_last_checkpoint, store, clock.until(CHECKPOINT_STOP_SHARE))
-    )
-    opening.at(None)
-    snapshot = store.snapshot()
-    log.info(
-        "store_opened",
-        commit=snapshot.commit,
-        passages=snapshot.living_passages,
-        recovered=store.repaired_tables,
-        found_format=store.found_format,
-        started_from=store.opened_from,
-    )
-    if choice.wanted is not None:
-        command = "hippoctl reencode"
-        log.warning("encoder_differs", content=choice.content, configured=choice.configured, command=command)
-    return encoder, choice, store, calibration.weak_below, before
 
 
 def write_last_checkpoint(store: Store, until: float) -> None:

@@ -34,43 +34,43 @@ def load_opened_encoder(
     try:
         encoder = load_encoder(choice.opened, made_by)
     except EncoderUnavailable as error:
-        if choice.wanted is None or made_by is None:
+        if choice.replacement is None or made_by is None:
             raise
         reason = str(error).rstrip(".")
     else:
         if made_by is None or encoder.identity == made_by:
             return encoder, choice
         reason = f"it has {encoder.identity.dim} dimensions now"
-        if choice.wanted is None:
+        if choice.replacement is None:
             names = [f"{each.name} ({each.dim})" for each in (made_by, encoder.identity)]
-            choice = replace(choice, wanted=choice.opened, content=names[0], configured=names[1])
+            choice = replace(choice, replacement=choice.opened, content=names[0], configured=names[1])
     if not reencode:
         raise EncoderMismatch(
-            f"the vectors of the store {choice.opened.store.path} are by the encoder {choice.content}, the configuration asks "
-            f"for {choice.configured}, and {made_by.name} cannot be loaded to answer queries meanwhile: {reason}. Make it "
-            "available again, set [encoder] back, or start with `hippod --reencode`: queries are then answered by words only, "
-            "and new documents wait, until the content is encoded anew"
+            f"the encoder {choice.content} made the vectors of the store {choice.opened.store.path}, the configuration names "
+            f"{choice.configured}, and {made_by.name} cannot be loaded: {reason}. Make it available again, set [encoder] back, "
+            "or start with `hippod --reencode`: until the content is encoded again, queries are answered by words only, and "
+            "new documents wait"
         )
     log.warning("encoder_absent", encoder=made_by.name, error=reason)
     return AbsentEncoder(made_by, reason), choice
 
 
-def wanted_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
+def configured_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
     """Returns the encoder that should replace the opened one; None if the configured encoder made the content."""
-    if choice.wanted is None:
+    if choice.replacement is None:
         return None
-    section = choice.wanted.encoder
+    section = choice.replacement.encoder
     return ConfiguredEncoder(
         encoder_name(section.backend, section.model),
         choice.configured,
         choice.content,
-        partial(_load_wanted, choice.wanted),
+        partial(_load_configured, choice.replacement),
         PREFIX_KEY,
         section.batch_size,
     )
 
 
-def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
+def _load_configured(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
     encoder = load_encoder(config)
     calibration = calibration_for(encoder, None)
     return encoder, calibration, config.synonym_rule(calibration)

@@ -42,11 +42,11 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
     """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
     if split == split_of_store(store.positions):
         return
-    files = mark_unread(store, store.commit, store.positions, passages_position(split))
+    files = mark_outdated(store, store.commit, store.positions, passages_position(split))
     log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
 
 
-def mark_unread(
+def mark_outdated(
     store: Store, commit: Callable[[Batch], CommitResult], files: Iterable[str], settings: Mapping[str, Any]
 ) -> int:
     """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of `files` are followed
@@ -61,7 +61,7 @@ def mark_unread(
 
 
 class ProgramWatch:
-    """Compares the installed programs with the programs that the store records. `check` may be called in any thread."""
+    """Compares the installed programs with the programs that the store records."""
 
     def __init__(
         self, store: Store, commit: Callable[[Batch], CommitResult], pool: ParserPool, parsing: Parsing
@@ -76,14 +76,14 @@ class ProgramWatch:
         """Marks the affected files, so that the scan of their folders parses them again."""
         self._update()
 
-    async def check(self, read_again: Callable[[Callable[[Document], bool]], Awaitable[object]]) -> None:
-        """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
-        loop. If `check` fails, the next call finds the same change, because the store still records the earlier programs."""
+    async def check(self, parse_again: Callable[[Callable[[Document], bool]], Awaitable[object]]) -> None:
+        """Looks for the programs; if they have changed, calls `parse_again` for the affected documents. Use on the event loop.
+        If `check` fails, the next call finds the same change, because the store still records the earlier programs."""
         programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
         if identities(programs) != identities(self._pool.limits.programs):
             self._pool.limits = replace(self._pool.limits, programs=programs)
         if affected := await asyncio.to_thread(self._update):
-            await read_again(lambda document: document.uri in affected)
+            await parse_again(lambda document: document.uri in affected)
 
     def _update(self) -> frozenset[str]:
         """Marks the files of documents that the present programs may parse with another result; returns these documents."""
@@ -93,7 +93,7 @@ class ProgramWatch:
             return frozenset()
         affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
         containers = {container_uri(uri) for uri in affected}
-        files = mark_unread(self._store, self._commit, containers, {PROGRAMS_KEY: now})
+        files = mark_outdated(self._store, self._commit, containers, {PROGRAMS_KEY: now})
         if before or files:  # nothing has changed for a new store
             log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
         return affected
@@ -106,8 +106,5 @@ def is_affected(document: Document, changed: set[str]) -> bool:
         or any(each.kind in _WITH_PICTURES for each in document.left_out)
     ):
         return True
-    return CONVERTER in changed and (document.code == FailureCode.NEEDS_CONVERTER or _is_converted(document.metadata))
-
-
-def _is_converted(metadata: Mapping[str, object]) -> bool:
-    return "converted_by" in metadata
+    is_converted = document.code == FailureCode.NEEDS_CONVERTER or "converted_by" in document.metadata
+    return CONVERTER in changed and is_converted

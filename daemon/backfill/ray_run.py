@@ -6,7 +6,6 @@ into files with the same names.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import ray
 import ray.data
@@ -14,17 +13,6 @@ import ray.data
 from daemon.backfill.shard_reader import ShardReader
 from daemon.backfill.shards import Shard
 from daemon.config import Config
-
-
-class ShardActor:
-    """A `ShardReader` in the form that Ray Data calls."""
-
-    def __init__(self, config: Config, out: str) -> None:
-        self._reader = ShardReader(config, out)
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        name, records = self._reader.read(Shard.from_json(row["shard"]))
-        return {"name": name, "records": records}
 
 
 def run(
@@ -52,7 +40,7 @@ def run(
         )
         done = records = 0
         read = rows.map(
-            ShardActor,
+            ShardReader,
             fn_constructor_kwargs={"config": config, "out": out},
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(max_actors, max(1, len(work)))),
             num_gpus=gpus or None,

@@ -17,7 +17,6 @@ from pyarrow import fs
 from consumers.parsing import ParseSummary
 from consumers.records.record import Record, SourcePosition
 from consumers.records.writer import write_file
-from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.backfill.shards import BackfillError, InputFile, Shard
 from daemon.config import Config
@@ -32,7 +31,7 @@ from store.object_store import explained, file_system
 from store.types import Extraction, PassageText
 
 
-def reading_of(config: Config) -> dict[str, Any]:
+def record_settings(config: Config) -> dict[str, Any]:
     """Returns the settings on which records depend: extractor, encoder and passage sizes."""
     backend = OPENIE_BACKENDS[config.openie.backend]
     return {
@@ -50,8 +49,8 @@ class ShardReader:
         whose model cannot be loaded."""
         self._config = config
         self._out = out
-        self._reading = reading_of(config)
-        self._split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+        self._settings = record_settings(config)
+        self._split = config.passages.split
         self._encoder = load_encoder(config, encoder_of_store(config.store.path))
         self._runner = asyncio.Runner()
         self._runner.run(self._open())
@@ -76,6 +75,10 @@ class ShardReader:
         encoder: Encoder = self._encoder
         self._maker = RecordMaker(extractor, encoder)
 
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Processes the shard in a row of Ray Data."""
+        return {"records": self.read(Shard.from_json(row["shard"]))[1]}
+
     def close(self) -> None:
         self._runner.run(self._close())
         self._runner.close()
@@ -89,7 +92,7 @@ class ShardReader:
 
         Raises BackfillError if the input cannot be read or has changed since it was listed.
         """
-        name = shard.file_name(self._reading)
+        name = shard.file_name(self._settings)
         files, folder = file_system(self._out)
         target = f"{folder}/{name}"
         try:
@@ -115,12 +118,12 @@ class ShardReader:
         """Yields (file, number, document). The numbers of a file's documents begin at `shard.first`."""
         for file in shard.files:
             number = shard.first
-            stream = self._of_file(file) if shard.kind == "files" else self._of_lines(shard, file)
+            stream = self._file_documents(file) if shard.kind == "files" else self._line_documents(shard, file)
             async for document in stream:
                 yield file, number, replace(document, modified_at=file.modified_ns / 1e9)
                 number += 1
 
-    async def _of_file(self, file: InputFile) -> AsyncIterator[ParsedDocument]:
+    async def _file_documents(self, file: InputFile) -> AsyncIterator[ParsedDocument]:
         content = await asyncio.to_thread(_content, file, 0, file.size)
         with tempfile.NamedTemporaryFile(prefix="hippod-") as copy:
             copy.write(content)
@@ -132,7 +135,7 @@ class ShardReader:
                     if not isinstance(item, ParseSummary):
                         yield item
 
-    async def _of_lines(self, shard: Shard, file: InputFile) -> AsyncIterator[ParsedDocument]:
+    async def _line_documents(self, shard: Shard, file: InputFile) -> AsyncIterator[ParsedDocument]:
         read = _content if shard.kind == "lines" else _rows
         content = await asyncio.to_thread(read, file, shard.begin, shard.end)
         text = content.decode("utf-8", "replace")
@@ -170,7 +173,7 @@ def _content(file: InputFile, begin: int, end: int) -> bytes:
         files, _ = file_system(file.url)
         now = files.get_file_info(file.path)
         if (now.size, now.mtime_ns or 0) != (file.size, file.modified_ns):
-            raise BackfillError(f"{file.uri} was changed while it was read; start the backfill again")
+            raise BackfillError(f"{file.uri} has changed since it was listed; start the backfill again")
         with files.open_input_file(file.path) as stream:
             stream.seek(begin)
             return bytes(stream.read(end - begin))
@@ -183,17 +186,17 @@ def _rows(file: InputFile, begin: int, end: int) -> bytes:
     try:
         with file_system(file.url)[0].open_input_file(file.path) as stream:
             table = pq.ParquetFile(stream)
-            taken: list[dict[str, Any]] = []
+            selected: list[dict[str, Any]] = []
             place = 0
             for number in range(table.num_row_groups):
                 size = table.metadata.row_group(number).num_rows
                 if place < end and place + size > begin:
                     rows = table.read_row_group(number).slice(max(begin - place, 0), end - max(begin, place))
-                    taken += rows.to_pylist()
+                    selected += rows.to_pylist()
                 place += size
     except (OSError, ValueError) as error:
         raise BackfillError(f"{file.uri} cannot be read as Parquet: {error}") from error
-    present = [{key: value for key, value in row.items() if value is not None} for row in taken]
+    present = [{key: value for key, value in row.items() if value is not None} for row in selected]
     return "\n".join(json.dumps(row, default=str) for row in present).encode()
 
 

@@ -59,10 +59,10 @@ class Shard:
     end: int = 0
     first: int = 1
 
-    def file_name(self, reading: Mapping[str, Any]) -> str:
-        """Returns the name of the file of records. `reading` contains the settings that `reading_of` returns."""
+    def file_name(self, settings: Mapping[str, Any]) -> str:
+        """Returns the name of the file of records. `settings` contains the settings that `record_settings` returns."""
         files = [[file.uri, file.size, file.modified_ns] for file in self.files]
-        content = [FORMAT, READER_VERSION, dict(reading), self.kind, files, self.begin, self.end, self.first]
+        content = [FORMAT, READER_VERSION, dict(settings), self.kind, files, self.begin, self.end, self.first]
         return f"{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]}.parquet"
 
     def to_json(self) -> str:
@@ -76,8 +76,8 @@ class Shard:
 
 def shards(inputs: Sequence[str]) -> Iterator[Shard]:
     """Yields all shards of the inputs: folders, files, or URLs. Raises BackfillError."""
-    for given in inputs:
-        url = given if "://" in given else f"file://{Path(given).absolute()}"
+    for place in inputs:
+        url = place if "://" in place else f"file://{Path(place).absolute()}"
         small: list[InputFile] = []
         for file in sorted(_input_files(url), key=lambda each: each.uri):
             if file.path.endswith(".jsonl"):

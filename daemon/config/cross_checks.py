@@ -76,7 +76,7 @@ def _model_needed(config: Config) -> list[str]:
     if config.openie.reextract == "idle" and not isinstance(backend, WorkerBackend):
         problems.append(
             'openie.reextract = "idle" needs openie.backend = "rules", which costs no '
-            'model calls; write "off", and run `hippoctl reextract` when a model should read passages again'
+            'model calls; write "off", and run `hippoctl reextract` to extract passages again with a model'
         )
     encoder = ENCODER_BACKENDS[config.encoder.backend]
     if encoder.needs_server and config.llm.base_url is None and config.encoder.base_url is None:
@@ -111,12 +111,14 @@ def worker_problems(config: Config) -> list[str]:
     if section.output is None:
         problems.append('worker.output is not set; name the topic that takes the records, such as output = "records"')
     if section.output in section.topics or (section.output is not None and section.output == section.dead_letter):
-        problems.append(f'worker.output = "{section.output}" is read, or takes dead letters, too; name another topic')
+        problems.append(
+            f'worker.output = "{section.output}" is also a topic of articles or dead letters; name another topic'
+        )
     if section.dead_letter in section.topics:
-        problems.append(f'worker.dead_letter = "{section.dead_letter}" is read too; name another topic')
+        problems.append(f'worker.dead_letter = "{section.dead_letter}" is also a topic of articles; name another topic')
     if isinstance(OPENIE_BACKENDS[config.openie.backend], BulkBackend):
         problems.append(
-            f'openie.backend = "{config.openie.backend}" reads in bulk only; hippod-worker takes "llm" and a server '
+            f'openie.backend = "{config.openie.backend}" extracts in bulk only; for hippod-worker, set "llm" and a server '
             '(`vllm serve`), or "rules"'
         )
     if section.options:

@@ -90,19 +90,19 @@ def _key_variable(config: Config, environ: Mapping[str, str]) -> list[str]:
 
 
 def _named(path: Path, by: str) -> Path:
-    if _there(path, by) or path.is_symlink():
+    if _exists(path, by) or path.is_symlink():
         return path
     raise ConfigError([f"{path}: the file, which {by} names, does not exist; write the path of an existing file"])
 
 
-def _there(path: Path, by: str) -> bool:
+def _exists(path: Path, by: str) -> bool:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise ConfigError(
-            [f"{path}, which {by} names, cannot be looked at ({error.strerror}); check the modes of its folders"]
+            [f"{path}, which {by} names, cannot be accessed ({error.strerror}); check the modes of its folders"]
         ) from None
     return True
 
@@ -115,7 +115,7 @@ def _find(environ: Mapping[str, str]) -> Path:
     for place, by in places:
         if by == "$HIPPOD_CONFIG":
             return _named(place, by)
-        if _there(place, by):
+        if _exists(place, by):
             return place
     looked = ", ".join(str(place) for place, _ in places)
     raise NoConfigFile(

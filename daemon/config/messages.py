@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from daemon.config.config import Config
 from daemon.config_types.values import value_text
+from daemon.contract.base import field_path
 from daemon.sources.registry import SOURCE_KINDS
 
 TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
@@ -25,7 +26,7 @@ def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
     if error["type"] == "at_key":
         path.append(error["ctx"]["key"])
         found = found.get(path[-1]) if isinstance(found, dict) else None
-    key = dotted(path)
+    key = field_path(path)
     where = f"{file} (set by ${sources[key]})" if key in sources else file
     if error["type"] == "extra_forbidden":
         return f"{where}: {_unknown(path, found)}"
@@ -40,14 +41,6 @@ def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
         message = f"allowed is {_allowed(error, path, model, field)}"
     shown = "is not set" if error["type"] == "at_key" and found is None else f"= {value_text(str(path[-1]), found)}"
     return f"{where}: {key} {shown}; {message}"
-
-
-def dotted(path: Sequence[str | int]) -> str:
-    """Formats `("folder", 0, "path")` as `folder[0].path`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:
@@ -105,11 +98,11 @@ def _unknown(path: Sequence[str | int], found: Any) -> str:
             return f"[{name}] is not a section{unknown_section(name)}"
         homes = [section for section in Config.model_fields if name in field_at([section, name])[0].model_fields]
         home = f"; {name} belongs in {' or '.join(f'[{section}]' for section in homes)}" if homes else ""
-        return f"{name} = {value_text(name, found)} stands outside every section{home or unknown_section(name)}"
+        return f"{name} = {value_text(name, found)} is outside every section{home or unknown_section(name)}"
     key = str(path[-1])
     section = str(path[0])
     model, _ = field_at(path)
-    return f"{dotted(path)} = {value_text(key, found)} is not a setting{unknown_key(section, key, model)}"
+    return f"{field_path(path)} = {value_text(key, found)} is not a setting{unknown_key(section, key, model)}"
 
 
 def _required(path: Sequence[str | int]) -> str:
@@ -128,7 +121,7 @@ def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseMod
             f"a table, written [{'[' + str(path[0]) + ']' if path[0] in TABLE_LISTS else path[0]}] with its keys below"
         )
     if kind == "literal_error" and field is not None:
-        choices = [str(choice) for choice in _choices(field)]
+        choices = [str(choice) for choice in get_args(field.annotation)]
         hint = did_you_mean(str(error["input"]), choices)
         return f"one of {', '.join(json.dumps(choice) for choice in choices)}{hint}"
     if kind.startswith(("int_", "float_", "greater_", "less_", "finite_")) and field is not None:
@@ -143,11 +136,7 @@ def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseMod
         return f"at least one; leave {name} out for the default"
     if kind == "dict_type":
         return f"a table, such as {name} = {{ name = value }}"
-    return f"something else ({error['msg']}) in {model.__name__}"
-
-
-def _choices(field: FieldInfo) -> tuple[Any, ...]:
-    return get_args(field.annotation)
+    return f"another value of {model.__name__} ({error['msg']})"
 
 
 def _number(field: FieldInfo) -> str:

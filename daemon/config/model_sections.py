@@ -35,7 +35,7 @@ class OpenIE(Section):
     concurrency: Count = 8
     """Maximum concurrent model calls; fewer if the server does not accept as many. `rules` makes no calls."""
     fallback: FallbackName = "none"
-    """Extractor of a passage's triples until the model has extracted the passage."""
+    """Extractor that supplies triples until the model has extracted the passage."""
     reextract: Literal["off", "idle"] = "off"
     """idle: while hippod has nothing else to do, it extracts passages again that older rules have extracted."""
 

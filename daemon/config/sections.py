@@ -1,7 +1,7 @@
 """The sections of the configuration, and the type, default and meaning of each key.
 
-`daemon.config.model_sections` contains the sections about models. Defaults are defined only in these two modules. `config.toml`
-repeats them in comments, and a test compares them.
+`daemon.config.model_sections` contains the sections about models. `config.toml` repeats the defaults in comments, and classes
+of settings that are also used without a configuration repeat some of them; tests compare the defaults.
 """
 
 import grp
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 
 from consumers.kafka.settings import KafkaSettings
+from consumers.splitting import SplitSettings
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.config_types.path_validators import directory_to_be, token_in
 from daemon.config_types.values import (
@@ -144,6 +145,10 @@ class Passages(Section):
     min_tokens: Annotated[int, Field(ge=1, le=8192)] = 40
     """Shorter pieces are joined to their neighbours."""
 
+    @property
+    def split(self) -> SplitSettings:
+        return SplitSettings(self.max_tokens, self.min_tokens)
+
     @model_validator(mode="after")
     def _min_below_max(self) -> "Passages":
         if self.min_tokens > self.max_tokens:
@@ -211,14 +216,7 @@ class Retrieval(_DeclaredRetrievalKeys):
 
 
 if TYPE_CHECKING:
-
-    class _DeclaredDeepKeys(Section):
-        n_v: int = 20
-        n_e: int = 5
-        n_d: int = 10
-        answer_passages: int = 50
-        model_temperature: float | None = None
-
+    _DeclaredDeepKeys = Section
 else:
     _DeclaredDeepKeys = create_model(
         "_DeclaredDeepKeys",

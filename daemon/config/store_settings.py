@@ -24,12 +24,12 @@ with the defaults."""
 
 @dataclass(frozen=True, slots=True)
 class EncoderChoice:
-    """`opened`: the configuration with the encoder of the store's vectors. `wanted`: the configuration with the encoder that
-    should replace it; None if the configured encoder made the vectors. `content` and `configured`: the names of these two
-    encoders."""
+    """`opened`: the configuration with the encoder of the store's vectors. `replacement`: the configuration with the encoder
+    that should replace it; None if the configured encoder made the vectors. `content`, `configured`: names of the two encoders.
+    """
 
     opened: Config
-    wanted: Config | None = None
+    replacement: Config | None = None
     content: str = ""
     configured: str = ""
 

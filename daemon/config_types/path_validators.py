@@ -41,14 +41,14 @@ def existing_directory(path: Path) -> Path:
 
 def directory_to_be(path: Path) -> Path:
     """Raises `ValueError` unless `path` is a directory or can be created with its parents."""
-    allowed = "a directory, which is made when absent"
+    allowed = "a directory, which is created if it is missing"
     if problem := private_tmp_problem(path):
         raise ValueError(f"{allowed}; {problem}")
     nearest = next(each for each in (path, *path.parents) if os.path.lexists(each))
     try:
         is_directory = stat.S_ISDIR(nearest.stat().st_mode)
     except FileNotFoundError:
-        raise ValueError(f"{allowed}; {nearest} is a link to {nearest.readlink()}, which is not there") from None
+        raise ValueError(f"{allowed}; {nearest} is a link to {nearest.readlink()}, which does not exist") from None
     except OSError:  # the user of `--check` may have fewer rights than hippod
         return path
     if not is_directory:

@@ -1,6 +1,7 @@
 """Base classes of requests and responses, the types of their fields, and errors in the format of RFC 9457."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -57,6 +58,14 @@ class OpenResponse(BaseModel):
 def is_empty(value: Any) -> bool:
     """Returns whether `exclude_if` omits the field from the JSON, instead of writing `null`, `[]` or `{}`."""
     return value is None or value == [] or value == {}
+
+
+def field_path(parts: Iterable[int | str]) -> str:
+    """Formats the location of a field, such as ("documents", 3, "text"), as `documents[3].text`."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
 
 
 def utc_time(seconds: float | None) -> datetime | None:

@@ -21,6 +21,7 @@ from daemon.contract.base import (
     is_empty,
 )
 from daemon.contract.choices import DEEP_SETTINGS, MODES, SETTINGS, Filter, Setting
+from daemon.contract.documents import TripleText
 from daemon.contract.http.routes import AFTER_TIMEOUT_MAX_S, K_MAX, QUERY_CHARS_MAX
 from daemon.contract.scope import Scope
 
@@ -112,12 +113,9 @@ class RankedPassage(Response):
     conflicting_values: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
-class ScoredTriple(Response):
+class ScoredTriple(TripleText):
     """A triple that the query was linked to. `kept`: whether recognition memory kept it."""
 
-    subject: str
-    predicate: str
-    object: str
     score: float
     kept: bool
 
@@ -144,12 +142,9 @@ class PassageShare(PassageReference):
     share: float
 
 
-class StatedTriple(Response):
+class StatedTriple(TripleText):
     """A triple and the passages that state it."""
 
-    subject: str
-    predicate: str
-    object: str
     passages: list[PassageReference]
 
 
@@ -187,8 +182,8 @@ class LedByLink(Response):
 class PassageExplanation(Response):
     """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the passage's
     own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` contains the largest) sum to 1.
-    Modes without PageRank have no shares. `hub_factor`: a passage that states far more triples than others keeps only this
-    share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
+    Modes without PageRank have no shares. `hub_factor`: share of the weight from other nodes that a passage with unusually
+    many triples keeps. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
     is then the better passage's score divided by `group_size`, and the shares are the better passage's. `link`: the passage has
     its score from this link of a better passage, so it has no shares.
     """

@@ -43,7 +43,7 @@ class ClientScope(Scope):
     client: str
     """The client's name: two clients with the same labels share no session."""
 
-    def unrestricted(self) -> "ClientScope":
+    def without_conditions(self) -> "ClientScope":
         """Returns the scope of everything that the client sees, without the request's conditions."""
         return ClientScope(visible=self.visible, client=self.client)
 

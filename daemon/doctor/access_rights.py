@@ -46,7 +46,7 @@ def _file_mode(name: str, path: Path) -> Finding:
 
 
 def label_rights(config: Config) -> Iterator[Finding]:
-    """Warns of each source whose documents' own labels count. Without `[[client]]`, labels give no rights."""
+    """Warns about each source that accepts labels from its documents. Without `[[client]]`, labels give no rights."""
     if not config.client:
         return
     sources = [name for name, labels in config.source_labels() if labels.from_documents]

@@ -77,7 +77,7 @@ def memory(config: Config) -> Iterator[Finding]:
     needed += int(stored * MEMORY_PER_STORE_BYTE)
     ram, swap = psutil.virtual_memory(), psutil.swap_memory()
     detail = f"{ram.total / GIB:.1f} GiB, {ram.available / GIB:.1f} free, {swap.total / GIB:.1f} GiB of swap"
-    detail += f"; hippod wants about {needed / GIB:.1f} GiB"
+    detail += f"; hippod needs about {needed / GIB:.1f} GiB"
     if needed > ram.total + swap.total:
         yield Finding("memory", "fail", detail, "use a machine with more memory, or a smaller encoder")
     elif needed > ram.total * 0.8:

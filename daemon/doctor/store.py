@@ -135,8 +135,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     yield encoder_of_store(config, log, folder)
     rule = config.synonym_rule(known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
-    configured = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-    yield passage_settings(configured, split_of_store(log.positions))
+    yield passage_settings(config.passages.split, split_of_store(log.positions))
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 
@@ -162,34 +161,36 @@ def encoder_of_store(config: Config, log: StoreSummary, folder: Path) -> Finding
     description = f"{made_by.name} ({made_by.dim} dimensions)"
     if any(made_by == model.beginnings_only for model in PACKAGED_MODELS):
         description += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
-    if choice.wanted is None:
+    if choice.replacement is None:
         return Finding("store encoder", "ok", description)
     detail = f"the content is encoded by {description}; the configuration has {choice.configured}"
     if target_of(folder) is not None:
-        return Finding("store encoder", "ok", f"{detail}; the content is being encoded anew")
+        return Finding("store encoder", "ok", f"{detail}; the content is being encoded again")
     if (missing := cannot_open(choice.opened)) is not None:
         hint = (
-            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded anew, "
+            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded again, "
         )
         return Finding("store encoder", "fail", detail, f"{hint}queries are answered by words only")
-    hint = "`hippoctl reencode` encodes the content anew in the background; or set [encoder] back"
+    hint = "`hippoctl reencode` encodes the content again in the background; or set [encoder] back"
     return Finding("store encoder", "warn", detail, hint)
 
 
-def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
+def graph_settings(configured: SynonymRule, made: SynonymRule) -> Finding:
     text = _graph_text(made)
-    if wanted == made:
+    if configured == made:
         return Finding("store graph", "ok", text)
-    detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(wanted)}"
-    return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
+    detail = f"the synonym edges were made with {text}; [graph] has {_graph_text(configured)}"
+    return Finding("store graph", "warn", detail, "restart hippod: it derives the edges again before it is ready")
 
 
-def passage_settings(wanted: SplitSettings, made: SplitSettings) -> Finding:
+def passage_settings(configured: SplitSettings, made: SplitSettings) -> Finding:
     text = _passages_text(made)
-    if wanted == made:
+    if configured == made:
         return Finding("store passages", "ok", text)
-    detail = f"the followed files were cut with {text}; [passages] has {_passages_text(wanted)}"
-    hint = "restart hippod: it cuts these files anew; documents of topics and clients change when they are sent again"
+    detail = f"the followed files were split with {text}; [passages] has {_passages_text(configured)}"
+    hint = (
+        "restart hippod: it splits these files again; documents of topics and clients change when they are sent again"
+    )
     return Finding("store passages", "warn", detail, hint)
 
 
@@ -206,7 +207,7 @@ def checkpoint(folder: Path, seq: int, dim: int, rule: SynonymRule) -> Finding:
     if place is None:
         status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
         hint = (
-            "the next start is slow, because it derives the index anew; is [schedule] snapshot off?"
+            "the next start is slow, because it derives the index again; is [schedule] snapshot off?"
             if status == "warn"
             else ""
         )

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from consumers.splitting import SplitSettings
 from daemon.api.listen import bind_tcp, bind_unix
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.server import HttpListener
@@ -96,8 +95,7 @@ async def run(config: Config) -> None:
         if isinstance(extractor, ServerExtractor):
             extractor.start()
             stack.callback(extractor.stop)
-        split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-        worker = Worker(section, pool, split, extractor, encoder)
+        worker = Worker(section, pool, config.passages.split, extractor, encoder)
         if section.listen is not None:
             health = HealthServer(worker, section.listen)
             await health.start()

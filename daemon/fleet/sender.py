@@ -18,7 +18,7 @@ from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import RecordMaker
 from daemon.observe.metrics import RECORDS
 from daemon.pipeline.outage import Dependency, encoder_is_away
-from daemon.sources.kafka.dead_letter_queue import are_brokers_away
+from daemon.sources.kafka.dead_letter_queue import are_brokers_unreachable
 from memory.encoder.errors import EncoderRefused
 
 SEND_BATCH_RECORDS = 64
@@ -82,7 +82,10 @@ class RecordSender:
             return
         encoded = await self._encoded(records)
         loop = asyncio.get_running_loop()
-        await self._send(await loop.run_in_executor(self._thread, self._messages, encoded))
+        messages = await loop.run_in_executor(
+            self._thread, lambda: [(each, self._message_parts(each)) for each in encoded]
+        )
+        await self._send(messages)
         for record in encoded:
             RECORDS.labels(state_of(record.document)).inc()
 
@@ -100,9 +103,6 @@ class RecordSender:
                 return [done for record in records for done in await self._encoded([record])]
             log.warning("record_without_vectors", uri=records[0].uri, error=error.loggable)
             return records
-
-    def _messages(self, records: Sequence[Record]) -> list[tuple[Record, list[RecordMessage]]]:
-        return [(record, self._message_parts(record)) for record in records]
 
     def _message_parts(self, record: Record) -> list[RecordMessage]:
         messages = to_messages(record, self._message_bytes)
@@ -132,7 +132,7 @@ class RecordSender:
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
         publish = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._publisher.publish, messages)
         problem = "records wait for the brokers"
-        return await self.needed.until_done("records_wait", publish, are_brokers_away, problem)
+        return await self.needed.until_done("records_wait", publish, are_brokers_unreachable, problem)
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:

@@ -125,7 +125,7 @@ class Worker:
             self._feed.spawn(self._extract_and_send(message, acknowledgement, readable, before, sent))
 
     def _follow_up(self, uris: set[str]) -> tuple[list[asyncio.Event], asyncio.Event]:
-        """Returns (events of earlier messages of these documents, event to set when this message is sent)."""
+        """Returns the events of earlier messages of these documents, and the event to set once this message is sent."""
         sent = asyncio.Event()
         before = [self._last[uri] for uri in uris if uri in self._last]
         self._last.update(dict.fromkeys(uris, sent))

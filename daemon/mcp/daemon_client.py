@@ -70,7 +70,7 @@ class DaemonClient:
 
     def _headers(self, accept: str) -> dict[str, str]:
         if self._for_others and self._authorization is None:
-            raise CallError("Nobody asks.")
+            raise CallError("The request has no client.")
         return {"accept": accept} | ({} if self._authorization is None else {"authorization": self._authorization})
 
     async def call(
@@ -82,7 +82,7 @@ class DaemonClient:
         params: Mapping[str, str | int] | None = None,
     ) -> Answer:
         """Returns the daemon's response as a type of the contract. Raises CallError."""
-        return parse_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
+        return validate_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
 
     async def fetch(
         self,
@@ -90,8 +90,9 @@ class DaemonClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str | int] | None = None,
-    ) -> bytes:
-        """Returns the body of the daemon's response. Retries while the daemon is starting or busy. Raises CallError."""
+    ) -> Any:
+        """Returns the parsed JSON of the daemon's response; None if it is invalid. Retries while the daemon is starting or
+        busy. Raises CallError."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
         timeout = httpx2.Timeout(answer_timeout_s(method, path, body), connect=CONNECT_TIMEOUT_S)
@@ -102,7 +103,7 @@ class DaemonClient:
                     method, path, content=content, params=params, headers=headers, timeout=timeout
                 )
             if response.is_success:
-                return response.content
+                return parse_json(response.content)
             await _pause(retries, response)
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[tuple[str, Any], None]:
@@ -134,26 +135,21 @@ class DaemonClient:
             hint = "this process may not open it" if denied else "start hippod, then call again"
             raise CallError(f"No hippod answers on {self._socket}: {hint}.") from None
         except httpx2.ReadTimeout:
-            raise CallError("hippod has not answered in time; call again, or ask for less.") from None
+            raise CallError("hippod has not answered in time; call again, or request less.") from None
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
             raise CallError(f"hippod closed the connection before it had answered ({reason}); call again.") from None
 
 
-def parse_answer(answer: TypeAdapter[Answer], content: bytes) -> Answer:
-    """Parses the daemon's JSON. Raises CallError if it does not match the contract."""
-    return validate_answer(answer, parse_json(content))
-
-
 def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
-    """Like `parse_answer`, for parsed JSON."""
+    """Returns the daemon's parsed JSON as a type of the contract. Raises CallError if it does not match."""
     try:
         return answer.validate_python(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "all of it"
         raise CallError(
-            f"hippod's answer is not understood ({where}: {first['msg']}); its version is another."
+            f"hippod's answer does not have the expected form ({where}: {first['msg']}); the versions may differ."
         ) from None
 
 
@@ -167,7 +163,7 @@ async def _pause(retries: Retries, response: httpx2.Response) -> None:
     """Waits until the refused request may be retried. Raises CallError if it must not be retried."""
     problem = parse_json(response.content)
     if not is_problem(problem):
-        raise CallError(f"What answers on the socket does not speak hippod's language (HTTP {response.status_code}).")
+        raise CallError(f"The server at the socket is not hippod (HTTP {response.status_code}).")
     pause_s = retries.pause_s(problem)
     if pause_s is None:
         raise refusal(problem)

@@ -19,7 +19,7 @@ from mcp_types import (
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList, ShowDocument, ShowPassage
 from daemon.contract.http.routes import ProblemType, Route, document_path
-from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer
+from daemon.mcp.daemon_client import CallError, DaemonClient, validate_answer
 from daemon.mcp.tools import PASSAGES_MAX, SHOW_RESPONSE
 
 DOCUMENT = "hippod://document/"
@@ -67,7 +67,7 @@ def _decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise MCPError(INVALID_PARAMS, "The cursor is none that this server gave; begin without one.") from None
+        raise MCPError(INVALID_PARAMS, "The cursor is invalid; begin without one.") from None
 
 
 def _resource(document: DocumentEntry) -> Resource:
@@ -88,7 +88,7 @@ async def read_resource(client: DaemonClient, uri: str) -> ReadResourceResult:
         raise _unknown(uri)
     try:
         key = unquote(uri.removeprefix(prefix))
-        shown = parse_answer(
+        shown = validate_answer(
             SHOW_RESPONSE, await client.fetch("GET", document_path(key), params={"limit": PASSAGES_MAX})
         )
     except CallError as error:

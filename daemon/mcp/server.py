@@ -6,7 +6,7 @@ the requester may see and do. There are no sessions, so clients continue after a
 """
 
 import asyncio
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import structlog
@@ -104,7 +104,7 @@ def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
 
     return Server(
         "hippod",
-        version=_version(),
+        version=version("hippod"),
         title="hippod, a growing memory",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
@@ -140,17 +140,10 @@ def _invalid_arguments(error: ValidationError, arguments: type[BaseModel]) -> st
         field = ".".join(str(part) for part in each["loc"])
         if each["type"] == "extra_forbidden":
             known = ", ".join(arguments.model_fields) or "no argument"
-            sentences.append(f"{field}: is not known here; there is {known}")
+            sentences.append(f"{field}: is unknown; the arguments are {known}")
         else:
             sentences.append(f"{field}: {each['msg'][:1].lower()}{each['msg'][1:]}")
     return f"The call is not valid. {'; '.join(sentences)}."
-
-
-def _version() -> str:
-    try:
-        return version("hippod")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"
 
 
 class McpApp:

@@ -45,7 +45,7 @@ class Search(Request):
     k: int = Field(default=5, ge=1, le=K_MAX, description="How many passages to return.")
     mode: Mode | None = Field(
         default=None,
-        description="How to find them; leave it out for the configured way. 'dense' (vectors alone) and 'bm25' (words "
+        description="Retrieval mode; leave it out for the configured one. 'dense' (vectors alone) and 'bm25' (words "
         "alone) are for comparison.",
     )
     as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
@@ -68,7 +68,9 @@ class Ask(Request):
         "Slower, and many calls to the model.",
     )
     scope: PartOfMemory = None
-    steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
+    steps: int | None = Field(
+        default=None, ge=1, le=20, description="Maximum number of steps, for questions in several steps."
+    )
 
 
 class Add(Request):
@@ -89,7 +91,6 @@ class Forget(Request):
     uris: list[Key] = Field(
         min_length=1, max_length=1_000, description="URIs of documents, as search, show and the resources give them."
     )
-    wait_s: Seconds = Field(default=30.0, description="How long to wait until the documents are removed.")
 
 
 class Show(Request):
@@ -97,7 +98,7 @@ class Show(Request):
         description="A document's URI, a passage's id, a phrase, or a triple as a JSON array "
         '(\'["subject", "predicate", "object"]\').'
     )
-    limit: int = Field(default=20, ge=1, le=1_000, description="How long each list of connected things may be.")
+    limit: int = Field(default=20, ge=1, le=1_000, description="Maximum length of each list of connected items.")
 
 
 class List(Request):
@@ -118,7 +119,10 @@ class Read(Request):
     uri: Key = Field(description="A document's URI, as search and list give it.")
     first: int = Field(default=1, ge=1, description="The passage to begin with, counted from 1.")
     max_chars: int = Field(
-        default=20_000, ge=1, le=200_000, description="About how much text to return; at least one passage."
+        default=20_000,
+        ge=1,
+        le=200_000,
+        description="Approximate number of characters to return; at least one passage.",
     )
 
 
@@ -162,12 +166,3 @@ class Added(Response):
     uri: str
     searchable: bool
     document: DocumentEntry | None = None
-
-
-class Forgotten(Response):
-    """Counts, and the URIs without a document. `done`: false if the time ran out before the removal."""
-
-    removed: int
-    missing: int
-    missing_uris: list[str] = Field(default_factory=list)
-    done: bool

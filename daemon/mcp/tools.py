@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+import anyio
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, TypeAdapter
 
@@ -21,15 +22,16 @@ from daemon.contract.documents import (
     ShowDocument,
     ShowResponse,
 )
-from daemon.contract.http.routes import ProblemType, Route, document_path
+from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_types
-from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
-from daemon.mcp.tool_types import Added, Answered, DocumentText, Forgotten
+from daemon.mcp.daemon_client import CallError, DaemonClient, refusal, validate_answer
+from daemon.mcp.tool_types import Added, Answered, DocumentText
 
-WAIT_SLICE_S = 2.0
-"""Interval of progress reports while waiting."""
+POLL_INTERVAL_S = 0.2
+REPORT_INTERVAL_S = 2.0
+"""Interval of progress reports while `add` waits."""
 PROGRESS_CHARS = 160
 PASSAGES_MAX = 10_000
 """Maximum passages requested of one document."""
@@ -58,7 +60,7 @@ async def ask(client: DaemonClient, arguments: tool_types.Ask, progress: Progres
                 raise refusal(data)
             count += 1
             await progress(count, _progress_text(event, data))
-    raise CallError("The answer broke off; ask again.")
+    raise CallError("The answer ended early; ask again.")
 
 
 def _answered(answer: AskResponse) -> Answered:
@@ -82,47 +84,36 @@ async def add(client: DaemonClient, arguments: tool_types.Add, progress: Progres
         AddResponse, "POST", Route.DOCUMENTS, {"documents": [{**(arguments.metadata or {}), **document}]}
     )
     uri = response.documents[0]
-    await _wait(client, arguments.wait_s, progress)
-    entry = await _document(client, uri)
+    entry = await _indexed(client, uri, arguments.wait_s, progress)
     searchable = entry is not None and entry.state is DocumentState.INDEXED
     return Added(uri=uri, searchable=searchable, document=entry)
 
 
-async def forget(client: DaemonClient, arguments: tool_types.Forget, progress: Progress) -> Forgotten:
-    response = await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
-    done = await _wait(client, arguments.wait_s, progress)
-    return Forgotten(removed=response.removed, missing=response.missing, missing_uris=response.missing_uris, done=done)
+async def _indexed(client: DaemonClient, uri: str, timeout_s: float, progress: Progress) -> DocumentEntry | None:
+    """Returns the document once it is no longer pending, or when the time runs out; None if it does not exist."""
+    began, reports = time.monotonic(), 0
+    while True:
+        entry, waited = await _document(client, uri), time.monotonic() - began
+        if entry is None or entry.state is not DocumentState.PENDING or waited >= timeout_s:
+            return entry
+        if waited >= (reports + 1) * REPORT_INTERVAL_S:
+            reports += 1
+            await progress(reports, f"the document has been waiting to be indexed for {math.ceil(waited)} s")
+        await anyio.sleep(min(POLL_INTERVAL_S, timeout_s - waited))
 
 
-async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:
-    """Waits until everything given to the memory is committed or failed; returns False if the time runs out first."""
-    until, count = time.monotonic() + timeout_s, 0
-    while (left := until - time.monotonic()) > 0:
-        try:
-            await client.call(Status, "POST", Route.WAIT, {"timeout_s": min(WAIT_SLICE_S, left)})
-            return True
-        except CallError as error:
-            if error.type != ProblemType.TIMED_OUT:
-                raise
-        count += 1
-        status = await client.call(Status, "GET", Route.STATUS)
-        waited = math.ceil(timeout_s - (until - time.monotonic()))
-        await progress(count, f"{status.pending} documents are waiting to be committed, {waited} s so far")
-    return False
+async def forget(client: DaemonClient, arguments: tool_types.Forget, _progress: Progress) -> RemoveResponse:
+    return await client.call(RemoveResponse, "DELETE", Route.DOCUMENTS, {"uris": arguments.uris})
 
 
 async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
-    try:
-        shown = await client.call(ShowDocument, "GET", document_path(uri), params={"limit": 1})
-    except CallError as error:
-        if error.type != ProblemType.NOT_FOUND:
-            raise
-        return None
-    return shown.document
+    """Returns the document, even before its first commit; None if it does not exist."""
+    found = await client.call(DocumentList, "GET", Route.DOCUMENTS, params={"prefix": uri, "limit": 1})
+    return next((each for each in found.documents if each.uri == uri), None)
 
 
 async def show(client: DaemonClient, arguments: tool_types.Show, _progress: Progress) -> ShowResponse:
-    return parse_answer(
+    return validate_answer(
         SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.key), params={"limit": arguments.limit})
     )
 
@@ -134,7 +125,7 @@ async def list_documents(client: DaemonClient, arguments: tool_types.List, _prog
 
 async def read(client: DaemonClient, arguments: tool_types.Read, _progress: Progress) -> DocumentText:
     params = {"limit": PASSAGES_MAX}
-    shown = parse_answer(SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.uri), params=params))
+    shown = validate_answer(SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.uri), params=params))
     if not isinstance(shown, ShowDocument):
         raise CallError(f"{arguments.uri!r} is a {shown.kind}, not a document: use show.")
     texts: list[str] = []

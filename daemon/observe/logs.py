@@ -66,8 +66,8 @@ def setup(
 ) -> None:
     """Sends all logging to `stream` (default: stderr), in the stream's format. May be called again.
 
-    `ends_now` means that the process is about to end. The events are then written as lines to `stream`, whose unit the journal
-    knows: it could not look up the unit of a sender that has ended.
+    `ends_now` means that the process is about to end. The events are then written as lines to `stream`, because the journal
+    cannot look up the unit of a sender that has ended.
     """
     stream = sys.stderr if stream is None else stream
     before: list[Processor] = [
@@ -140,7 +140,7 @@ def _plain_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
     return event
 
 
-def is_ours(error: BaseException) -> bool:
+def is_own_error(error: BaseException) -> bool:
     """Returns whether the exception's class is hippod's, so that its message is a sentence for users."""
     return type(error).__module__.partition(".")[0] in ROOMS
 
@@ -148,15 +148,15 @@ def is_ours(error: BaseException) -> bool:
 def loggable(error: BaseException) -> str:
     """Returns the exception's message if hippod or the system made it, otherwise its type and where it was raised."""
     kind = type(error)
-    if is_ours(error):
+    if is_own_error(error):
         return str(error) if _logs_all_messages else str(getattr(error, "loggable", error))
     numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
     if _logs_all_messages or numbered or isinstance(error, MemoryError | ImportError):
         return f"{kind.__name__}: {error}"
-    said, at = system_error(error), raised_at(error)
+    text, at = system_error(error), raised_at(error)
     return (
         kind.__name__
-        + (f": {said}" if said else "")
+        + (f": {text}" if text else "")
         + (f" at {at}" if at else "")
         + " (its message is shown at log_level debug)"
     )
@@ -172,9 +172,9 @@ def _traceback(exc_info: ExcInfo) -> str:
         seen.add(id(error))
         frames = "".join(traceback.format_tb(error.__traceback__))
         kind = type(error).__name__
-        said = loggable(error)
+        text = loggable(error)
         parts.append(
-            f"Traceback (most recent call last):\n{frames}{said if said.startswith(kind) else f'{kind}: {said}'}"
+            f"Traceback (most recent call last):\n{frames}{text if text.startswith(kind) else f'{kind}: {text}'}"
         )
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "\n\nwhich led to\n\n".join(reversed(parts))

@@ -1,6 +1,6 @@
 """The metrics for Prometheus, served at `/metrics`.
 
-The values of a label are few: an outcome is a document's state, a stage is one of `STAGES`, a reason is a short fixed word
+Each label has few values: `outcome` is a document's state, `stage` is one of `STAGES`, `reason` is a short fixed word
 (`consumers.failure_codes`). `examples/grafana/README.md` lists all metrics.
 """
 
@@ -81,7 +81,7 @@ WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor
 
 MEMORY = Gauge("hippod_memory_items", "Size of the memory, by kind.", ["kind"])
 HELD = Gauge(
-    "hippod_memory_held_bytes", "Memory that the kernel cannot drop, of the daemon without its child processes."
+    "hippod_memory_held_bytes", "Memory of the daemon, without its child processes, that the kernel cannot reclaim."
 )
 MEMORY_LIMIT = Gauge("hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf without a limit.")
 PASSAGE_BYTES = Gauge("hippod_memory_bytes_per_passage", "Memory per passage; NaN until there is a trend.")

@@ -17,9 +17,9 @@ def raised_at(error: BaseException) -> str:
     if not frames:
         return ""
     at = [frames[-1]]
-    ours = [each for each in frames if each[0].split("/", 1)[0] in ROOMS]
-    if ours and ours[-1] is not at[0]:
-        at.append(ours[-1])
+    own_frames = [each for each in frames if each[0].split("/", 1)[0] in ROOMS]
+    if own_frames and own_frames[-1] is not at[0]:
+        at.append(own_frames[-1])
     return ", from ".join(f"{name}:{frame.lineno} in {frame.name}" for name, frame in at)
 
 

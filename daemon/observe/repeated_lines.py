@@ -2,8 +2,8 @@
 
 Lines are of the same kind if logger, level, event, type of exception and text fields are the same. Digits in text fields are
 ignored, except in `NAMES`. The first `LINES` lines of a kind are logged. The last of these contains the number of seconds for
-which further lines are dropped (`muted_s`). Then one line per period is logged, with the number of dropped lines before it
-(`left_out`), until a period passes without dropped lines.
+which further lines are dropped (`muted_s`). Then at most one line per period is logged, with the number of dropped lines
+before it (`left_out`). The limit ends after a period in which no line was dropped.
 """
 
 import re

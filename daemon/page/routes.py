@@ -6,16 +6,16 @@ from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from daemon.api import responses
-from daemon.api.access.rights import client_of, needs
-from daemon.api.context import ApiContext
+from daemon.api.access.rights import client_of
+from daemon.api.endpoints import Endpoints, Routes
+from daemon.api.ports import MemoryPorts
 from daemon.contract.choices import MODES
-from daemon.contract.http.routes import Need
+from daemon.contract.http.routes import Need, served
+from daemon.contract.status import Overview
 from daemon.errors import NotFound
 from daemon.page.login import HOME_PATH, SESSION_HEADER, SESSION_PATH
 from daemon.page.security_headers import SECURITY_HEADERS, page_headers
@@ -31,41 +31,40 @@ LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
 """Files of the plotting library, served from its package without importing it."""
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    ours = StaticFiles(directory=STATIC_FOLDER)
-
-    @needs(Need.CLIENT)
-    async def home(_request: Request) -> Response:
+class PageRoutes(Routes):
+    @served("GET", HOME_PATH, Need.CLIENT, in_schema=False)
+    async def home(self) -> Response:
+        """Show the page."""
         nonce = secrets.token_urlsafe(18)
         return HTMLResponse(_page_template().replace("{nonce}", nonce), headers=page_headers(nonce))
 
-    @needs(Need.CLIENT)
-    async def static(request: Request) -> Response:
-        return await _file(request, ours, PAGE_FILES)
-
-    @needs(Need.CLIENT)
-    async def library(request: Request) -> Response:
-        return await _file(request, _library_files(), LIBRARY_FILES)
-
-    @needs(Need.CLIENT)
-    async def session(request: Request) -> Response:
-        """Returns whether the request belongs to a login, which can be ended, and the client's rights.
+    @served("GET", SESSION_PATH, Need.CLIENT, in_schema=False)
+    async def session(self, request: Request) -> Response:
+        """Report whether the request belongs to a login, which can be ended, and the client's rights.
 
         The login form's middleware requests it to check a token.
         """
         about = {"logout": SESSION_HEADER in request.headers, "rights": sorted(client_of(request.scope).rights)}
         return JSONResponse(about, headers=dict(SECURITY_HEADERS))
 
-    @needs(Need.READ)
-    async def overview(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).documents.overview())
+    @served("GET", "/page/lib/{name}", Need.CLIENT, in_schema=False)
+    async def library(self, request: Request) -> Response:
+        """Send a file of the plotting library."""
+        return await _file(request, _library_files(), LIBRARY_FILES)
 
-    app.add_route(HOME_PATH, home, ["GET"], include_in_schema=False)
-    app.add_route(SESSION_PATH, session, ["GET"], include_in_schema=False)
-    app.add_route("/page/lib/{name}", library, ["GET"], include_in_schema=False)
+    @served("GET", OVERVIEW_PATH, Need.READ, in_schema=False)
+    async def overview(self, ports: MemoryPorts) -> Overview:
+        """Report the memory's growth and its newest documents."""
+        return await ports.documents.overview()
 
-    app.add_route(OVERVIEW_PATH, overview, ["GET"], include_in_schema=False)
-    app.add_route("/page/{name:path}", static, ["GET"], include_in_schema=False)
+    @served("GET", "/page/{name:path}", Need.CLIENT, in_schema=False)
+    async def static(self, request: Request) -> Response:
+        """Send a file of the page."""
+        return await _file(request, StaticFiles(directory=STATIC_FOLDER), PAGE_FILES)
+
+
+def add_routes(endpoints: Endpoints) -> None:
+    endpoints.add_routes(PageRoutes(endpoints.context))
 
 
 async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) -> Response:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import structlog
 
-from daemon.observe.logs import is_ours, loggable
+from daemon.observe.logs import is_own_error, loggable
 from daemon.observe.redaction import system_error
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.llm.errors import ModelDown
@@ -70,7 +70,7 @@ class Dependency:
         `what` precedes the error in the reason. `since` is the beginning of the outage; None means now.
         """
         head = f"{what}: " if what else ""
-        said = str(error) if is_ours(error) else f"{type(error).__name__}: {error}"
+        said = str(error) if is_own_error(error) else f"{type(error).__name__}: {error}"
         began = self.outage.since if self.outage is not None else since or time.time()
         self.outage = Outage(event, head + said, began, head + loggable(error))
         self._pause_s = min(2 * self._pause_s or MIN_PAUSE_S, self._max_pause_s)

@@ -1,14 +1,15 @@
 """Derives the settings of API and queues from the configuration and the process's limit on open files."""
 
 import resource
+from dataclasses import fields, replace
 
 import structlog
 
 from daemon.api.access.client import Client, ClientRule, Right
-from daemon.api.settings import ApiLimits as ApiLimits
-from daemon.api.settings import ApiSettings
+from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.config import Config
 from daemon.config.client import ClientSection, group_id, user_id
+from daemon.config.sections import Api
 from daemon.pipeline.backpressure import QueueLimits
 
 log = structlog.get_logger()
@@ -33,15 +34,15 @@ def raise_open_files() -> int:
     return 1 << 30 if soft == resource.RLIM_INFINITY else soft
 
 
-def connections(wanted: int, sides: int, open_files: int) -> int:
+def connections(configured: int, sides: int, open_files: int) -> int:
     """Returns the maximum connections on each of `sides` (Unix, TCP) that leaves enough open files for other uses."""
-    return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
+    return min(configured, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
 
 
 def refused_connections(served: int, sides: int, open_files: int) -> int:
     """Returns how many connections beyond `served` each of `sides` may refuse with a response at the same time."""
-    least, most = REFUSED_CONNECTIONS
-    return min(max((open_files - RESERVED_FILES) // sides - served, least), most)
+    low, high = REFUSED_CONNECTIONS
+    return min(max((open_files - RESERVED_FILES) // sides - served, low), high)
 
 
 def api_settings(config: Config) -> ApiSettings:
@@ -49,29 +50,22 @@ def api_settings(config: Config) -> ApiSettings:
     api = config.api
     open_files = raise_open_files()
     sides = 1 if api.tcp is None else 2
-    most = connections(api.connections, sides, open_files)
-    if most < api.connections or open_files < OPEN_FILES_RECOMMENDED:
+    limit = connections(api.connections, sides, open_files)
+    if limit < api.connections or open_files < OPEN_FILES_RECOMMENDED:
         log.warning(
             "open_files_few",
             limit=open_files,
-            connections=most,
+            connections=limit,
             hint="raise the hard limit: LimitNOFILE= in the unit, or `ulimit -Hn`",
         )
-    limits = ApiLimits(
-        json_bytes=api.request_bytes,
+    configured = {each.name: getattr(api, each.name) for each in fields(ApiLimits) if each.name in Api.model_fields}
+    limits = replace(
+        ApiLimits(**configured),
         lines_bytes=max(api.request_bytes, api.lines_bytes),
-        documents_per_request=config.daemon.inbox_documents,
         import_bytes=max(api.request_bytes, api.import_bytes),
-        connections=most,
-        refused_connections=refused_connections(most, sides, open_files),
-        queries=api.concurrent_queries,
-        asks=api.concurrent_asks,
-        exports=api.concurrent_exports,
-        subscribers=api.event_readers,
-        waits=api.concurrent_waits,
-        as_of=api.concurrent_as_of,
-        client_share=api.client_share,
-        requests_per_s=api.requests_per_s,
+        documents_per_request=config.daemon.inbox_documents,
+        connections=limit,
+        refused_connections=refused_connections(limit, sides, open_files),
     )
     rules = client_rules(config)
     return ApiSettings(api.socket, api.mode_bits, api.group, api.tcp_address, api.token_file, rules, limits)

@@ -18,8 +18,8 @@ AUTO_SHARE = 0.8
 for the page cache, without which mapped files are slow."""
 
 PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
-"""Shares of the limit at which the intake pauses and resumes. At the pause share, parsed work can still be committed. The
-resume share is lower, so that the end of a single query does not resume the intake."""
+"""Shares of the limit at which the intake pauses and resumes. At `PAUSE_SHARE`, enough memory is left to commit
+parsed work. `RESUME_SHARE` is lower, so that the end of a single query does not resume the intake."""
 
 CHECK_INTERVAL_S = 1.0
 TRIM_PAUSE_S = 30.0
@@ -103,8 +103,8 @@ class MemoryWatch:
             await asyncio.to_thread(trim_heap)
             self._trimmed = time.monotonic()
             used = self._held()
-        most = None if limit is None else int(PAUSE_SHARE * limit)
-        use = self._forecast.use(used, most, self._passages())
+        pause_at = None if limit is None else int(PAUSE_SHARE * limit)
+        use = self._forecast.use(used, pause_at, self._passages())
         self.use = use.model_copy(update={"limit_bytes": limit})
         if limit is None or used < RESUME_SHARE * limit:
             self._resume(used, limit)

@@ -11,8 +11,8 @@ import structlog
 
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
-from daemon.config.messages import dotted
 from daemon.config_types.path_validators import read_token
+from daemon.contract.base import field_path
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.derived_settings import client_rules
 from daemon.runtime.scheduler import Scheduler
@@ -106,12 +106,12 @@ class ActiveConfig:
 
         Other settings keep their values from the start, so that the next reload reports again which changes need a restart.
         """
-        taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
+        live: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
         for path in keys:
             section, _, key = path.partition(".")
-            table = taken.get(section, getattr(self.config, section))
-            taken[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
-        return self.config.model_copy(update=taken)
+            table = live.get(section, getattr(self.config, section))
+            live[section] = table.model_copy(update={key: getattr(getattr(new, section), key)})
+        return self.config.model_copy(update=live)
 
     def _read(self) -> tuple[Config, str | None]:
         """Loads the configuration file, and the token if `token_file` is set."""
@@ -152,13 +152,9 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEYS)}
-    live = [key for key in changed if key in labels or key in LIVE_KEYS or _section(key) in LIVE_SECTIONS]
+    sections = {key: key.partition(".")[0].partition("[")[0] for key in changed}  # `client` of `client[0].labels`
+    live = [key for key in changed if key in labels or key in LIVE_KEYS or sections[key] in LIVE_SECTIONS]
     return live, [key for key in changed if key not in live]
-
-
-def _section(key: str) -> str:
-    """Returns the section of a dotted key: `client` for `client[0].labels`."""
-    return key.partition(".")[0].partition("[")[0]
 
 
 def _flat(config: Config) -> dict[str, Any]:
@@ -167,5 +163,5 @@ def _flat(config: Config) -> dict[str, Any]:
         value = getattr(config, name)
         for number, table in enumerate(value if isinstance(value, tuple) else (value,)):
             path = (name, number) if isinstance(value, tuple) else (name,)
-            flat |= {dotted((*path, key)): getattr(table, key) for key in type(table).model_fields}
+            flat |= {field_path((*path, key)): getattr(table, key) for key in type(table).model_fields}
     return flat

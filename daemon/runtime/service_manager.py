@@ -90,10 +90,10 @@ def _watchdog_s(environ: Mapping[str, str]) -> float | None:
     pid = environ.get("WATCHDOG_PID", "")
     try:
         allowed_s = int(environ["WATCHDOG_USEC"]) / 1_000_000
-        ours = not pid or int(pid) == os.getpid()
+        is_for_this_process = not pid or int(pid) == os.getpid()
     except (KeyError, ValueError):
         return None
-    return allowed_s if ours and allowed_s > 0 else None
+    return allowed_s if is_for_this_process and allowed_s > 0 else None
 
 
 def inherited_address(inherited: socket.socket, api: Api) -> str:
@@ -108,8 +108,8 @@ def inherited_address(inherited: socket.socket, api: Api) -> str:
     if found := access_differences(file, api):
         log.warning(
             "socket_access_differs",
-            listening=", ".join(f"{what} {there}" for what, there, _ in found),
-            configured=", ".join(f"{what} {wanted}" for what, _, wanted in found),
+            listening=", ".join(f"{what} {actual}" for what, actual, _ in found),
+            configured=", ".join(f"{what} {value}" for what, _, value in found),
             hint=HINT,
         )
     return address

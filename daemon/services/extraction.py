@@ -60,7 +60,7 @@ class ExtractionService:
 
     @served("POST", Route.REEXTRACT, Need.ADMIN, 409, body_required=False, releases_body=True)
     async def reextract(self, request: ReextractRequest) -> ExtractionResponse:
-        """Extract triples again from passages that another extractor has read.
+        """Extract triples again from passages whose extraction is by another extractor.
 
         With `dry_run`, only estimates the cost.
         """
@@ -105,7 +105,7 @@ class ExtractionService:
 
     @served("POST", Route.BACKFILL, Need.ADMIN, 409)
     async def backfill(self) -> ExtractionResponse:
-        """Read everything that waits with the in-process model.
+        """Extract all waiting passages with the in-process model.
 
         Returns at once. Raises NotConfigured if a server does the extraction.
         """
@@ -115,7 +115,7 @@ class ExtractionService:
             )
             raise NotConfigured(
                 f"No model can be loaded: backfill needs [openie] backend = {names} and [llm] model; with other backends, "
-                "hippod reads passages as they arrive"
+                "hippod extracts passages as they arrive"
             )
         started = 0
         if self._running is None or self._running.done():
@@ -126,7 +126,7 @@ class ExtractionService:
 
     @served("GET", Route.EXTRACTION, Need.ADMIN, 409)
     async def extraction(self) -> ExtractionResponse:
-        """Progress and cost of extraction."""
+        """Report progress and cost of extraction."""
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
@@ -158,12 +158,12 @@ class ExtractionService:
                 self._loaded = await asyncio.to_thread(self._bulk)
             while passages := self._extraction_queue.next_passages(BULK_BATCH_PASSAGES):
                 await self._extraction_queue.affordable()
-                unread: dict[str, str] = {}
-                extractions = await asyncio.to_thread(self._loaded.extract, passages, unread.__setitem__)
+                failures: dict[str, str] = {}
+                extractions = await asyncio.to_thread(self._loaded.extract, passages, failures.__setitem__)
                 self._count_tokens(extractions)
                 for extraction in extractions:
                     self._extraction_queue.add_found(extraction)
-                for id, reason in unread.items():
+                for id, reason in failures.items():
                     self._extraction_queue.add_failure(id, reason)
                 await self._extraction_queue.all_committed()
         except Exception as error:  # of the library or the GPU; the passages keep waiting
@@ -180,7 +180,7 @@ class ExtractionService:
 
     @served("GET", Route.COSTS, Need.ADMIN)
     async def costs(self, request: CostsRequest) -> CostsResponse:
-        """Tokens and money of model calls, by day, source and purpose."""
+        """Report tokens and money of model calls, by day, source and purpose."""
         since = None if request.since is None else _utc_day(request.since)
         return CostsResponse(
             costs=[
@@ -205,7 +205,7 @@ def extractor_note(backend: str) -> str | None:
     """Returns a note if extraction uses no model, else None."""
     if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
         return None
-    return f'no model reads passages: [openie] backend is "{backend}", which reads each passage when it arrives'
+    return f'no model extracts passages: [openie] backend = "{backend}" extracts each passage when it arrives'
 
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:

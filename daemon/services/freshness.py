@@ -105,17 +105,17 @@ class Freshness:
         if not request.after:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
-            message = "a client that sees some documents only may name topics and what it added, not documents"
-            raise Invalid("The question cannot wait for that.", errors={"after": message})
+            message = "a client that sees only some documents may name topics and `added`, not documents"
+            raise Invalid("The query cannot wait for a document.", errors={"after": message})
         until = time.monotonic() + request.after_timeout_s
         while missing := self._missing(request):
             if self._pipeline.intake.stopping:
-                raise NotReady("hippod is stopping; ask again when it is back")
+                raise NotReady("hippod is stopping; try again after its restart")
             left = until - time.monotonic()
             if left <= 0:
                 raise TimedOut(
                     f"After {request.after_timeout_s:g} s the memory had not reached the requested position; try again, or "
-                    "ask without `after`.",
+                    "query without `after`.",
                     errors={f"after.{key}": message for key, message in missing.items()},
                 )
             await self._pipeline.intake.changed_within(min(left, POLL_S))
@@ -124,33 +124,33 @@ class Freshness:
         """Returns, for each position that is not reached, a message with the present position."""
         found = {}
         client = request.scope if isinstance(request.scope, ClientScope) else None
-        for key, wanted in (request.after or {}).items():
-            at = self._position(key, wanted) if client is None else self._position_for(client, key, wanted)
+        for key, requested in (request.after or {}).items():
+            at = self._position(key, requested) if client is None else self._position_for(client, key, requested)
             if at is None:
-                found[key] = f"asked for {wanted}; the memory does not contain it"
-            elif at < wanted:
-                found[key] = f"asked for {wanted}; the memory is at {at}"
+                found[key] = f"position {requested} is not reached; the memory does not contain it"
+            elif at < requested:
+                found[key] = f"position {requested} is not reached; the memory is at {at}"
         return found
 
-    def _position_for(self, client: ClientScope, key: str, wanted: int) -> int | None:
+    def _position_for(self, client: ClientScope, key: str, requested: int) -> int | None:
         """Like `_position`, for a client that sees only some documents.
 
         Also returns None for a stream that the client does not see completely, and for a position of added documents that the
         client was not given or that is not reached.
         """
         if key == ADDED_POSITION:
-            ticket = self._positions.ticket(client.client, wanted)
+            ticket = self._positions.ticket(client.client, requested)
             reached = ticket is not None and self._pipeline.inbox.indexed_up_to(ticket) == ticket
-            return wanted if reached else None
+            return requested if reached else None
         topic = key.rpartition("/")[0]
-        sees = self._scopes.sources(client.unrestricted())
+        sees = self._scopes.sources(client.without_conditions())
         seen = any(topic in source.topics and sees(source.name) for source in self._sources)
-        return self._position(key, wanted) if seen else None
+        return self._position(key, requested) if seen else None
 
-    def _position(self, key: str, wanted: int) -> int | None:
+    def _position(self, key: str, requested: int) -> int | None:
         """Returns the last position of a stream or document that the memory contains; None if it contains none."""
         if key == ADDED_POSITION:
-            return self._pipeline.inbox.indexed_up_to(wanted)
+            return self._pipeline.inbox.indexed_up_to(requested)
         if "://" not in key:
             stored = self._store.positions.get(f"kafka:{key}")
             return None if stored is None else int(stored["offset"]) - 1

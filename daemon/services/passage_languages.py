@@ -7,7 +7,8 @@ from collections.abc import Collection
 import numpy as np
 import structlog
 
-from daemon.contract.status import IndistinctPhrases, encoder_advice, extractor_advice
+from daemon.contract.advice import encoder_advice, extractor_advice
+from daemon.contract.status import IndistinctPhrases
 from store.snapshot import Snapshot
 from store.text.language import detect_language
 
@@ -45,8 +46,8 @@ def _sampled_shares(snapshot: Snapshot) -> dict[str, float]:
     rows = np.flatnonzero(snapshot.passage_alive)
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE_PASSAGES)).astype(int)] if len(rows) else rows
     counts = Counter(detect_language(snapshot.passage(row).text) for row in sample.tolist())
-    least = MIN_SHARE * len(sample)
-    return {code: round(n / len(sample), 2) for code, n in counts.most_common() if code and n >= least}
+    minimum = MIN_SHARE * len(sample)
+    return {code: round(n / len(sample), 2) for code, n in counts.most_common() if code and n >= minimum}
 
 
 def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
@@ -71,11 +72,11 @@ class LanguageWatch:
         """Checks the memory again, for another encoder."""
         self._encoder = encoder
         self._next = 0.0
-        self._said = False
+        self._advised = False
 
     def check(self, snapshot: Snapshot) -> None:
         """Checks the memory, if it has grown enough since the last check."""
-        if (self._said and not self._untagged) or snapshot.living_phrases < self._next:
+        if (self._advised and not self._untagged) or snapshot.living_phrases < self._next:
             return
         self._next = GROWN * snapshot.living_phrases
         found = indistinct_phrases(snapshot)
@@ -85,8 +86,8 @@ class LanguageWatch:
             self._untagged = ()
             log.warning("taggers_missing", languages=languages, hint=advice)
         advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
-        if advice is not None and not self._said:
-            self._said = True
+        if advice is not None and not self._advised:
+            self._advised = True
             log.warning(
                 "encoder_knows_little",
                 encoder=self._encoder,

@@ -27,7 +27,7 @@ from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
 from daemon.pipeline.uninterrupted import run_to_end
 from daemon.services.documents.document_references import other_documents, passage_source
-from daemon.services.documents.unread import Unread, joined, nothing_unread
+from daemon.services.documents.pending_notes import PendingNote, joined, no_pending_note
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
@@ -50,7 +50,7 @@ RETRIES_AFTER_REMOVAL = 3
 
 
 AnyRequest = TypeVar("AnyRequest", QueryRequest, GraphRequest)
-AskedRequest = QueryRequest | GraphRequest | AskRequest
+ResolvedRequest = QueryRequest | GraphRequest | AskRequest
 Answer = TypeVar("Answer")
 
 
@@ -88,8 +88,8 @@ class ResolvedQuery:
 
     def noted(self, note: str | None) -> str | None:
         """Joins `note` with the notes of the model calls."""
-        for asked in self.model_calls:
-            note = joined(asked.note, note)
+        for call in self.model_calls:
+            note = joined(call.note, note)
         return note
 
     def retrieve(self, query: str, k: int, explained: bool = False) -> Retrieved:
@@ -127,11 +127,11 @@ class QueryService:
         filtering: Callable[[], tuple[str, float]] = lambda: ("none", 0.0),
         threads: int = 2,
         scopes: ScopeService | None = None,
-        unread: Unread = nothing_unread,
+        pending_note: PendingNote = no_pending_note,
         entities: ModelEntities | None = None,
         weak_below: float | None = None,
     ) -> None:
-        """`unread` returns a note about documents of a scope that answers do not contain yet. It is called on the event loop.
+        """`pending_note` returns a note about documents of a scope that are not indexed yet. It is called on the event loop.
 
         `weak_below` is the cosine below which the encoder's matches are weak.
         """
@@ -142,7 +142,7 @@ class QueryService:
         self._filter = filter_
         self._entities = entities
         self._filtering = filtering
-        self._unread = unread
+        self._pending_note = pending_note
         self._scopes = scopes or ScopeService(store, tuple)
 
         # A query that waits for the model keeps its thread but releases its share of the processors.
@@ -153,24 +153,24 @@ class QueryService:
         self._past_threads = ThreadPoolExecutor(waiting or 1, thread_name_prefix="as-of")
         self._past_share = QueryShares(1)
 
-    def asked_recently(self) -> bool:
+    def queried_recently(self) -> bool:
         """Returns whether a query is running, or has just ended."""
         return self._shares.held_recently()
 
     async def query(self, request: QueryRequest) -> QueryResponse:
         """Answers from one snapshot. Raises NotConfigured if the configuration lacks the mode or filter."""
-        unread = await self._unread(request.scope) if request.as_of is None else None
+        note = await self._pending_note(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
-        return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
+        return answer.model_copy(update={"note": joined(answer.note, note)}) if note else answer
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
         """Runs `work` in a query thread, with the snapshot and settings of `request`."""
         self._require_filter(request)
         return await self.in_thread(partial(self._resolve_and_run, request, work), request.as_of)
 
-    def _require_filter(self, request: AskedRequest) -> None:
+    def _require_filter(self, request: ResolvedRequest) -> None:
         if request.filter == "llm" and self._filter is None:
-            raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
+            raise NotConfigured("the filter needs a model; set [llm] base_url and model")
 
     def _resolve_and_run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
         past = None if request.as_of is None else self._past(request.scope, request.as_of)
@@ -180,7 +180,7 @@ class QueryService:
 
     def _resolved(
         self,
-        request: AskedRequest,
+        request: ResolvedRequest,
         began: float,
         snapshot: Snapshot,
         documents: DocumentLookup,
@@ -209,10 +209,10 @@ class QueryService:
         found = resolved.retrieve(request.query, request.k, request.explain)
         passages = [_passage(resolved.documents, rank, hit) for rank, hit in enumerate(found.hits, 1)]
         explained = explanation(resolved.documents, resolved.snapshot, found) if request.explain else None
-        took = time.perf_counter() - resolved.began
-        observe_query(resolved.mode, took, found.stages_ms)
+        seconds = time.perf_counter() - resolved.began
+        observe_query(resolved.mode, seconds, found.stages_ms)
         weak = is_weak(resolved.in_use.weak_below, found.best_cosine)
-        return _response(found, passages, explained, weak, _cost(resolved.model_calls), took * 1000)
+        return _response(found, passages, explained, weak, _cost(resolved.model_calls), seconds * 1000)
 
     def use(self, encoder: Encoder, weak_below: float | None, since: int) -> None:
         """Uses `encoder` for commits from `since` on. Queries of earlier commits keep the encoder of those commits."""
@@ -241,14 +241,14 @@ class QueryService:
         resolved = self._resolved(request, time.perf_counter(), pinned.snapshot, pinned, filtered)
         found = resolved.retrieve(query, max(request.k, request.depth or 0))
         observe_query(resolved.mode, time.perf_counter() - resolved.began, found.stages_ms)
-        asked = resolved.model_calls
+        calls = resolved.model_calls
         return RetrievalResult(
             found.hits,
             found.note,
-            sum(each.calls for each in asked),
-            sum(each.prompt_tokens for each in asked),
-            sum(each.completion_tokens for each in asked),
-            tuple(each.remembered_tokens for each in asked if each.remembered_tokens is not None),
+            sum(each.calls for each in calls),
+            sum(each.prompt_tokens for each in calls),
+            sum(each.completion_tokens for each in calls),
+            tuple(each.remembered_tokens for each in calls if each.remembered_tokens is not None),
         )
 
     async def in_thread(self, work: Callable[[], Answer], as_of: datetime | int | None = None) -> Answer:
@@ -267,11 +267,11 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _mode_and_settings(self, request: AskedRequest) -> tuple[str, RetrievalSettings]:
+    def _mode_and_settings(self, request: ResolvedRequest) -> tuple[str, RetrievalSettings]:
         """Returns the mode and settings of the request, completed by the configured ones."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
-            raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
+            raise NotConfigured('entities = "llm" needs a model; set [llm] base_url and model')
         return str(request.mode or self._mode()), settings
 
     def _memory(self, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
@@ -301,7 +301,7 @@ class QueryService:
                 return self._scopes.memory(scope, moment, pause)
             return self._store.document_snapshot_at(moment, pause)
 
-    def _recognition(self, request: AskedRequest) -> QueryFilter | None:
+    def _recognition(self, request: ResolvedRequest) -> QueryFilter | None:
         """Returns recognition memory for one query; None if it is off. Its remembered answers are separate by scope."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
@@ -310,7 +310,7 @@ class QueryService:
         shares = self._shares_of(request.as_of)
         return QueryFilter(self._filter, limit_s, shares.release, shares.acquire, within)
 
-    def _entity_reader(self, request: AskedRequest) -> QueryEntities | None:
+    def _entity_reader(self, request: ResolvedRequest) -> QueryEntities | None:
         """Returns the reader of a query's entities; None without a model. Recognition memory's time limit applies."""
         if self._entities is None:
             return None
@@ -336,7 +336,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
         yield
     except StoreError as error:
         detail = str(error)
-        raise Conflict(f"There is no state of that time: {detail}.", errors={"as_of": detail}) from None
+        raise Conflict(f"The memory of that time is not available: {detail}.", errors={"as_of": detail}) from None
 
 
 def _within(scope: Scope | None) -> str:
@@ -364,13 +364,13 @@ def _passage(documents: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 def _cost(calls: Sequence[QueryFilter | QueryEntities]) -> QueryCost | None:
     """Returns the cost of the model calls, including remembered ones; None without model calls."""
-    asked = [each for each in calls if each.calls or each.remembered_tokens]
-    if not asked:
+    made = [each for each in calls if each.calls or each.remembered_tokens]
+    if not made:
         return None
-    spent = [each.remembered_tokens or (each.prompt_tokens, each.completion_tokens) for each in asked]
+    spent = [each.remembered_tokens or (each.prompt_tokens, each.completion_tokens) for each in made]
     tokens = Tokens(prompt=sum(prompt for prompt, _ in spent), completion=sum(completion for _, completion in spent))
-    remembered = all(each.remembered_tokens is not None for each in asked)
-    return QueryCost(calls=len(asked), tokens=tokens, remembered=remembered)
+    remembered = all(each.remembered_tokens is not None for each in made)
+    return QueryCost(calls=len(made), tokens=tokens, remembered=remembered)
 
 
 def _response(
@@ -392,7 +392,7 @@ def _response(
             for t in found.triples
         ],
         seeds=[SeedPhrase(phrase=seed.phrase, weight=seed.weight) for seed in found.seeds],
-        stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
+        stages_ms={name: round(seconds, 3) for name, seconds in found.stages_ms.items()},
         explain=explained,
         weak=weak,
         cost=cost,

@@ -21,7 +21,7 @@ class QueryShares:
         self._free = threading.Semaphore(shares)
         self._lock = threading.Lock()
         self._held = 0
-        self._given_back = float("-inf")
+        self._released_at = float("-inf")
         """Monotonic time of the last release."""
 
     def acquire(self) -> None:
@@ -32,7 +32,7 @@ class QueryShares:
     def release(self) -> None:
         with self._lock:
             self._held -= 1
-            self._given_back = time.monotonic()
+            self._released_at = time.monotonic()
         self._free.release()
 
     def __enter__(self) -> None:
@@ -61,4 +61,4 @@ class QueryShares:
     def held_recently(self) -> bool:
         """Returns whether a share is held, or was held within the last `RECENT_S`."""
         with self._lock:
-            return self._held > 0 or time.monotonic() - self._given_back < RECENT_S
+            return self._held > 0 or time.monotonic() - self._released_at < RECENT_S

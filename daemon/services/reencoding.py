@@ -74,15 +74,15 @@ class Reencoding:
         store: Store,
         committer: Committer,
         progress: ProgressBoard,
-        wanted: ConfiguredEncoder | None,
+        configured: ConfiguredEncoder | None,
         switched: Switched,
         busy: Callable[[], bool],
     ) -> None:
-        """`wanted` is None if the configured encoder has made the content. `busy` returns whether other work is in progress."""
+        """`configured`: None if the configured encoder made the content. `busy` returns whether other work is in progress."""
         self._store = store
         self._committer = committer
         self._progress = progress
-        self._wanted = wanted
+        self._configured = configured
         self._switched = switched
         self._busy = busy
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reencode")
@@ -100,7 +100,7 @@ class Reencoding:
         target = target_of(self._store.folder)
         if target is None:
             return
-        if self._wanted is not None and target.encoder == self._wanted.encoder:
+        if self._configured is not None and target.encoder == self._configured.encoder:
             self._begin()
         else:
             discard(self._store.folder)
@@ -115,12 +115,12 @@ class Reencoding:
 
     @served("POST", Route.REENCODE, Need.ADMIN, 409, 502)
     async def reencode(self) -> ReencodeResponse:
-        """Replace all vectors by those of the configured encoder, and the remaining work.
+        """Replace all vectors by those of the configured encoder, and report the remaining work.
 
         Begins if the content is not as configured. Raises Conflict if the disk has too little space, and UpstreamFailed if the
         encoder cannot be loaded.
         """
-        if self._wanted is not None and not self._running:
+        if self._configured is not None and not self._running:
             await self._require_space()
             self._begin()
         if self._running:
@@ -144,22 +144,24 @@ class Reencoding:
     @property
     def unapplied(self) -> list[Unapplied]:
         """Configured values that the content does not follow yet."""
-        if self._wanted is None:
+        if self._configured is None:
             return []
         return [
-            Unapplied(setting="encoder", content=self._wanted.content, configured=self._wanted.name, command=COMMAND)
+            Unapplied(
+                setting="encoder", content=self._configured.content, configured=self._configured.name, command=COMMAND
+            )
         ]
 
     def shares(self) -> list[PassageShare]:
         """Returns the number of passages by encoder, with the remaining time for passages without a new vector."""
         passages, encoder = self._store.snapshot().living_passages, self._committer.encoder.identity.name
-        if self._wanted is None or not self._running:
+        if self._configured is None or not self._running:
             return [PassageShare(name=encoder, passages=passages)]
         texts = max(self._texts(), 1)
         done = passages * min(self._encoded, texts) // texts
         return [
             PassageShare(name=encoder, passages=passages - done, left_s=self._left_s()),
-            PassageShare(name=self._wanted.encoder, passages=done),
+            PassageShare(name=self._configured.encoder, passages=done),
         ]
 
     def _texts(self) -> int:
@@ -172,27 +174,27 @@ class Reencoding:
         return progress[0].left_s if progress else None
 
     def _answer(self) -> ReencodeResponse:
-        passages = sum(each.passages for each in self.shares()[:1]) if self._wanted is not None else 0
-        texts = max(self._texts() - self._encoded, 0) if self._wanted is not None else 0
-        remote = self._loaded is not None and self._wanted is not None and self._loaded[0].remote
+        passages = sum(each.passages for each in self.shares()[:1]) if self._configured is not None else 0
+        texts = max(self._texts() - self._encoded, 0) if self._configured is not None else 0
+        remote = self._loaded is not None and self._configured is not None and self._loaded[0].remote
         return ReencodeResponse(
             encoder=self._committer.encoder.identity.name,
-            configured=None if self._wanted is None else self._wanted.name,
+            configured=None if self._configured is None else self._configured.name,
             running=self._running,
             error=None if (outage := self._needed.outage) is None else outage.loggable,  # a server may repeat content
             passages=passages,
             texts=texts,
-            calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
+            calls=-(-texts // self._configured.batch_size) if remote and self._configured is not None else 0,
             left_s=self._left_s(),
-            disk_bytes=self._needed_bytes if self._wanted is not None else 0,
+            disk_bytes=self._needed_bytes if self._configured is not None else 0,
         )
 
     # The work.
 
     async def _load(self) -> tuple[Encoder, Calibration, SynonymRule]:
-        assert self._wanted is not None
+        assert self._configured is not None
         if self._loaded is None:
-            self._loaded = await asyncio.to_thread(self._wanted.load)
+            self._loaded = await asyncio.to_thread(self._configured.load)
         return self._loaded
 
     async def _require_space(self) -> None:
@@ -205,7 +207,7 @@ class Reencoding:
         self._needed_bytes = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
         if (free := free_bytes(folder)) < self._needed_bytes:
             raise Conflict(
-                f"encoding anew needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
+                f"encoding again needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
                 "room, then repeat the command"
             )
 
@@ -215,7 +217,7 @@ class Reencoding:
             self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        while self._wanted is not None:
+        while self._configured is not None:
             try:
                 await self._encode_and_switch()
             except (EncoderUnavailable, RequestError) as error:
@@ -243,7 +245,7 @@ class Reencoding:
         finally:
             await self._in_thread(vectors.close)
         log.info("reencoded", encoder=target.encoder, commit=self._store.snapshot().commit)
-        self._wanted = self._loaded = None
+        self._configured = self._loaded = None
         self._needed.restored()
         self._measured.set()
         await finish_even_if_cancelled(asyncio.to_thread(self._tidy_up))
@@ -254,8 +256,8 @@ class Reencoding:
         self._store.write_checkpoint()
 
     async def _switch(self, new: NewEncoder, encoder: Encoder) -> None:
-        assert self._wanted is not None
-        kept = {self._wanted.prefix_key: encoder.passage_prefix}
+        assert self._configured is not None
+        kept = {self._configured.prefix_key: encoder.passage_prefix}
         new = NewEncoder(new.vectors, new.calibration, new.rule, kept)
         announce = partial(self._switched, encoder, new.calibration)
         await finish_even_if_cancelled(asyncio.to_thread(self._store.switch_encoder, new, announce))

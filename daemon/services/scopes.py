@@ -42,7 +42,7 @@ class ScopeService:
 
         For a document that was removed since, its last labels count. If they are unknown, no restricted client sees it.
         """
-        sees = self.holds(scope.unrestricted())
+        sees = self.holds(scope.without_conditions())
         removed = self._store.removed_documents()
 
         def held(document: Document) -> bool:
@@ -56,7 +56,7 @@ class ScopeService:
         of_source = dict(self._labels())
         prefixes = tuple(prefix for each in scope.in_ for prefix in _prefixes(each))
         labelled = has_any(scope.labels, of_source) if scope.labels else None
-        where = {key: _says(value) for key, value in scope.where.items()}
+        where = {key: _equals(value) for key, value in scope.where.items()}
         since, until = _seconds(scope.since), _seconds(scope.until)
         visible = has_any(scope.visible, of_source) if isinstance(scope, ClientScope) else None
 
@@ -69,7 +69,7 @@ class ScopeService:
                 return False
             if labelled is not None and not labelled(document):
                 return False
-            if where and not all(_has(document.metadata, key, says) for key, says in where.items()):
+            if where and not all(_has(document.metadata, key, equals) for key, equals in where.items()):
                 return False
             if since is None and until is None:
                 return True
@@ -97,9 +97,11 @@ class ScopeService:
         unused names."""
         of_source = dict(self._labels())
         holds = self.limit(scope)
-        given = of_source if scope is None else {}
-        sources: Counter[str] = Counter(dict.fromkeys(given, 0))
-        labels: Counter[str] = Counter(dict.fromkeys((each for found in given.values() for each in found.labels), 0))
+        configured = of_source if scope is None else {}
+        sources: Counter[str] = Counter(dict.fromkeys(configured, 0))
+        labels: Counter[str] = Counter(
+            dict.fromkeys((each for found in configured.values() for each in found.labels), 0)
+        )
         folders: Counter[str] = Counter()
         for document in self._store.documents():
             if holds is not None and not holds(document):
@@ -107,9 +109,9 @@ class ScopeService:
             sources[document.source] += 1
             labels.update(labels_of(document, of_source))
             folders.update(_folders(document.uri))
-        most = sorted(folders, key=lambda folder: (-folders[folder], folder))[:FOLDERS_MAX]
+        largest = sorted(folders, key=lambda folder: (-folders[folder], folder))[:FOLDERS_MAX]
         return ScopeList(
-            sources=_counts(sources), labels=_counts(labels), folders=_counts({each: folders[each] for each in most})
+            sources=_counts(sources), labels=_counts(labels), folders=_counts({each: folders[each] for each in largest})
         )
 
 
@@ -147,25 +149,25 @@ def _begins(uri: str, prefix: str, is_path: bool) -> bool:
     return not is_path or len(uri) == len(prefix) or uri[len(prefix)] in "/#" or prefix.endswith("/")
 
 
-def _has(metadata: Mapping[str, Any], key: str, says: Callable[[Any], bool]) -> bool:
+def _has(metadata: Mapping[str, Any], key: str, equals: Callable[[Any], bool]) -> bool:
     if key not in metadata:
         return False
     found = metadata[key]
-    return any(says(each) for each in found) if isinstance(found, list) else says(found)
+    return any(equals(each) for each in found) if isinstance(found, list) else equals(found)
 
 
-def _says(text: str) -> Callable[[Any], bool]:
+def _equals(text: str) -> Callable[[Any], bool]:
     """Returns a predicate: whether a value equals `text`. Numbers are compared by value, booleans as in JSON."""
     number, composed = _number(text), normalize("NFC", text)
 
-    def says(value: Any) -> bool:
+    def equals(value: Any) -> bool:
         if isinstance(value, bool):
             return text == ("true" if value else "false")
         if isinstance(value, int | float):
             return bool(value == number)
         return str(value) == text or normalize("NFC", str(value)) == composed
 
-    return says
+    return equals
 
 
 def _number(text: str) -> int | float | None:

@@ -1,15 +1,13 @@
-"""`status` and `wait`: report the daemon's state, and wait until everything is indexed.
-
-The state includes the extractors and readers that made the stored data, and the time that the rules need for outdated data.
-"""
+"""`status` and `wait`: report the daemon's state, and wait until everything is indexed."""
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 
 import psutil
 
+from daemon.contract.advice import encoder_advice, extractor_advice
 from daemon.contract.scope import Scope
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
@@ -17,79 +15,31 @@ from daemon.contract.status import (
     DaemonState,
     Edges,
     MemoryUse,
-    PassageShare,
-    ReaderShare,
     SourceStatus,
     Status,
     SynonymRecall,
-    encoder_advice,
-    extractor_advice,
 )
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
-from daemon.pipeline.commit.content_counts import ContentCounts
 from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import CurrentStates, DocumentCounts
 from daemon.services.extraction import extraction_status
 from daemon.services.passage_languages import PassageLanguages, indistinct_phrases
 from daemon.services.progress import ProgressBoard
+from daemon.services.provenance import Provenance
 from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
-from daemon.sources.base import Source
+from daemon.sources.base import Source, SourceParts
 from store.errors import StoreFolderLost
 from store.maintenance.synonym_recall import RecallMeasurement
 from store.snapshot import Snapshot
-from store.store import Store
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
 """Replaces the reason for restricted clients: the reason may name a document."""
 
 
-class Provenance:
-    """The numbers of passages by extractor, and of followed documents by reader. May be used in any thread."""
-
-    def __init__(
-        self,
-        counts: ContentCounts,
-        present_names: Collection[str],
-        at_once: int,
-        is_outdated: Callable[[str], bool] = lambda _name: False,
-    ) -> None:
-        """`present_names` are the names of the present extractor in extractions. That extractor processes `at_once` passages
-        concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with other
-        extras."""
-        self._counts = counts
-        self._present_names = present_names
-        self._at_once = at_once
-        self._is_outdated = is_outdated
-
-    def extractors(self) -> list[PassageShare]:
-        """Returns the numbers of passages by extractor, largest first. `left_s` is set if the present extractor may find other
-        triples."""
-        return [
-            PassageShare(name=name, passages=number, left_s=self.left_s(number) if self._is_outdated(name) else None)
-            for name, number in self._counts.extractors().most_common()
-        ]
-
-    def readers(self) -> list[ReaderShare]:
-        """Returns the numbers of followed documents by the version of the reader that parsed them, largest first."""
-        return [ReaderShare(name=name, documents=number) for name, number in self._counts.readers().most_common()]
-
-    def left_s(self, passages: int) -> float:
-        """Returns the seconds that the extractor needs for `passages`, at the mean speed of its earlier extractions.
-
-        0 if it has extracted no passage. Excludes the time for encoding new triples.
-        """
-        ms = self._counts.mean_ms(lambda name: name in self._present_names or self._is_outdated(name))
-        return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningParts:
+class RunningParts(SourceParts, ABC):
     """The parts of the daemon on which `status` reports once the memory is open. `openie` is the extractor's name."""
 
-    store: Store
-    pipeline: Pipeline
     sources: Sequence[Source]
     reencoding: Reencoding
     openie: str
@@ -99,8 +49,12 @@ class RunningParts:
     """Languages for which the extractor lacks taggers."""
     progress: ProgressBoard
     scopes: ScopeService
-    memory_use: Callable[[], MemoryUse]
     provenance: Provenance
+
+    @property
+    @abstractmethod
+    def memory_use(self) -> MemoryUse:
+        """Memory use at the last check."""
 
     @property
     def encoder(self) -> str:
@@ -136,7 +90,7 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
 
 
 def _memory_use(memory: RunningParts) -> MemoryUse:
-    use = memory.memory_use()
+    use = memory.memory_use
     full_in_s = None if use.full_in_s is None else float(round(use.full_in_s))
     return use.model_copy(update={"full_in_s": full_in_s, "paused": memory.paused})
 
@@ -153,11 +107,9 @@ class StatusService:
         self._memory: RunningParts | None = None
         self._stopping = False
         self._languages = PassageLanguages()
-        self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
-    def ready(self, memory: RunningParts, worker_pids: Callable[[], Sequence[int]]) -> None:
-        """Reports on `memory` from now on. `rss_bytes` includes the processes `worker_pids`."""
-        self._worker_pids = worker_pids
+    def ready(self, memory: RunningParts) -> None:
+        """Reports on `memory` from now on."""
         self._memory = memory
 
     def stop(self) -> None:
@@ -269,9 +221,9 @@ class StatusService:
         return round(time.monotonic() - self._began, 3)
 
     def _rss(self) -> int:
-        """Returns the resident memory of the daemon and its worker processes, in bytes."""
+        """Returns the resident memory of the daemon and its child processes, in bytes."""
         total = int(self._process.memory_info().rss)
-        for pid in self._worker_pids():
+        for pid in () if self._memory is None else self._memory.pool.pids:
             try:
                 total += int(psutil.Process(pid).memory_info().rss)
             except psutil.Error:
@@ -292,9 +244,9 @@ class StatusService:
         except TimeoutError:
             if scope is not None:
                 raise TimedOut(f"after {timeout_s:g} s documents are still being indexed") from None
-            left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
+            left, waiting = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
             waits_for = self._memory.extraction_queue.waits_for
-            why = f", and {unread} passages wait for the model" if unread else ""
+            why = f", and {waiting} passages wait for the model" if waiting else ""
             why += f": {waits_for.reason}" if waits_for is not None else ""
             why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             trouble = await asyncio.to_thread(self._memory.trouble)

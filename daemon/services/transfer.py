@@ -1,24 +1,17 @@
-"""`export`, `import`, `verify`, `backup`, and the scheduled backup, whose interval continues over restarts."""
+"""`export`, `import`, `verify` and `backup`."""
 
 import asyncio
-import json
-import re
 import secrets
 import tempfile
 import threading
-from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from errno import EACCES, EPERM, EROFS
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
-
-import numpy as np
-import structlog
+from typing import TypeVar
 
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
@@ -37,14 +30,12 @@ from daemon.pipeline.fresh_build import FreshBuild, FreshBuildReport
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
 from daemon.pipeline.uninterrupted import run_to_end
-from daemon.pipeline.work_items import AddedDocument
-from daemon.services.documents.added_documents import added_uri
+from daemon.services.openie_import import OpenieImport, count_passages
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
-from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
+from memory.openie.hipporag_file import HippoRAGFormatError
 from store.backup.local import backup
 from store.backup.remote import send
-from store.durable_files import durable_file
 from store.errors import StoreError
 from store.export.graphml import graphml_lines, gzipped
 from store.export.json_lines import export_lines
@@ -54,26 +45,14 @@ from store.verify.verify import verify
 EXPORT_CHUNK_LINES = 400
 """Lines in a chunk of an export: about 64 KiB."""
 
-IMPORT_BATCH_PASSAGES = 500
-"""Maximum imported passages in a file of the inbox."""
-
-IMPORT_BATCH_BYTES = 4 << 20
-"""Maximum bytes of imported passages in a file of the inbox, so that concurrent imports need little memory."""
-
-_PASSAGE_KEY = re.compile(rb'"passage"\s*:')
-
 TRANSFER_THREADS = 6
 """Threads for concurrent exports, checks and backups: at least the number that the API's limits allow."""
 
 ReportStep = Callable[[str, int, int | None], None]
 T = TypeVar("T")
-LAST_BACKUP_FILE = "backup.last"
-"""File in the store's folder with the target and the time of the last scheduled backup."""
-
-log = structlog.get_logger()
 
 
-class GivenUp(Exception):
+class ClientGone(Exception):
     """The client that requested this work has disconnected."""
 
 
@@ -140,32 +119,32 @@ class TransferService:
         if (fault := await self._check_record_file(str(path))) is not None:
             raise Invalid(f"The body is Parquet, but not a file of records: {fault}")
         with self._progress.running("import", "records") as task:
-            took = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
+            imported = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
         return ImportResponse(
-            passages=took.passages, triples=took.triples, skipped=took.unreadable, records=took.records
+            passages=imported.passages, triples=imported.triples, skipped=imported.unreadable, records=imported.records
         )
 
-    async def _take_in(self, path: Path) -> "_Import":
+    async def _take_in(self, path: Path) -> OpenieImport:
         """Imports a HippoRAG file; returns once all its documents are committed."""
         tickets: list[int] = []
-        handed, expected = 0, await asyncio.to_thread(_count_passages, path)
+        queued, expected = 0, await asyncio.to_thread(count_passages, path)
 
         def refresh(task: LongTask) -> None:
-            task.update(None, handed - self._pipeline.inbox.waiting(tickets), expected)
+            task.update(None, queued - self._pipeline.inbox.waiting(tickets), expected)
 
         with self._progress.running("import", "passages", refresh):
-            read = await asyncio.to_thread(_Import, path, *self._pipeline.inbox.capacity.limits)
+            read = await asyncio.to_thread(OpenieImport, path, *self._pipeline.inbox.capacity.limits)
             while documents := await asyncio.to_thread(read.documents):
                 tickets.append(await self._pipeline.inbox.add(documents, wait=True))
-                handed += len(documents)
-                expected = max(expected, handed)
-            expected = handed
+                queued += len(documents)
+                expected = max(expected, queued)
+            expected = queued
             await self._pipeline.inbox.indexed(tickets)
         return read
 
     async def verify(self, request: VerifyRequest) -> VerifyResponse:
         with self._progress.running("verify", "rows") as task:
-            found = await self._until_given_up(partial(verify, self._store), task)
+            found = await self._until_cancelled(partial(verify, self._store), task)
         fresh = None
         if request.against_fresh_build is not None:
             fresh = await self._compare_with_fresh_build(request.against_fresh_build, request.seed, found.problems)
@@ -193,19 +172,19 @@ class TransferService:
             documents=report.documents, passages=report.passages, seed=seed, changed=report.changed
         )
 
-    async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
+    async def _until_cancelled(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
         """Runs `work` in a thread. Ends at its next report after the client has disconnected."""
-        given_up = threading.Event()
+        cancelled = threading.Event()
 
         def report(step: str, done: int, total: int | None) -> None:
-            if given_up.is_set():
-                raise GivenUp
+            if cancelled.is_set():
+                raise ClientGone
             task.update(step, done, total)
 
-        return await run_to_end(self._threads, partial(work, report), given_up.set)
+        return await run_to_end(self._threads, partial(work, report), cancelled.set)
 
     async def backup(self, directory: str) -> BackupResponse:
-        given_up = threading.Event()
+        cancelled = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
             # Check before writing: the client must not believe in a backup that no other process can see.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
@@ -214,10 +193,10 @@ class TransferService:
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
-                    made = await self._until_given_up(partial(backup, self._store, Path(directory)), task)
+                    made = await self._until_cancelled(partial(backup, self._store, Path(directory)), task)
                     return BackupResponse(directory=directory, commit=made.commit, files=made.files, bytes=made.bytes)
-                sending = partial(send, self._store, directory, task.update, cancelled=given_up.is_set)
-                sent = await run_to_end(self._threads, sending, given_up.set)
+                sending = partial(send, self._store, directory, task.update, cancelled=cancelled.is_set)
+                sent = await run_to_end(self._threads, sending, cancelled.set)
         except (StoreError, OSError) as error:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
@@ -232,17 +211,6 @@ class TransferService:
             sent=sent.sent_files,
             sent_bytes=sent.sent_bytes,
         )
-
-
-def _count_passages(path: Path) -> int:
-    """Returns the approximate number of passages in a file, for progress; does not parse the file."""
-    count, tail = 0, b""
-    with path.open("rb") as file:
-        while chunk := file.read(IMPORT_BATCH_BYTES):
-            found = len(_PASSAGE_KEY.findall(tail + chunk))
-            count += found - len(_PASSAGE_KEY.findall(tail))
-            tail = chunk[-32:]
-    return count
 
 
 @contextmanager
@@ -260,105 +228,3 @@ def _storing() -> Iterator[None]:
 def _write(file: "tempfile._TemporaryFileWrapper[bytes]", chunk: bytes) -> None:
     file.write(chunk)
     file.flush()
-
-
-class _Import:
-    """Reads a file in batches of documents, one document per passage. Keeps 8 bytes in memory for each passage read."""
-
-    def __init__(self, path: Path, max_documents: int, max_bytes: int) -> None:
-        """Reads the whole file once, to check it. Raises HippoRAGFormatError if the format is wrong.
-
-        `max_documents` and `max_bytes` limit a batch.
-        """
-        self._recorded = read_hipporag_file(path)
-        self._max_documents = min(IMPORT_BATCH_PASSAGES, max_documents)
-        self._max_bytes = min(IMPORT_BATCH_BYTES, max_bytes)
-        self._next: AddedDocument | None = None
-        self._digests = array("Q")
-        self.triples = 0
-        """Number of triples read so far."""
-        self.skipped = 0
-        """Number of malformed triples and passages so far."""
-
-    def documents(self) -> list[AddedDocument]:
-        """Returns the next batch, with distinct URIs; [] at the end of the file."""
-        found: dict[str, AddedDocument] = {}
-        size = 0
-        while len(found) < self._max_documents:
-            document = self._next or self._document()
-            self._next = None
-            if document is None:
-                break
-            size += len(document.text)
-            if found and size > self._max_bytes:
-                self._next = document
-                break
-            found[document.uri] = document
-        return list(found.values())
-
-    def passages(self) -> int:
-        """Returns the number of distinct passages read so far."""
-        return len(np.unique(np.asarray(self._digests)))
-
-    def _document(self) -> AddedDocument | None:
-        for passage in self._recorded:
-            if passage.problem is not None:
-                self.skipped += 1
-                continue
-            self.skipped += passage.skipped
-            self.triples += len(passage.triples)
-            content = f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")
-            digest = blake2b(content, digest_size=8).digest()
-            self._digests.frombytes(digest)
-            text = json.dumps({"title": passage.title, "text": passage.text, "triples": passage.triples})
-            return AddedDocument(added_uri(f"import/{digest.hex()}"), text, whole=True)
-        return None
-
-
-class BackupTimes(Protocol):
-    """The settings of `[schedule]` for backups."""
-
-    backup_to: str | None
-    backup_keep: float
-
-
-class ScheduledBackup:
-    """Sends backups. `run` is called in the scheduler's threads, and raises the errors of `send`, which the scheduler logs."""
-
-    def __init__(
-        self,
-        store: Store,
-        times: Callable[[], BackupTimes],
-        progress: ProgressBoard,
-        stopping: Callable[[], bool],
-    ) -> None:
-        self._store = store
-        self._times = times
-        self._progress = progress
-        self._stopping = stopping
-        self._last: Path = store.folder / LAST_BACKUP_FILE
-
-    def last_run(self) -> float:
-        """Returns the time of the last backup to the present target, in Unix seconds; 0 if there was none."""
-        try:
-            said = json.loads(self._last.read_bytes())
-            return float(said["made"]) if said["url"] == self._times().backup_to else 0.0
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0.0
-
-    def run(self) -> None:
-        times = self._times()
-        if times.backup_to is None:
-            return
-        with self._progress.running("backup", "files") as task:
-            sent = send(self._store, times.backup_to, task.update, keep_s=times.backup_keep, cancelled=self._stopping)
-        with durable_file(self._last) as file:
-            file.write(json.dumps({"url": times.backup_to, "made": sent.made}).encode())
-        log.info(
-            "backup_sent",
-            commit=sent.backup.commit,
-            files=sent.sent_files,
-            bytes=sent.sent_bytes,
-            pruned=sent.pruned,
-            backup=sent.name,
-        )

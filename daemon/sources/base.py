@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -73,7 +73,7 @@ class Source(ABC):
     async def delivered(self) -> None:
         """Returns once the pipeline has received everything that the source contains now; for `hippoctl wait`."""
 
-    def unread(self) -> str | None:
+    def pending_note(self) -> str | None:
         """Returns a clause for an answer's note about content that the pipeline has not received yet; None if there is none.
 
         Called on the event loop for every query.
@@ -86,15 +86,14 @@ class Source(ABC):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class SourceParts:
-    """The parts of the daemon that sources need."""
+    """The parts of the daemon that sources need (`daemon.app.open_memory.Memory`)."""
 
     store: "Store"
     pipeline: "Pipeline"
     pool: "ParserPool"
     split: "SplitSettings"
-    hard_links: "dict[object, HardLinks]" = field(default_factory=dict)
+    hard_links: "dict[object, HardLinks]"
     """The names of files with several hard links, by labels: folders with the same labels share them."""
 
 

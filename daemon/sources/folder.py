@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from daemon.pipeline.pipeline import Pipeline
     from store.store import Store
 
-UNREAD = Fingerprint(0, 0, 0, exclusions=0)
+OUTDATED = Fingerprint(0, 0, 0, exclusions=0)
 """Fingerprint of a file whose documents in the memory may be wrong: it is parsed again, or removed if it is gone."""
 
 
@@ -133,8 +133,8 @@ class FolderSource(Source):
             excluded=dict(sorted(state.excluded.items())),
         )
 
-    def unread(self) -> str | None:
-        return f"{self.name} has not been looked through since the start" if self._source.awaits_first_scan else None
+    def pending_note(self) -> str | None:
+        return f"{self.name} has not been scanned since the start" if self._source.awaits_first_scan else None
 
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()
@@ -145,10 +145,10 @@ class FolderSource(Source):
 
 
 def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store") -> dict[str, Fingerprint]:
-    """Returns the fingerprints of the folder's files in the store; `UNREAD` for a file whose own documents the store may lack.
+    """Returns the fingerprints of the folder's files in the store; `OUTDATED` for a file whose documents the store may lack.
 
-    A file is `UNREAD` if it has no position, if its documents are missing, or if their source is not a folder: earlier versions
-    of hippod let messages remove or replace the documents of a file.
+    A file is `OUTDATED` if it has no position, if its documents are missing, or if their source is not a folder: earlier
+    versions of hippod let messages remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
     # Documents missing without `EMPTY` were removed by a message, or by a client if the store never followed a topic.
@@ -170,7 +170,7 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
         if pipeline.owners.owns(source, uri):
             position = store.positions.get(uri)
             read = position is not None and is_as_read(uri, position)
-            fingerprint = Fingerprint.from_json(position) if position is not None and read else UNREAD
+            fingerprint = Fingerprint.from_json(position) if position is not None and read else OUTDATED
             # Excluding a file without passages removes nothing, so it needs no confirmation.
             known[uri] = fingerprint if has_passages(uri) else replace(fingerprint, exclusions=EXCLUSIONS_VERSION)
     return known

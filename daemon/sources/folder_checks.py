@@ -32,19 +32,19 @@ def inotify(folders: Sequence[Path], limits: Path) -> Finding:
     """Checks the user's limit of inotify watches: each directory in a watched folder needs one watch."""
     if not folders:
         return Finding("inotify", "ok", "not needed: all followed folders are polled")
-    most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
-    if most is None:
+    watches, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
+    if watches is None:
         return Finding("inotify", "warn", "not on this system", "set polling = true in every [[folder]]")
     directories, whole = _directories(folders)
     noun = "directory" if directories == 1 else "directories"
-    said = f"{directories:,} {noun}{'' if whole else ' or more'} of {most:,} watches"
+    detail = f"{directories:,} {noun}{'' if whole else ' or more'} of {watches:,} watches"
     if instances is not None and instances < 16:
         hint = "sysctl fs.inotify.max_user_instances=128"
         return Finding("inotify", "warn", f"only {instances} instances for each user", hint)
-    if directories * 1.25 > most:
+    if directories * 1.25 > watches:
         hint = f"sysctl fs.inotify.max_user_watches={max(524_288, directories * 2)}, or polling = true in [[folder]]"
-        return Finding("inotify", "warn", f"{said}: too few", hint)
-    return Finding("inotify", "ok", said)
+        return Finding("inotify", "warn", f"{detail}: too few", hint)
+    return Finding("inotify", "ok", detail)
 
 
 def readable(folder: Path) -> Finding:
@@ -79,8 +79,10 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
             f"drive {folder}", "warn", f"a network drive ({kind}), which does not report changes made elsewhere", hint
         )
     elif kind in VIEWS and not polling:
-        said = f"a view of other folders ({kind}), which does not report changes made to those directly"
-        yield Finding(f"drive {folder}", "warn", said, "set polling = true in its [[folder]], or follow those folders")
+        detail = f"a view of other folders ({kind}), which does not report changes made to those directly"
+        yield Finding(
+            f"drive {folder}", "warn", detail, "set polling = true in its [[folder]], or follow those folders"
+        )
     elif kind in NETWORK_FILE_SYSTEMS:
         yield Finding(f"drive {folder}", "ok", f"a network drive ({kind}), polled")
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from daemon.api import openapi
 from daemon.api.app import build
-from daemon.api.context import make_context
+from daemon.api.context import ApiContext
 from daemon.api.ports import StartupGate, StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.app.lifecycle import add_service_routes
@@ -29,7 +29,7 @@ This page is made from what `GET /openapi.json` answers with; {download}`the doc
 
 def document() -> dict[str, Any]:
     """The OpenAPI document, of an application that serves nothing: its routes are never called."""
-    context = make_context(cast("StartupPorts", None), cast("StartupGate", None), ApiLimits())
+    context = ApiContext(cast("StartupPorts", None), cast("StartupGate", None), ApiLimits())
     return openapi.document(build(context, [add_service_routes]), version("hippod"))
 
 

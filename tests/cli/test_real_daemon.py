@@ -82,7 +82,7 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
         assert real("show", name).err.startswith("hippoctl: Nothing in the memory is named ")
         assert real("rm", name).err.startswith("hippoctl: document ")
     read_again = real("--json", "reextract")
-    assert read_again.code == 0 and "no model reads" in read_again.json["note"]
+    assert read_again.code == 0 and "no model extracts" in read_again.json["note"]
     refused = real("backfill")
     assert refused.code == 4 and "No model can be loaded" in refused.err
     assert "drive is not a complete backup" in real("restore", "drive").err  # the configuration beside us was found

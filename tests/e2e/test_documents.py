@@ -334,12 +334,12 @@ def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) ->
     with live.reading_paused():
         uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]
         until(lambda: set(uris) <= set(live.documents(state="pending")), "the files are noticed")
-        assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being read"
+        assert live.ask("POST", "/v1/query", json=body)["note"] == "3 documents are still being indexed"
         assert "note" not in live.ask("POST", "/v1/query", json={**body, "as_of": before["commit"]})
         [index] = live.status()["progress"]
         assert (index["task"], index["unit"], index["done"], index["total"]) == ("index", "documents", 0, 3)
         assert "  index      0 of 3 documents (0 %)" in live.ctl("status").out
-        assert "note  3 documents are still being read" in live.ctl("query", "Who keeps the east road?").out
+        assert "note  3 documents are still being indexed" in live.ctl("query", "Who keeps the east road?").out
     live.wait()
     assert "note" not in live.ask("POST", "/v1/query", json=body)
     assert "progress" not in live.status()

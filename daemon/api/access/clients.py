@@ -69,10 +69,14 @@ class TokenFile:
                 )
         except TimeoutError:
             found = _TokenState(
-                complaint=f"{self.path} could not be read in {TOKEN_READ_TIMEOUT_S:g} s; is its drive there?"
+                complaint=f"{self.path} could not be read within {TOKEN_READ_TIMEOUT_S:g} s; check whether its drive is mounted"
             )
         if found.complaint and found.complaint != self._state.complaint:  # log it once, not at every request
-            log.error("token_unreadable", error=found.complaint, hint="hippod admits nobody with this token for now")
+            log.error(
+                "token_unreadable",
+                error=found.complaint,
+                hint="requests with this token are refused meanwhile",
+            )
         self._state = found
         return before.digest is not None and found.digest != before.digest
 
@@ -177,7 +181,11 @@ class Clients:
             self._token_ended()
         matches = [each for each in self._tokens if each.file.has(digest)]
         if len(matches) > 1:
-            log.error("token_of_several", clients=[each.client.name for each in matches], hint="give each its own")
+            log.error(
+                "token_of_several",
+                clients=[each.client.name for each in matches],
+                hint="give each client its own token",
+            )
         return matches[0].client if len(matches) == 1 else None
 
 

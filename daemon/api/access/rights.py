@@ -1,8 +1,5 @@
 """The right that each route needs: declared at the route's function and checked before the function is called."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -11,25 +8,13 @@ from daemon.api.middleware.disconnect import cancel_on_disconnect
 from daemon.contract.http.routes import Need
 from daemon.errors import Forbidden
 
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-
-
-def needs(need: Need) -> Callable[[Endpoint], Endpoint]:
-    """Declares what a route requires. Must be the innermost decorator of the route's function."""
-
-    def declared(endpoint: Endpoint) -> Endpoint:
-        endpoint.__dict__["need"] = need
-        return endpoint
-
-    return declared
-
 
 def need_of(route: BaseRoute) -> Need:
     """Returns what a route requires. Raises TypeError if the route does not declare it: such a route must not be served."""
     need = getattr(getattr(route, "endpoint", None), "need", None)
     if not isinstance(route, Route) or not isinstance(need, Need):
         raise TypeError(
-            f"the route {getattr(route, 'path', route)!r} does not declare what it needs: write @needs(...)"
+            f"the route {getattr(route, 'path', route)!r} does not declare what it needs: write @served(...)"
         )
     return need
 
@@ -62,7 +47,7 @@ class _Guard:
             client = client_of(scope)
             if self._need is not Need.CLIENT and Right(self._need.value) not in client.rights:
                 raise Forbidden(
-                    f'The client "{client.name}" does not have the right {self._need.value}; '
-                    "`rights` in its [[client]] gives it."
+                    f'The client "{client.name}" lacks the right {self._need.value}; '
+                    "add it to `rights` in its [[client]]."
                 )
         await cancel_on_disconnect(self._app, scope, receive, send)

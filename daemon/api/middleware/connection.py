@@ -98,9 +98,9 @@ class HttpConnection(H11Protocol):
             self._refuse_or_cut("connections")
             return
         self.transport.pause_reading()
-        self._waiting = self.loop.call_later(EVICTION_PAUSE_S, self._ask_for_place, until)
+        self._waiting = self.loop.call_later(EVICTION_PAUSE_S, self._retry_place, until)
 
-    def _ask_for_place(self, until: float) -> None:
+    def _retry_place(self, until: float) -> None:
         if self.transport.is_closing():
             return
         if self._served() > self.config.limits.connections and not self._evict_idle():
@@ -124,8 +124,8 @@ class HttpConnection(H11Protocol):
         others = [each for each in self.connections if isinstance(each, HttpConnection) and each is not self]
         idle = [each for each in others if each._is_evictable and not each._refused and not each.transport.is_closing()]
         for each in sorted(idle, key=lambda each: (not each._is_unauthenticated, each._since)):
-            if each._was_turned_away or not each._has_unread():
-                each._make_room()
+            if each._failed_authentication or not each._has_unread():
+                each._evict()
                 return True
         self.config.none_evictable_at = now
         return False
@@ -139,9 +139,9 @@ class HttpConnection(H11Protocol):
             return False
         return count[0] > 0
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         """Closes this connection in favour of a newer one. A client that never sent a request receives 503 with the reason."""
-        if not self._has_asked:
+        if not self._has_request:
             self._refuse_or_cut("made room")
         elif self.idle and not self.transport.get_write_buffer_size():
             self._cancel_deadline()
@@ -156,22 +156,22 @@ class HttpConnection(H11Protocol):
         if len(self.connections) > limits.connections + limits.refused_connections:
             self._cut(reason)
         else:
-            self._refuse(Busy(TOO_MANY, of=reason))
+            self._refuse(Busy(TOO_MANY, resource=reason))
 
     @property
     def _is_unauthenticated(self) -> bool:
         """Whether the connection has had no request yet, or its latest request is not authenticated."""
-        return not self._has_asked or self._was_turned_away
+        return not self._has_request or self._failed_authentication
 
     @property
-    def _has_asked(self) -> bool:
+    def _has_request(self) -> bool:
         """Whether the head of a request has arrived."""
         return bool(self.cycle)
 
     @property
-    def _was_turned_away(self) -> bool:
+    def _failed_authentication(self) -> bool:
         """Whether the latest request is not authenticated. Unread bytes do not protect such a connection from eviction."""
-        return self._has_asked and is_unauthenticated(self.scope)
+        return self._has_request and is_unauthenticated(self.scope)
 
     @property
     def _is_evictable(self) -> bool:
@@ -216,7 +216,7 @@ class HttpConnection(H11Protocol):
         """Stops the connection. A request in progress, or sent and not read yet, is still answered."""
         if self._refused or self.transport.is_closing():
             return
-        is_new = not self._has_asked and self.loop.time() - self._since < FIRST_REQUEST_S
+        is_new = not self._has_request and self.loop.time() - self._since < FIRST_REQUEST_S
         if self.idle and (is_new or self._has_unread()):
             self._last_request = True
             self.transport.resume_reading()  # reading is paused if it waited for a place
@@ -239,7 +239,7 @@ class HttpConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         metrics.REFUSED.labels("not HTTP").inc()
-        self._refuse(BadRequest(f"{msg.rstrip('.')}: it is not HTTP/1.1, or its head is too long."))
+        self._refuse(BadRequest(f"{msg.rstrip('.')}: the request is not HTTP/1.1, or its head is too long."))
 
     @property
     def idle(self) -> bool:

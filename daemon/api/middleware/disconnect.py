@@ -12,7 +12,7 @@ from daemon.api.request_parsing import has_body
 from daemon.errors import NotReady
 
 T = TypeVar("T")
-STOPPING = "The daemon is stopping; ask again once it is back."
+STOPPING = "hippod is stopping; try again after its restart."
 
 
 async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -33,7 +33,7 @@ class Peer:
 
     @property
     def client(self) -> str:
-        """The user or the address: the client's identity for limits if nothing else identifies it (`daemon.api.access.client`).
+        """Identity of a client without a token, for limits: its user or its address (`daemon.api.access.client`).
 
         An IPv6 address counts as its /64 network, because one client usually owns all of it.
         """

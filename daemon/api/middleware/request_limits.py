@@ -128,9 +128,11 @@ class ConcurrencyLimit:
             return Busy(
                 f"{self._shares.units_of(client)} {self._what} of this client are already running, and the remaining capacity "
                 "([api] client_share) is for other clients; try again in a moment.",
-                of=f"{self._what} of one client",
+                resource=f"{self._what} of one client",
             )
-        return Busy(f"{self._shares.limit} {self._what} are already under way; try again in a moment.", of=self._what)
+        return Busy(
+            f"{self._shares.limit} {self._what} are already under way; try again in a moment.", resource=self._what
+        )
 
 
 class RateLimiter:

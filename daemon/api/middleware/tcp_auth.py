@@ -44,22 +44,17 @@ class TcpAuthMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         name = host_name(headers.get("host", ""))
-        if not self._serves(name):
-            raise WrongHost(f"Host {name[:100]!r} is not one this daemon answers to; use the configured address.")
+        if name not in self._hosts and not (self._any_address and _is_address(name)):
+            raise WrongHost(f"hippod does not serve the host name {name[:100]!r}; use the configured address.")
         refuse_other_origins(scope, by_cookie=False)
         await self._identified(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app_for(scope["path"])(scope, receive, send)
-
-    def _app_for(self, path: str) -> ASGIApp:
-        for prefix, app in self._apps.items():
+        path, app = scope["path"], self._app
+        for prefix, other in self._apps.items():
             if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
-                return app
-        return self._app
-
-    def _serves(self, name: str) -> bool:
-        return name in self._hosts or (self._any_address and _is_address(name))
+                app = other
+        await app(scope, receive, send)
 
 
 def refuse_other_origins(scope: Scope, *, by_cookie: bool) -> None:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.endpoints import Endpoints
+from daemon.api.endpoints import Routes
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.ports import MemoryPorts
 from daemon.api.responses import LimitedStream, data_message
@@ -41,7 +41,7 @@ from daemon.contract.answering.chat import (
     Usage,
 )
 from daemon.contract.answering.steps import StepEvent
-from daemon.contract.http.routes import EVENT_STREAM, Need, Route
+from daemon.contract.http.routes import EVENT_STREAM, Need, Route, served
 from daemon.contract.query import QueryRequest, QueryResponse, Tokens
 from daemon.errors import Invalid, NotConfigured, NotFound, RequestError
 
@@ -74,10 +74,10 @@ def conversation_question(request: ChatRequest) -> str:
     """
     questions = [each.text for each in request.messages if each.role == "user" and each.text]
     if not questions:
-        raise _invalid("contain no question of the user")
+        raise _invalid("contain no question by the user")
     *earlier_questions, question = questions
     if len(question) > QUESTION_CHARS_MAX:
-        raise _invalid(f"end in a question of {len(question):,} characters; {QUESTION_CHARS_MAX:,} are the most")
+        raise _invalid(f"end with a question of {len(question):,} characters; the limit is {QUESTION_CHARS_MAX:,}")
     earlier = [" ".join(text.split())[:EARLIER_CHARS] for text in earlier_questions[-EARLIER_QUESTIONS:]]
     return "\n".join([*(f"(Asked before: {text})" for text in earlier), question])
 
@@ -133,11 +133,11 @@ def _annotation(content: str, rank: int, title: str, uri: str) -> Annotation:
 class _Completion:
     """The fields that all pieces of one completion share."""
 
-    def __init__(self, model: ChatModel, wanted: ChatRequest) -> None:
+    def __init__(self, model: ChatModel, chat: ChatRequest) -> None:
         self.id = f"chatcmpl-{uuid4().hex}"
         self.created = int(time.time())
         self.model = model
-        self.with_usage = wanted.stream_options is not None and wanted.stream_options.include_usage
+        self.with_usage = chat.stream_options is not None and chat.stream_options.include_usage
 
     def whole(self, content: str, annotations: list[Annotation], tokens: Tokens) -> ChatCompletion:
         message = AnswerMessage(content=content, annotations=annotations)
@@ -221,36 +221,36 @@ def _model(name: str, ports: MemoryPorts) -> ChatModel:
     if name not in list(ChatModel):
         raise NotFound(f"The model {name[:200]!r} does not exist; the models are {', '.join(ChatModel)}.")
     if name != ChatModel.SEARCH and ports.asks is None:
-        raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} answers without.")
+        raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} needs none.")
     return ChatModel(name)
 
 
-def add_routes(endpoints: Endpoints) -> None:
-    context = endpoints.context
-
-    @endpoints.add("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
-    async def chat_completions(request: Request, ports: MemoryPorts, wanted: ChatRequest) -> ChatCompletion | Response:
+class ChatRoutes(Routes):
+    @served("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
+    async def chat_completions(
+        self, request: Request, ports: MemoryPorts, chat: ChatRequest
+    ) -> ChatCompletion | Response:
         """Answer the last message of a conversation, in OpenAI's protocol."""
-        model = _model(wanted.model, ports)
-        question = conversation_question(wanted)
-        completion = _Completion(model, wanted)
+        model = _model(chat.model, ports)
+        question = conversation_question(chat)
+        completion = _Completion(model, chat)
         if model is ChatModel.SEARCH:
-            async with context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
+            async with self.context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
                 content, annotations = passages_content(await searched.queries.query(search))
-            if wanted.stream:
+            if chat.stream:
                 return LimitedStream(None, partial(_found, completion, content, annotations), EVENT_STREAM)
             return completion.whole(content, annotations, NO_TOKENS)
         assert ports.asks is not None
         ask_request = AskRequest(question=question, deep=model is ChatModel.DEEP)
-        if wanted.stream:
-            begin = partial(_streamed, completion, ports.asks.stream(ask_request), context.stopping)
-            return LimitedStream(context.asks, begin, EVENT_STREAM)
-        with context.slot(context.asks, request):
-            answer = await cancel_on_stop(context.stopping, ports.asks.ask(ask_request))
+        if chat.stream:
+            begin = partial(_streamed, completion, ports.asks.stream(ask_request), self.context.stopping)
+            return LimitedStream(self.context.asks, begin, EVENT_STREAM)
+        with self.context.slot(self.context.asks, request):
+            answer = await cancel_on_stop(self.context.stopping, ports.asks.ask(ask_request))
         return completion.whole(*answer_content(answer), answer.tokens)
 
-    @endpoints.add("GET", Route.MODELS, Need.READ)
-    async def models(ports: MemoryPorts) -> ModelList:
-        """List the models that a conversation can be with."""
+    @served("GET", Route.MODELS, Need.READ)
+    async def models(self, ports: MemoryPorts) -> ModelList:
+        """List the models for conversations."""
         names = list(ChatModel) if ports.asks is not None else [ChatModel.SEARCH]
         return ModelList(data=[ModelEntry(id=name) for name in names])

@@ -6,8 +6,8 @@ from urllib.parse import unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 
-from daemon.api.endpoints import Endpoints
-from daemon.api.openapi import path_parameter, query_parameters
+from daemon.api.endpoints import Routes
+from daemon.api.openapi import query_parameters
 from daemon.api.request_parsing import BodyReservation, body_media_type, has_body, read_json_lines, read_model
 from daemon.contract.base import FieldError
 from daemon.contract.documents import (
@@ -18,13 +18,17 @@ from daemon.contract.documents import (
     ShowRequest,
     ShowResponse,
 )
-from daemon.contract.http.routes import JSON, NDJSON, Need, Route
+from daemon.contract.http.routes import JSON, NDJSON, Need, Route, served
 from daemon.errors import BadRequest, Invalid, NotFound
 
 SHOW_PATH = Route.DOCUMENTS + "/{uri:key}"
-KEY_PARAMETER = path_parameter(
-    "uri", "A document's URI, a passage's id, a triple as a JSON array, or a phrase; percent-encoded."
-)
+KEY_PARAMETER = {
+    "name": "uri",
+    "in": "path",
+    "required": True,
+    "description": "A document's URI, a passage's id, a triple as a JSON array, or a phrase; percent-encoded.",
+    "schema": {"type": "string"},
+}
 
 
 class _KeyConvertor(Convertor[str]):
@@ -42,24 +46,22 @@ class _KeyConvertor(Convertor[str]):
 register_url_convertor("key", _KeyConvertor())
 
 
-def add_routes(endpoints: Endpoints) -> None:
-    context = endpoints.context
-
-    @endpoints.add("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
-    async def add(request: Request, reservation: BodyReservation) -> AddResponse:
+class DocumentRoutes(Routes):
+    @served("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
+    async def add(self, request: Request, reservation: BodyReservation) -> AddResponse:
         """Add documents given in the body; no path is read."""
-        added = await _added(request, reservation)
-        return await (await context.memory(request)).documents.add(added)
+        added = await self._added(request, reservation)
+        return await (await self.context.memory(request)).documents.add(added)
 
-    async def _added(request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
+    async def _added(self, request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
         if body_media_type(request, [JSON, NDJSON]) == JSON:
-            return (await read_model(request, AddRequest, reservation, context.limits)).documents
-        found = await read_json_lines(request, reservation, context.limits)
+            return (await read_model(request, AddRequest, reservation, self.context.limits)).documents
+        found = await read_json_lines(request, reservation, self.context.limits)
         if not found:
-            raise Invalid("The body contains no document.", errors={"": "no line"})
+            raise Invalid("The body contains no document.", errors={"": "is empty"})
         return found
 
-    @endpoints.add(
+    @served(
         "DELETE",
         Route.DOCUMENTS,
         Need.WRITE,
@@ -67,14 +69,14 @@ def add_routes(endpoints: Endpoints) -> None:
         body_required=False,
         extra=query_parameters(RemoveRequest, rename={"uris": "uri"}),
     )
-    async def remove(request: Request, reservation: BodyReservation) -> RemoveResponse:
+    async def remove(self, request: Request, reservation: BodyReservation) -> RemoveResponse:
         """Remove documents, named in the body or by ?uri=."""
         uris = _uris_of_query(request)
         if has_body(request.headers) or not uris:
-            uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
-        return await (await context.memory(request)).documents.remove(uris)
+            uris = [*uris, *(await read_model(request, RemoveRequest, reservation, self.context.limits)).uris]
+        return await (await self.context.memory(request)).documents.remove(uris)
 
-    @endpoints.add(
+    @served(
         "GET",
         SHOW_PATH,
         Need.READ,
@@ -82,10 +84,10 @@ def add_routes(endpoints: Endpoints) -> None:
         404,
         extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
     )
-    async def show(request: Request, wanted: ShowRequest) -> ShowResponse:
-        """A document, passage, phrase or triple, with its connections."""
+    async def show(self, request: Request, parameters: ShowRequest) -> ShowResponse:
+        """Show a document, passage, phrase or triple, with its connections."""
         key = _key(request)
-        found = await (await context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
+        found = await (await self.context.memory(request)).documents.show(key, parameters.limit, parameters.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return found
@@ -94,8 +96,8 @@ def add_routes(endpoints: Endpoints) -> None:
 def _uris_of_query(request: Request) -> list[str]:
     for name in request.query_params:
         if name != "uri":
-            wrong = FieldError(field=name, message="is not known here", allowed=["uri"])
-            raise Invalid(f"The parameter {name!r} is not known here; documents are named by uri.", errors=[wrong])
+            wrong = FieldError(field=name, message="is not a known parameter", allowed=["uri"])
+            raise Invalid(f"The parameter {name!r} is unknown; name documents with uri.", errors=[wrong])
     uris = request.query_params.getlist("uri")
     if "" in uris:
         raise Invalid("A uri is empty.", errors={"uri": "must not be empty"})

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from daemon.contract.base import OpenResponse, Response
+from daemon.contract.documents import TripleText
 
 
 class MemoryPoint(Response):
@@ -43,10 +44,7 @@ class FoundEntity(Response):
     score: float
 
 
-class FoundTriple(Response):
-    subject: str
-    predicate: str
-    object: str
+class FoundTriple(TripleText):
     score: float
 
 

@@ -59,7 +59,7 @@ def problem_type(problem: Mapping[str, Any]) -> str:
 
 def problem_sentence(problem: Mapping[str, Any]) -> str:
     """Returns a problem document as a sentence: its detail, and which fields are wrong."""
-    text = str(problem.get("detail") or problem.get("title") or "hippod refused without saying why").strip()
+    text = str(problem.get("detail") or problem.get("title") or "hippod refused the request without a reason").strip()
     errors = problem.get("errors")
     parts = [_field_error(error, text) for error in errors] if isinstance(errors, list) else []
     parts = [part for part in parts if part]

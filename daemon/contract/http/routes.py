@@ -80,10 +80,11 @@ class Need(StrEnum):
     ADMIN = "admin"
 
 
-def served(method: str, path: Route, need: Need, *statuses: int, **options: bool) -> Callable[[Method], Method]:
-    """Declares the decorated method as a route. The method's only parameter, if it has one, is a request of the contract.
+def served(method: str, path: str, need: Need, *statuses: int, **options: Any) -> Callable[[Method], Method]:
+    """Declares the decorated method as a route, of a service or of `daemon.api.routes`.
 
-    The arguments are those of `daemon.api.endpoints.Endpoints.add`.
+    `daemon.api.endpoints` documents the arguments and the parameters that the method may have. The only parameter of a
+    service's method is a request of the contract.
     """
 
     def declared(function: Method) -> Method:

@@ -1,4 +1,4 @@
-// Requests to the daemon that this page came from. What goes wrong is an Error with a sentence to show.
+// Requests to the daemon that serves this page. A failure is an Error whose message is a sentence for the user.
 
 export class Refused extends Error {
   constructor(status, message) {
@@ -28,7 +28,7 @@ async function ask(method, path, body, signal) {
     const problem = await response.json();
     detail = problem.detail || problem.title || detail;
   } catch {
-    // not a problem document: the status is all there is to say
+    // not a problem document, so only the status is known
   }
   throw new Refused(response.status, detail);
 }

@@ -1,4 +1,4 @@
-// What arrives, as it arrives, and where each document stands. One row a document, the latest on top.
+// The list of arriving documents with their states: one row per document, the latest first.
 import { baseName, byId, clock, documentName, documentText, element, number, place } from "./text.js";
 
 const SIGNS = { pending: "○", indexed: "●", failed: "✕", skipped: "–", removed: "⌫", moved: "→" };
@@ -20,7 +20,7 @@ export class Arrivals {
     });
   }
 
-  // What is there already, newest first; rows that events have made stay as they are.
+  // Adds the present documents, newest first. Keeps rows that events have added.
   begin(recent, pending) {
     for (const entry of [...pending, ...recent]) {
       const there = this.rows.get(entry.uri);

@@ -1,4 +1,4 @@
-// How the memory has grown, and how long its queries take.
+// Charts of the memory's growth and of the queries' latency.
 import { getText } from "./api.js";
 import { colour, dress, Plot, Range, Source, whenPaletteChanges } from "./plotting.js";
 import { byId, clock, milliseconds, number } from "./text.js";
@@ -33,7 +33,7 @@ function figure(where) {
   return made;
 }
 
-// The axis knows no time zones: it is given the clock's time as if it were UTC.
+// The axis has no time zones, so local times are passed as if they were UTC.
 function local(time) {
   return time - new Date(time).getTimezoneOffset() * 60000;
 }
@@ -74,7 +74,7 @@ export class Growth {
     this.draw();
   }
 
-  // From a status that is newer than the last point.
+  // Adds a point from a status that is newer than the last point.
   add(status) {
     const last = this.points.at(-1);
     if (!status.commit || (last && last.commit >= status.commit)) return false;
@@ -88,7 +88,7 @@ export class Growth {
   draw() {
     const points = this.points;
     const last = points.at(-1);
-    // The last step reaches to now.
+    // Extend the last step to the present.
     const time = points.map((each) => local(Date.parse(each.time)));
     const data = { time: last ? [...time, local(Date.now())] : [] };
     for (const kind of KINDS) data[kind] = last ? [...points.map((each) => each[kind]), last[kind]] : [];
@@ -103,7 +103,7 @@ export class Growth {
   }
 }
 
-// Latency from the daemon's histogram: what it counted between two looks at it.
+// Latency from the daemon's histogram: the queries counted between two requests of it.
 export class Latency {
   constructor() {
     this.before = null;
@@ -138,7 +138,7 @@ export class Latency {
     this.look();
   }
 
-  // How long queries take, of all who ask: for those who may know it.
+  // Latency of all clients' queries. Only clients that may read /metrics see it.
   async look() {
     if (!this.mayMeasure) return;
     const now = read(await getText("/metrics"));
@@ -167,7 +167,7 @@ export class Latency {
   }
 }
 
-// The query histogram of /metrics over all modes: cumulative counts by upper edge, in seconds.
+// Returns the query histogram of /metrics over all modes: cumulative counts by upper bound in seconds.
 function read(text) {
   const buckets = new Map();
   let count = 0;
@@ -184,7 +184,7 @@ function read(text) {
   return { buckets: new Map([...buckets].sort(([a], [b]) => a - b)), count };
 }
 
-// In milliseconds, evenly spread within the bucket that holds it.
+// Returns a quantile in milliseconds, interpolated linearly within its bucket.
 function quantile(buckets, share) {
   const total = Math.max(...buckets.values());
   const wanted = share * total;

@@ -1,4 +1,4 @@
-// Documents that failed, why, and the way to try them again.
+// The list of failed documents, with the reasons and a button to try them again.
 import { get, post } from "./api.js";
 import { baseName, byId, documentName, documentText, element, number, place } from "./text.js";
 
@@ -14,7 +14,7 @@ export class Failures {
     byId("retry-all").addEventListener("click", () => this.retry(undefined, byId("retry-all")));
   }
 
-  // Soon: many events come together.
+  // Delayed, because many events come at the same time.
   loadSoon() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load().catch((error) => (this.note.textContent = error.message)), 250);

@@ -1,4 +1,4 @@
-// Which parts of a passage the question named: its words, and the phrases of the triples that were kept.
+// Highlights the parts of a passage that match the question: its words, and the phrases of kept triples.
 import { element, shown } from "./text.js";
 
 const TOKEN = /[\p{L}\p{N}]+/gu;
@@ -8,7 +8,7 @@ const COMMON = new Set(
     "with you your").split(" "),
 );
 
-// A word as it is compared: without case, accents, and an English plural or possessive.
+// Returns the form of a word that is compared: without case, accents, and an English plural or possessive ending.
 function bare(word) {
   const plain = word.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   return plain.length > 3 ? plain.replace(/(?:ies|es|s)$/, "") : plain;
@@ -18,7 +18,7 @@ export function contentWords(text) {
   return [...new Set((text.match(TOKEN) ?? []).map(bare).filter((word) => word.length > 1 && !COMMON.has(word)))];
 }
 
-// What is marked in every passage of an answer.
+// Returns the words and phrases to highlight in every passage of an answer.
 export function marker(question, answer) {
   const words = new Set(contentWords(question));
   const phrases = new Map();
@@ -35,7 +35,7 @@ export function marker(question, answer) {
   return { words, phrases };
 }
 
-// Where the part of `most` characters begins that the question named most of: the beginning of a sentence or line.
+// Returns where the excerpt of `most` characters with the most matches begins: at the beginning of a sentence or line.
 export function best(text, found, most) {
   if (text.length <= most) return 0;
   const head = text.slice(0, 20000);
@@ -51,7 +51,7 @@ export function best(text, found, most) {
   return chosen;
 }
 
-// The first `most` characters of `text` as nodes, with what matches in <mark>.
+// Returns the first `most` characters of `text` as nodes, with matches in <mark>.
 export function marked(text, found, most) {
   const whole = shown(text, most);
   const tokens = [...whole.matchAll(TOKEN)].map((match) => ({ at: match.index, end: match.index + match[0].length, bare: bare(match[0]) }));

@@ -1,4 +1,4 @@
-// Puts the page together: what the daemon says, and who on the page is told.
+// Connects the parts of the page, and passes them the daemon's status and events.
 import { get } from "./api.js";
 import { Arrivals } from "./arrivals.js";
 import { Growth, Latency } from "./charts.js";
@@ -23,7 +23,7 @@ const search = new Search(timeSlider, graph, (answer) => latency.asked(answer));
 let timer = 0;
 let asked = 0;
 
-// The counts above, soon: a burst of events makes one request.
+// Updates the counts after a delay, so that a burst of events makes one request.
 function statusSoon() {
   if (!timer) timer = setTimeout(status, Math.max(0, asked + STATUS_MS - Date.now()));
 }
@@ -50,7 +50,7 @@ function show(now) {
     now.state === "ready" && now.pending ? "busy" : now.state,
     now.state === "ready" ? `commit ${number.format(now.commit)}, following ${sources} ${sources === 1 ? "source" : "sources"}${waits}` : now.state,
   );
-  showTrouble(now.trouble ? `Commits fail now: ${now.trouble}` : "");
+  showTrouble(now.trouble ? `Problem: ${now.trouble}` : "");
   const advice = now.encoder_advice ? [`${now.encoder} does not know these documents well: ${now.encoder_advice}`] : [];
   showAdvice(advice.concat(now.extractor_advice ?? []).join(". "));
   if (growth.add(now)) timeSlider.set(growth.points);
@@ -76,7 +76,7 @@ function showAdvice(text) {
   byId("encoder-advice").hidden = !text;
 }
 
-// All that may have been missed.
+// Reload everything that may have changed while the connection was lost.
 async function catchUp() {
   try {
     const [overview, pending] = await Promise.all([get("/page/overview"), get("/v1/documents?state=pending&limit=50")]);
@@ -95,7 +95,7 @@ function follow() {
   events.addEventListener("open", catchUp);
   events.addEventListener("error", () => {
     showDisconnected("hippod does not answer; trying again.");
-    // A browser gives up where the answer was not a stream: it is told why by asking once.
+    // A browser stops reconnecting if the response was not an event stream. One request then finds the reason.
     if (events.readyState === EventSource.CLOSED) setTimeout(() => catchUp().then(follow), 5000);
   });
   for (const name of EVENTS) {

@@ -1,4 +1,4 @@
-// What the graph and the charts have in common: the palette's colours, and a figure without ornament.
+// Shared by the graph and the charts: the palette's colours, and a plain figure.
 
 export const Plot = () => window.Bokeh.Plotting;
 export const Source = (data) => new window.Bokeh.ColumnDataSource({ data });
@@ -10,7 +10,7 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Between two colours of the form #rrggbb; `share` from 0 to 1.
+// Returns a colour between two colours #rrggbb; `share` is from 0 to 1.
 export function between(from, to, share) {
   const part = (text, i) => parseInt(text.slice(1 + 2 * i, 3 + 2 * i), 16);
   const mixed = [0, 1, 2].map((i) => Math.round(part(from, i) + (part(to, i) - part(from, i)) * share));
@@ -48,7 +48,7 @@ export function dress(figure) {
   }
 }
 
-// Calls `dress` again when the palette changes.
+// Calls `dress` whenever the palette changes.
 export function whenPaletteChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }

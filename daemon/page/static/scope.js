@@ -1,4 +1,4 @@
-// Which documents a search is limited to: a folder, a source or a label, chosen from what the memory has.
+// The choice of documents for a search: a folder, a source or a label of the memory.
 import { get } from "./api.js";
 import { byId, element, line } from "./text.js";
 
@@ -13,7 +13,7 @@ export class Scope {
     this.input.addEventListener("change", changed);
   }
 
-  // What there is to choose from, asked when somebody is about to choose.
+  // Loads the choices when the field gets the focus.
   async suggest() {
     const found = await get("/v1/scopes");
     this.known.clear();
@@ -25,7 +25,7 @@ export class Scope {
     byId("scopes").replaceChildren(...options);
   }
 
-  // The scope as the API takes it, undefined for all documents. What was typed and is none of the suggestions begins URIs.
+  // Returns the scope for the API, undefined for all documents. Text that is no suggestion is a prefix of URIs.
   chosen() {
     const text = this.input.value.trim();
     if (!text) return undefined;

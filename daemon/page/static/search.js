@@ -1,4 +1,4 @@
-// The question, the passages that answer it, and what led to them.
+// The question, the passages found, and their explanations.
 import { post } from "./api.js";
 import { byId, documentName, documentText, element, line, milliseconds, percent, place, unwrapped } from "./text.js";
 import { Scope } from "./scope.js";
@@ -33,7 +33,7 @@ export class Search {
     this.go();
   }
 
-  // Asks anew where something has been asked.
+  // Repeats the last query, if there was one.
   again() {
     if (!byId("answers").hidden && this.question()) this.go();
   }
@@ -73,7 +73,7 @@ export class Search {
     const count = answer.passages.length;
     const at = this.timeSlider.chosen();
     const when = at ? `as of commit ${answer.commit}` : `commit ${answer.commit}`;
-    const weak = answer.weak ? "Nothing here answers this well. " : "";
+    const weak = answer.weak ? "Nothing in the memory answers this well. " : "";
     const note = answer.note ? ` · ${line(answer.note, 300)}` : "";
     this.say(`${weak}${count} ${count === 1 ? "passage" : "passages"} · mode ${answer.mode} · ${when} · ${milliseconds(answer.took_ms)}${note}`);
     const answers = byId("answers");
@@ -158,7 +158,7 @@ export class Search {
     panel.append(element("p", {}, `Its similarity to the question is ${reason.similarity.toFixed(3)} (cosine).`));
     if (reason.path) {
       panel.append(
-        element("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this path, which the graph shows:`),
+        element("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this path (shown in the graph):`),
         element("div", { class: "steps" }, ...reason.path.steps.flatMap(step)),
       );
     }
@@ -176,7 +176,7 @@ export class Search {
       panel.append(documentText(`A link${shown} led here from: ${source}`, { tag: "p", cls: "note" }));
     }
     if (reason.hub_factor != null) {
-      const kept = `It names many things and keeps ${percent(reason.hub_factor)} of the weight that comes from other passages and phrases.`;
+      const kept = `It has unusually many triples, so it keeps only ${percent(reason.hub_factor)} of the weight from other passages and phrases.`;
       panel.append(element("p", { class: "note" }, kept));
     }
     return panel;
@@ -217,7 +217,7 @@ export class Search {
   }
 }
 
-// Why each passage was found, asked once and only where somebody wants to know: that takes longer than the answer itself.
+// The explanations of the passages, requested once and only on demand, because they take longer than the query.
 function reasons(wanted, signal) {
   let asked = null;
   return () => {
@@ -247,7 +247,7 @@ function pathNodes(reason) {
   return reason.path ? reason.path.steps.map(nodeId) : [];
 }
 
-// A step of the way: the edge that leads to it, in words, and the node.
+// Returns a step of the path: the edge to the node, in words, and the node.
 function step(each) {
   const node = documentName(each.text, { cls: `node ${each.kind}`, most: 80 });
   if (!each.edge) return [node];

@@ -1,5 +1,5 @@
-// The drawing library writes its style sheets into <style> elements of its own. The policy admits those that carry the page's
-// nonce, and no others; so every one that a script makes is given it. This file runs before the library.
+// Gives the page's nonce to each <style> element that a script creates, because the security policy blocks others. The plotting
+// library creates such elements, so this file runs before the library.
 "use strict";
 {
   const nonce = document.currentScript.nonce;

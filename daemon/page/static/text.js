@@ -1,27 +1,28 @@
-// How text that came from documents gets onto the page: as text, in elements of its own, never as markup.
+// Inserts text from documents into the page: always as text in separate elements, never as markup.
 
-// Controls, and the marks that change the direction of what follows: in a name they serve to deceive alone.
+// Control characters, and marks that change the direction of the following text: in a name, they can only deceive.
 const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const SPACE = /[\s\u2028\u2029]+/g;
 
-// The text without what cannot be seen, cut at `most` characters.
+// Returns the text without invisible characters, cut at `most` characters.
 export function shown(text, most = 300) {
   const head = String(text ?? "").slice(0, most + 1).replace(UNSEEN, "");
   const whole = String(text ?? "").length <= most;
   return whole ? head : head.slice(0, most).replace(/[\ud800-\udbff]$/, "") + "…";
 }
 
-// Lines that were broken for their width alone are joined; lists, tables and paragraphs stay as they are.
+// Joins wrapped lines; keeps lists, tables and paragraphs.
 export function unwrapped(text) {
-  return text.replace(/([^\n]{55,})\r?\n(?=[^\s\-*#|>\d])/g, "$1 ");
+  // Anchored: a search from every character of a line would take quadratic time.
+  return text.replace(/^([^\r\n]{55,})\r?\n(?=[^\s\-*#|>\d])/gm, "$1 ");
 }
 
-// The same as one line, for names.
+// Returns the text as one line, for names.
 export function line(text, most = 120) {
   return shown(String(text ?? "").slice(0, most * 4).replace(SPACE, " ").trim(), most);
 }
 
-// An element with properties, attributes and children; strings among the children become text.
+// Returns an element with attributes, event handlers and children; strings become text nodes.
 export function element(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
@@ -34,7 +35,7 @@ export function element(tag, given = {}, ...children) {
   return made;
 }
 
-// A name or a text of a document's: isolated, so that its direction ends with it.
+// Return a document's text or name, isolated so that its direction does not affect the text after it.
 export function documentText(text, { tag = "span", most = 300, cls = "" } = {}) {
   return element(tag, { class: `said ${cls}`.trim(), dir: "auto" }, shown(text, most));
 }
@@ -43,7 +44,7 @@ export function documentName(text, { tag = "span", most = 120, cls = "" } = {}) 
   return element(tag, { class: `said ${cls}`.trim(), dir: "auto" }, line(text, most) || "(no title)");
 }
 
-// "people/odile-brandt.md" of a file's URI: its last two parts; the whole of any other.
+// Returns the last two parts of a file's URI ("people/odile-brandt.md"), or the whole of another URI.
 export function place(uri) {
   if (!uri.startsWith("file://")) return uri;
   const path = uri.slice(7).split("/").slice(-2).join("/");
@@ -68,7 +69,7 @@ export function count(many, what) {
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
-// "09:14:05", with the day where it is not today's.
+// "09:14:05", with the date if it is not today.
 export function clock(time) {
   const at = new Date(time);
   const today = DAY.format(at) === DAY.format(new Date());

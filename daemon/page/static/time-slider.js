@@ -1,4 +1,4 @@
-// The slider through time: the memory's commits, and after them "now".
+// The time slider: the memory's commits, then "now".
 import { byId, clock, number } from "./text.js";
 
 const CALM_MS = 350;
@@ -24,10 +24,10 @@ export class TimeSlider {
     this.set([]);
   }
 
-  // `commits` in order; whoever looks at a commit goes on looking at it.
+  // Sets the commits, in order. Keeps the chosen commit.
   set(commits) {
     const before = this.asOf();
-    this.commits = [...commits]; // its own: the list that it is given grows
+    this.commits = [...commits]; // a copy, because the caller's list grows
     this.slider.max = String(commits.length);
     const kept = before === undefined ? -1 : commits.findIndex((each) => each.commit >= before);
     this.slider.value = String(kept < 0 ? commits.length : kept);
@@ -39,7 +39,7 @@ export class TimeSlider {
     return this.commits[Number(this.slider.value)];
   }
 
-  // The commit to ask for; undefined for now.
+  // Returns the chosen commit; undefined for now.
   asOf() {
     return this.chosen()?.commit;
   }

@@ -156,12 +156,12 @@ class Inbox:
             if self._intake.stopping:
                 raise NotReady(STOPPING)
             if self._intake.paused and not wait:
-                raise Busy(MEMORY_SHORT, of="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
+                raise Busy(MEMORY_SHORT, resource="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
             if not wait:
                 raise Busy(
                     "The limit of added documents that wait to be indexed is reached ([daemon] inbox_documents, inbox_bytes); "
                     "none of these was accepted: send them again in a moment.",
-                    of="inbox",
+                    resource="inbox",
                     retry_after_s=2,
                 )
             await self._intake.changed_within(0.5)

@@ -17,8 +17,8 @@ from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL
 from daemon.errors import Invalid
 from daemon.services.answering.deep_answers import DeepAnswers
 from daemon.services.answering.iterative_answers import ClosedBookAnswers, IterativeAnswers
-from daemon.services.answering.sessions import SessionService, asked_scope
-from daemon.services.documents.unread import Unread, joined, nothing_unread
+from daemon.services.answering.sessions import SessionService, requested_scope
+from daemon.services.documents.pending_notes import PendingNote, joined, no_pending_note
 from daemon.services.query import QueryService
 from memory.llm.client import ModelClient
 from store.store import Store
@@ -39,11 +39,11 @@ class AskService:
         queries: QueryService,
         client: ModelClient,
         sessions: SessionService,
-        unread: Unread = nothing_unread,
+        pending_note: PendingNote = no_pending_note,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`unread`, called on the event loop, returns a note about documents of a scope that answers do not contain yet."""
-        self._unread = unread
+        """`pending_note` returns a note about documents of a scope that are not indexed yet. It is called on the event loop."""
+        self._pending_note = pending_note
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
         self._deep = DeepAnswers(store, queries, client, sessions, deep_settings)
@@ -53,13 +53,13 @@ class AskService:
         return await self._answer(request, lambda _progress: None)
 
     async def _answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        of_present = request.mode != NO_RETRIEVAL and request.as_of is None
-        unread = await self._unread(request.scope) if of_present else None
+        is_present = request.mode != NO_RETRIEVAL and request.as_of is None
+        note = await self._pending_note(request.scope) if is_present else None
         answer = await self._answerer(request).answer(request, report)
-        return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
+        return answer.model_copy(update={"note": joined(answer.note, note)}) if note else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
-        """Yields the events of each step, then the answer's text (each time all text so far), and finally the answer.
+        """Yields the events of each step, then the growing text (each item is the whole text so far), and finally the answer.
 
         Closing the stream cancels the work.
         """
@@ -87,23 +87,23 @@ def refuse_ineffective_options(request: AskRequest) -> None:
     Also raises Invalid for a session with `as_of`, because the session's points may come from later documents.
     """
     if request.session is not None and request.as_of is not None:
-        raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
+        raise _invalid(["session"], 'works on the present memory only; leave "as_of" out')
     if request.deep and request.mode != NO_RETRIEVAL and (wrong := given_fields(request, OF_MODE)):
-        raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
+        raise _invalid(wrong, 'has no effect with "deep": true')
     if request.mode == NO_RETRIEVAL and (wrong := _fields_of_memory(request)):
-        raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
+        raise _invalid(wrong, 'has no effect in mode "none", which answers without the memory')
     if not request.deep:
         if wrong := given_fields(request, DEEP_ONLY):
-            raise _invalid(wrong, 'is for "deep": true')
+            raise _invalid(wrong, 'has an effect only with "deep": true')
         if request.steps is None and (wrong := given_fields(request, BUDGETS)):
-            raise _invalid(wrong, 'is for questions of several steps: "deep": true, or "steps"')
+            raise _invalid(wrong, 'has an effect only on questions in several steps: with "deep": true, or "steps"')
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """Returns the fields that need the memory. A restricted client's request always has a scope, returned only if the client
-    requested it."""
+    """Returns the fields that need the memory. A restricted client's request always has a scope, which counts only if the
+    client requested it."""
     found = given_fields(request, OF_MEMORY)
-    return [name for name in found if name != "scope" or asked_scope(request.scope)]
+    return [name for name in found if name != "scope" or requested_scope(request.scope)]
 
 
 def _invalid(fields: list[str], message: str) -> Invalid:

@@ -16,7 +16,7 @@ from daemon.errors import Conflict, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation, retrieved_passage
-from daemon.services.documents.unread import joined
+from daemon.services.documents.pending_notes import joined
 from daemon.services.query import QueryService
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep
@@ -72,7 +72,7 @@ class DeepAnswers:
         name = self._sessions.name(request.session) if request.session is not None else None
         key = session_key(name, request.scope) if name is not None else None
         if key in self._busy:
-            raise Conflict(f'The session "{name}" is at another question; ask again when that is answered.')
+            raise Conflict(f'The session "{name}" is answering another question; ask again after its answer.')
         with self._marked_busy(key):
             return await self._answer(request, name, report)
 

@@ -15,7 +15,7 @@ from daemon.contract.query import QueryCost, Tokens
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.documents.document_references import citation, retrieved_passage
-from daemon.services.documents.unread import joined
+from daemon.services.documents.pending_notes import joined
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
@@ -132,7 +132,7 @@ class IterativeAnswers:
         failure = failure_of(streamed.error, spending.budget.seconds)
         if not iterated.thoughts:
             raise failure
-        return _unwritten(iterated, f"the answer is made of the thoughts on the way to it: {failure.detail}")
+        return _unwritten(iterated, f"the answer consists of the thoughts of the steps: {failure.detail}")
 
 
 def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:

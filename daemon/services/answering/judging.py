@@ -50,7 +50,7 @@ class JudgeService:
 
 def _refuse_ineffective(request: JudgeRequest) -> None:
     if request.other is not None:
-        message = "is for comprehensiveness and diversity: correctness is of one answer"
+        message = "is not allowed for correctness, which judges one answer"
         raise Invalid(f"other {message}.", errors={"other": message})
     if not request.references:
         message = "are needed to judge correctness; give the known answers"

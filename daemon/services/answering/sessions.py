@@ -38,7 +38,7 @@ def session_key(name: str, scope: Scope | None) -> str:
     sees only a part of the memory."""
     if scope is None:
         return name
-    return f"~{_owner(scope)}~{sha256(f'{asked_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
+    return f"~{_owner(scope)}~{sha256(f'{requested_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
 
 
 def _owner(scope: Scope | None) -> str:
@@ -53,11 +53,11 @@ def _owner_of(key: str) -> str:
     return key[1:].partition("~")[0] if key.startswith("~") else ""
 
 
-def asked_scope(scope: Scope | None) -> str:
+def requested_scope(scope: Scope | None) -> str:
     """Returns the requested scope as JSON, without the client's restriction; "" without a scope."""
     fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
-    asked = Scope(**fields)
-    return asked.model_dump_json() if asked != Scope() else ""
+    requested = Scope(**fields)
+    return requested.model_dump_json() if requested != Scope() else ""
 
 
 class SessionService:
@@ -115,7 +115,7 @@ class SessionService:
         OSError.
         """
         with self._writing:
-            key, within = session_key(name, scope), asked_scope(scope) or None
+            key, within = session_key(name, scope), requested_scope(scope) or None
             if before is not None and not self._sessions.exists(key):
                 return False
             self._sessions.save(key, memory, commit, question, answer, before, name, within)
@@ -123,7 +123,7 @@ class SessionService:
 
     @served("GET", Route.SESSIONS, Need.READ)
     async def sessions(self, scope: Scope | None = None) -> SessionList:
-        """Sessions of deep questions, by name."""
+        """List the sessions of deep questions, by name."""
         return await asyncio.to_thread(self._list, scope)
 
     @served("DELETE", Route.SESSIONS, Need.READ, audited=True)
@@ -153,18 +153,18 @@ class SessionService:
 
     def _keys(self, scope: Scope | None) -> list[str]:
         """Returns the keys of the sessions of the client that `scope` belongs to."""
-        whose = _owner(scope)
-        return [key for key in self._sessions.keys() if _owner_of(key) == whose]  # noqa: SIM118 - no mapping
+        owner = _owner(scope)
+        return [key for key in self._sessions.keys() if _owner_of(key) == owner]  # noqa: SIM118 - no mapping
 
     def _remove(self, names: Sequence[str], scope: Scope | None) -> RemoveSessionsResponse:
         """Removes the sessions with these names, in all scopes of the client."""
-        wanted = [self.name(name) for name in names]
+        names = [self.name(name) for name in names]
         with self._writing:  # a concurrent sweep would write back a session that it has read
             by_name: dict[str, list[str]] = {}
             for key in self._keys(scope):
                 by_name.setdefault(self._name_of(key), []).append(key)
-            missing = [name for name in wanted if not sum(self._sessions.remove(key) for key in by_name.get(name, ()))]
-        return RemoveSessionsResponse(removed=len(wanted) - len(missing), missing=missing)
+            missing = [name for name in names if not sum(self._sessions.remove(key) for key in by_name.get(name, ()))]
+        return RemoveSessionsResponse(removed=len(names) - len(missing), missing=missing)
 
     def _name_of(self, key: str) -> str:
         if not key.startswith("~"):
@@ -179,7 +179,7 @@ class SessionService:
         try:
             session = self._sessions.load(key)
             if session is None:  # removed meanwhile
-                return SessionEntry(name=key, error="it is gone")
+                return SessionEntry(name=key, error="the session was removed")
             memory = self.in_sight(memory_from_json(session.memory), scope, snapshot)
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadWorkingMemory) as error:

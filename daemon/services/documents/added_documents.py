@@ -1,11 +1,13 @@
 """Validates added documents and derives their URIs."""
 
 import json
+import re
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
 ID_CHARS_MAX = 1024
+_IMPORTED = re.compile(r"added:import/[0-9a-f]{16}")
 Problem = tuple[str, str]
 """(name of the wrong field, values that it may have)."""
 
@@ -32,28 +34,40 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
     elif not isinstance(document.get("text"), str):
         return ("text", "a string; it is required"), ""
     if identity is None:
-        text = json.dumps(document, sort_keys=True)
-        identity = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        identity = _digest(json.dumps(document, sort_keys=True))
     return None, added_uri(str(identity))
 
 
 def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
     """Returns the document's problem, if any, and its labels, each of which must be in `allowed`. A single allowed label may be
     omitted."""
-    given = document.get("labels")
-    if given is None and len(allowed) == 1:
+    labels = document.get("labels")
+    if labels is None and len(allowed) == 1:
         return None, list(allowed)
     if (
-        not isinstance(given, list)
-        or not given
-        or any(not isinstance(each, str) or each not in allowed for each in given)
+        not isinstance(labels, list)
+        or not labels
+        or any(not isinstance(each, str) or each not in allowed for each in labels)
     ):
         choice = ", ".join(json.dumps(label, ensure_ascii=False) for label in sorted(allowed))
         return (
             "labels",
             f"a list of labels that this client sees: {choice}" if choice else "this client sees no label",
         ), []
-    return None, given
+    return None, labels
+
+
+def imported_uri(content: str) -> str:
+    """Returns the URI of an imported passage, which is a document of one passage."""
+    return f"added:import/{_digest(content)}"
+
+
+def is_imported(uri: str) -> bool:
+    return _IMPORTED.fullmatch(uri) is not None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def added_uri(identity: str) -> str:

@@ -42,15 +42,15 @@ def _own_labels(document: Document, source: SourceLabels) -> list[str]:
 
 def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Callable[[Document], bool]:
     """Returns a predicate: whether a document has one of `labels` (see `labels_of`). Scopes call it for every document."""
-    wanted = frozenset(labels)
-    whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine.labels)}
+    selected = frozenset(labels)
+    whole_sources = {name for name, source in of_source.items() if not selected.isdisjoint(source.labels)}
 
     def holds(document: Document) -> bool:
         if document.uri.startswith(_LABELLED):
-            return not wanted.isdisjoint(_labels_in(document.uri))
+            return not selected.isdisjoint(_labels_in(document.uri))
         if document.source in whole_sources:
             return True
-        return not wanted.isdisjoint(_own_labels(document, _source_of(document, of_source)))
+        return not selected.isdisjoint(_own_labels(document, _source_of(document, of_source)))
 
     return holds
 

@@ -35,7 +35,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, RetryFile, container_uri
-from daemon.services.documents.added_documents import check_document, document_labels
+from daemon.services.documents.added_documents import check_document, document_labels, is_imported
 from daemon.services.documents.document_labels import labelled_uri
 from daemon.services.documents.document_references import document_entry
 from daemon.services.documents.document_states import CurrentStates
@@ -47,7 +47,7 @@ from store.store import Store
 from store.types import Document, State
 
 GROWTH_POINTS_MAX = 400
-"""Maximum commits in the growth, more than a chart or slider can show."""
+"""Maximum points of the growth curve; a chart or slider can show fewer."""
 RECENT_DOCUMENTS = 40
 FIELD_ERRORS_MAX = 20
 """Maximum invalid documents with errors in a response. Further invalid documents are only counted."""
@@ -122,13 +122,13 @@ class DocumentService:
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         holds = self._scopes.limit(scope)
         removed = {uri: self._in_sight(uri, holds) for uri in uris}
-        await self._pipeline.remove([each for uri in uris for each in removed[uri]], holds)
-        missing = [uri for uri in uris if not removed[uri]]
-        return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
+        await self._pipeline.remove([each for found in removed.values() for each in found], holds)
+        missing = [uri for uri, found in removed.items() if not found]
+        return RemoveResponse(removed=len(removed) - len(missing), missing=len(missing), missing_uris=missing)
 
     @served("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Remove what a source has committed since a time.
+        """Remove the documents that a source has committed since a time.
 
         Raises Conflict for a followed folder, whose files would be parsed again.
         """
@@ -142,7 +142,7 @@ class DocumentService:
             )
         if any(each.redelivers for each in named):
             raise Conflict(
-                f"{request.source[:500]!r} is a followed folder, whose files would be read again: remove the files, or take "
+                f"{request.source[:500]!r} is a followed folder, whose files would be parsed again: remove the files, or take "
                 "its [[folder]] out of the configuration and restart hippod."
             )
         uris = [each.uri for each in in_sight if committed_since(each, request.committed_since)]
@@ -174,7 +174,7 @@ class DocumentService:
 
     @served("GET", Route.DOCUMENTS, Need.READ)
     async def documents(self, request: ListRequest) -> DocumentList:
-        """Documents and their states."""
+        """List documents and their states."""
         holds = self._scopes.limit(request.scope)
         return await asyncio.to_thread(self._list, request, self._states(), holds)
 
@@ -188,7 +188,7 @@ class DocumentService:
 
     @served("GET", Route.SCOPES, Need.READ)
     async def scopes(self, scope: Scope | None = None) -> ScopeList:
-        """What a scope may name: sources, labels and folders."""
+        """List the sources, labels and folders that a scope may name."""
         return await asyncio.to_thread(self._scopes.named, scope)
 
     async def overview(self, scope: Scope | None = None) -> Overview:
@@ -197,12 +197,12 @@ class DocumentService:
 
     def _overview(self, scope: Scope | None) -> Overview:
         holds = self._scopes.limit(scope)
-        there = (
+        living = (
             document
             for document in self._store.documents()
             if document.state is not State.REMOVED and (holds is None or holds(document))
         )
-        recent = nlargest(RECENT_DOCUMENTS, there, key=lambda document: document.committed_at or 0.0)
+        recent = nlargest(RECENT_DOCUMENTS, living, key=lambda document: document.committed_at or 0.0)
         growth = [
             GrowthPoint(
                 commit=each.commit,
@@ -223,23 +223,23 @@ class DocumentService:
         """
         uris = request.uris
         holds = self._scopes.limit(scope)
-        wanted = None if uris is None else set(uris)
+        named = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
         documents = await self.retry_failed(
             lambda document: (
                 (holds is None or holds(document))
-                and (wanted is None or document.uri in wanted or container_uri(document.uri) in wanted)
+                and (named is None or document.uri in named or container_uri(document.uri) in named)
             )
         )
         return RetryResponse(
-            requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
+            requeued=documents + self._retry_passages(named, holds), missing_uris=missing, not_failed_uris=sound
         )
 
     @served("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
     async def confirm(self, request: ConfirmRequest) -> ConfirmResponse:
-        """Confirm that the documents which a source did not find are gone.
+        """Confirm the pending removals of a source.
 
         Raises NotFound if the source does not exist, Conflict if it has no pending removals.
         """
@@ -249,7 +249,7 @@ class DocumentService:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
         documents = sum(each.confirm() for each in named)
         if not documents:
-            raise Conflict(f"The source {source[:500]!r} has no missing documents that wait for confirmation.")
+            raise Conflict(f"The source {source[:500]!r} has no pending removals.")
         return ConfirmResponse(source=source, documents=documents)
 
     async def retry_due(self) -> None:
@@ -279,34 +279,34 @@ class DocumentService:
             self._sorted_uris = commit, uris
         return uris
 
-    def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
+    def _retry_passages(self, named: set[str] | None, holds: Holds | None) -> int:
         """Retries failed passages; returns the number of documents affected."""
 
         def documents_of(id: str) -> list[str]:
             uris = self._store.documents_to_extract(id)
-            found = [uri for uri in uris if wanted is None or uri in wanted]
+            found = [uri for uri in uris if named is None or uri in named]
             return found if holds is None else [uri for uri in found if self._in_sight(uri, holds)]
 
         retried = self._extraction_queue.retry(lambda id, _due: bool(documents_of(id)))
         uris = {uri for id in retried for uri in self._store.documents_to_extract(id)}
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
-    async def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents for which `wanted` is true; returns their number."""
-        return await self.read_again(lambda document: document.state is State.FAILED and wanted(document))
+    async def retry_failed(self, accepts: Callable[[Document], bool]) -> int:
+        """Retries the failed documents for which `accepts` is true; returns their number."""
+        return await self.parse_again(lambda document: document.state is State.FAILED and accepts(document))
 
-    async def read_again(self, wanted: Callable[[Document], bool]) -> int:
-        """Parses documents again for which `wanted` is true and whose content is available; returns their number. Call on the
-        event loop; `wanted` is also called in a thread.
+    async def parse_again(self, accepts: Callable[[Document], bool]) -> int:
+        """Parses documents again for which `accepts` is true and whose content is available; returns their number. Call on the
+        event loop; `accepts` is also called in a thread.
 
         Skips a document with newer work, which is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
-        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if wanted(each)]):
+        for found in await asyncio.to_thread(lambda: [each for each in self._store.documents() if accepts(each)]):
             document = self._store.document(found.uri)
             key = container_uri(found.uri)
-            if key in seen or document is None or (document is not found and not wanted(document)):
+            if key in seen or document is None or (document is not found and not accepts(document)):
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
@@ -318,7 +318,8 @@ class DocumentService:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                requeued += self._pipeline.resubmit(key, AddedDocument(key, document.payload), document.attempts)
+                added = AddedDocument(key, document.payload, whole=is_imported(key))
+                requeued += self._pipeline.resubmit(key, added, document.attempts)
         return requeued
 
 
@@ -333,9 +334,9 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
     for i, document in enumerate(documents):
         problem, uri = check_document(document)
         if labels is not None and problem is None:
-            problem, given = document_labels(document, labels)
-            document = {**document, "labels": given}
-            uri = labelled_uri(uri, given)
+            problem, own_labels = document_labels(document, labels)
+            document = {**document, "labels": own_labels}
+            uri = labelled_uri(uri, own_labels)
         if problem is not None:
             sorted_documents.wrong += 1
             if sorted_documents.wrong <= FIELD_ERRORS_MAX:

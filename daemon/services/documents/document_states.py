@@ -78,10 +78,10 @@ class CurrentStates:
         return found
 
     @cached_property
-    def _unread(self) -> dict[str, str]:
+    def _failed_extractions(self) -> dict[str, str]:
         """The reasons for failed passages, by the document's URI."""
         return {
-            uri: f"{len(failures)} of its passages could not be read by the model and are found without triples: "
+            uri: f"the model could not extract {len(failures)} of its passages, which are found without triples: "
             f"{failures[0].reason}"
             for uri, failures in self._failed_passages.items()
         }
@@ -94,11 +94,13 @@ class CurrentStates:
     def counts(self) -> DocumentCounts:
         stored = self._store.states()
         again = sum(self._has_failed(uri) for uri in self._pending)
-        unread = sum(uri not in self._pending and not self._has_failed(uri) for uri in self._unread)
+        failed_extractions = sum(
+            uri not in self._pending and not self._has_failed(uri) for uri in self._failed_extractions
+        )
         return DocumentCounts(
             stored.get(State.INDEXED, 0),
             len(self._pending),
-            stored.get(State.FAILED, 0) - again + unread,
+            stored.get(State.FAILED, 0) - again + failed_extractions,
             self._store.omissions(),
             self._count_skipped(self._store.skipped()),
         )
@@ -111,8 +113,11 @@ class CurrentStates:
         """Like `counts`, for only the documents that `holds` accepts."""
         seen = [document for document in self._store.documents() if holds(document)]
         known = {document.uri for document in seen}
-        pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
-        failed = {document.uri for document in seen if document.state is State.FAILED} | (self._unread.keys() & known)
+        new = {uri for uri in self._pending if self._store.document(uri) is None and holds(self.coming(uri))}
+        pending = (self._pending & known) | new
+        failed = {document.uri for document in seen if document.state is State.FAILED} | (
+            self._failed_extractions.keys() & known
+        )
         return DocumentCounts(
             sum(document.state is State.INDEXED for document in seen),
             len(pending),
@@ -125,9 +130,6 @@ class CurrentStates:
         """Returns the counts by reason; omits documents that are being parsed again."""
         counts = Counter(each.code or FailureCode.OTHER.value for each in documents if each.uri not in self._pending)
         return dict(sorted(counts.items()))
-
-    def _is_new(self, uri: str, holds: Callable[[Document], bool]) -> bool:
-        return self._store.document(uri) is None and holds(self.coming(uri))
 
     def _has_failed(self, uri: str) -> bool:
         document = self._store.document(uri)
@@ -146,13 +148,13 @@ class CurrentStates:
     def state(self, document: Document) -> DocumentState:
         if document.uri in self._pending:
             return DocumentState.PENDING
-        return DocumentState.FAILED if document.uri in self._unread else DocumentState(document.state.value)
+        return DocumentState.FAILED if document.uri in self._failed_extractions else DocumentState(document.state.value)
 
     def entry(self, document: Document) -> DocumentEntry:
         """Returns the document as an entry of `ls`."""
         found: dict[str, object] = {"state": self.state(document)}
         if document.uri not in self._pending:
-            if (reason := self._unread.get(document.uri)) is not None:
+            if (reason := self._failed_extractions.get(document.uri)) is not None:
                 found |= {"error": reason, "retryable": True}
             elif document.state is State.FAILED:
                 found["retryable"] = document.code not in FAILS_AGAIN and self._can_retry(document)
@@ -161,7 +163,7 @@ class CurrentStates:
     def retriable(self) -> set[str]:
         """Returns the URIs of documents that have failed or are being parsed again, and of files with such a document."""
         failed = {document.uri for document in self._store.documents() if document.state is State.FAILED}
-        return failed | {container_uri(uri) for uri in failed} | self._pending | self._unread.keys()
+        return failed | {container_uri(uri) for uri in failed} | self._pending | self._failed_extractions.keys()
 
     def next_try_at(self, document: Document) -> datetime | None:
         """Returns the time of a failed document's automatic retry; None if there will be none, or the retry is in progress.

@@ -80,8 +80,10 @@ class DeadLetterQueue:
     async def _send(self, letters: list[tuple[KafkaMessage, str]]) -> list[str | None]:
         send = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._letters.send, letters)
         what = f"dead letters wait for {self._topic}"
-        return await self.brokers.until_done("dead_letters_wait", send, are_brokers_away, what, topic=self._topic)
+        return await self.brokers.until_done(
+            "dead_letters_wait", send, are_brokers_unreachable, what, topic=self._topic
+        )
 
 
-def are_brokers_away(error: Exception) -> bool:
+def are_brokers_unreachable(error: Exception) -> bool:
     return isinstance(error, KafkaError | OSError)

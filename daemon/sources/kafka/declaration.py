@@ -109,10 +109,7 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
                 problems.append(f'kafka[{number}].topics names "{topic}" as kafka[{owners[topic]}] does; leave one out')
             owners[topic] = number
         if section.source_name == ADDED:
-            problems.append(
-                f'kafka[{number}].topics = ["{ADDED}"] would give the source the name of the one of added documents; '
-                "name another topic"
-            )
+            problems.append(f'kafka[{number}].topics = ["{ADDED}"] is reserved for added documents; name another topic')
     for number, section in enumerate(sections):
         if section.dead_letter in owners:
             problems.append(
@@ -138,8 +135,8 @@ def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
                 )
             elif uri in owners:
                 problems.append(
-                    f'kafka[{number}].uris names "{uri}" as kafka[{owners[uri]}] does; each document has one owner, so say '
-                    'which section brings which documents, such as uris = ["kafka://articles/"]'
+                    f'kafka[{number}].uris names "{uri}" as kafka[{owners[uri]}] does; each document has one owner, so '
+                    'give the sections different prefixes, such as uris = ["kafka://articles/"]'
                 )
             owners[uri] = number
     return problems

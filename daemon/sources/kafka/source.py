@@ -172,9 +172,9 @@ class BaseKafkaSource(Source, Generic[T]):
             ],
         )
 
-    def unread(self) -> str | None:
+    def pending_note(self) -> str | None:
         if not self._feed.offsets.ends:
-            return f"Kafka has not reported yet what waits in {self.name}"
+            return f"Kafka has not reported the length of {self.name} yet"
         lags = (self._lag(partition, end) for partition, end in self._feed.offsets.ends.items())
         waiting = sum(lags) - self._feed.in_flight.counts[0]
         return f"{waiting:,} messages of {self.name} are not fetched yet" if waiting > 0 else None

@@ -37,8 +37,8 @@ class TopicFeed(Generic[T]):
     `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order.
     While it waits, later messages wait too. `started` is called when consumption of a partition begins.
 
-    A feed continues from the store's position (`stored`). If `stored` is None, it continues from its group's offset, the last
-    acknowledged one, and drops messages of revoked partitions.
+    A feed continues from the store's position (`stored`). Without `stored`, it continues from its group's offset, which is the
+    last acknowledged message, and drops messages of revoked partitions.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class TopicFeed(Generic[T]):
             return []
         read, count = partial(self._read, messages), len(messages)
         return await self._parsers.until_done(
-            "no_parser_for_messages", read, _are_parsers_away, source=self._name, messages=count
+            "no_parser_for_messages", read, _are_parsers_unavailable, source=self._name, messages=count
         )
 
     def is_owned(self, acknowledgement: MessageAcknowledgement) -> bool:
@@ -211,5 +211,5 @@ class TopicFeed(Generic[T]):
         return max(end - at, 0)
 
 
-def _are_parsers_away(error: Exception) -> bool:
+def _are_parsers_unavailable(error: Exception) -> bool:
     return isinstance(error, OSError | RuntimeError)

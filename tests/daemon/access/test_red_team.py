@@ -300,7 +300,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
 def test_what_a_reader_may_not_do_is_refused(visitor: httpx2.Client, method: str, path: str) -> None:
     refused = visitor.request(method, path, json={})
     assert refused.status_code == 403
-    assert refused.json()["detail"].startswith('The client "visitor" does not have the right ')
+    assert refused.json()["detail"].startswith('The client "visitor" lacks the right ')
 
 
 def test_retrying_all_tries_what_the_client_sees(memory: Memory, clerk: httpx2.Client) -> None:
@@ -334,7 +334,7 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
         for uri in hidden(memory):
             answer = await client.call_tool("read", {"uri": uri})
             assert answer.is_error
-            forgotten = await client.call_tool("forget", {"uris": [uri], "wait_s": 0})
+            forgotten = await client.call_tool("forget", {"uris": [uri]})
             assert forgotten.structured_content["removed"] == 0
         return said
 

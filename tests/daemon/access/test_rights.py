@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule, Right
 from daemon.api.access.clients import Clients
-from daemon.api.access.rights import need_of, needs
+from daemon.api.access.rights import need_of
 from daemon.api.app import build
-from daemon.api.context import make_context
+from daemon.api.context import ApiContext
+from daemon.api.endpoints import Endpoints
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer, connection_peer
 from daemon.api.ports import StartupGate, StartupPorts
@@ -46,7 +47,7 @@ AUDITED = CHANGES | {("POST", path) for path in ADMINISTRATION} | {("GET", Paths
 
 
 def app(*more: Any) -> FastAPI:
-    context = make_context(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
+    context = ApiContext(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
     return build(context, [page_routes.add_routes, add_service_routes, *more])
 
 
@@ -76,14 +77,13 @@ def test_a_route_that_declares_nothing_is_not_served() -> None:
     async def forgotten(_request: Request) -> Response:
         return Response()
 
-    def add(app: FastAPI, _context: Any) -> None:
-        app.add_route("/v1/forgotten", forgotten, ["GET"])
+    def add(endpoints: Endpoints) -> None:
+        endpoints.app.add_route("/v1/forgotten", forgotten, ["GET"])
 
     with pytest.raises(TypeError, match="/v1/forgotten"):
         app(add)
     with pytest.raises(TypeError, match="does not declare"):
         need_of(Route("/x", forgotten))
-    assert need_of(Route("/x", needs(Need.WRITE)(forgotten))) is Need.WRITE
 
 
 READER = Client("reader", frozenset({"hr"}), frozenset({Right.READ}))

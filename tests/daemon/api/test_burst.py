@@ -105,7 +105,7 @@ def test_requests_queued_during_the_start_are_answered_before_later_ones() -> No
 
         async def make() -> tuple[ApiServer, StartupGate]:
             gate = StartupGate()
-            settings = ApiSettings(folder / "s", limits=ApiLimits(client_share=1.0, queries=2))
+            settings = ApiSettings(folder / "s", limits=ApiLimits(client_share=1.0, concurrent_queries=2))
             return ApiServer(StartupPorts(memory, EventHub()), gate, settings), gate
 
         async def opened() -> None:

@@ -65,7 +65,7 @@ def test_a_quiet_stream_shows_that_it_lives() -> None:
 
 
 def test_readers_beyond_the_limit_are_told_to_come_back() -> None:
-    with served(ApiLimits(subscribers=1)) as api:
+    with served(ApiLimits(event_readers=1)) as api:
         with api.client.stream("GET", Route.EVENTS):
             refused = api.client.get(Route.EVENTS)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -105,7 +105,7 @@ def read_until_last(plain: Any) -> list[Event]:
 
 
 def test_a_reader_that_stops_reading_altogether_is_cut_off_in_the_end() -> None:
-    with served(ApiLimits(events_stall_s=0.2, subscribers=1)) as api, api.connect() as plain:
+    with served(ApiLimits(events_stall_s=0.2, event_readers=1)) as api, api.connect() as plain:
         plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
         assert plain.recv(200).startswith(b"HTTP/1.1 200 ")
         for number in range(1_000):

@@ -192,7 +192,9 @@ def two_agents(tmp_path: Path) -> Iterator[tuple[Memory, Callable[..., httpx2.Re
         rules.append(ClientRule(Client(name, None, frozenset(Right)), token_file=file))
     memory = Memory()
     with socket_folder() as folder, loop_in_thread() as run:
-        settings = ApiSettings(folder / "s", clients=tuple(rules), limits=ApiLimits(queries=4, requests_per_s=30.0))
+        settings = ApiSettings(
+            folder / "s", clients=tuple(rules), limits=ApiLimits(concurrent_queries=4, requests_per_s=30.0)
+        )
 
         async def make() -> ApiServer:
             return api_server(memory, EventHub(), settings)

@@ -78,7 +78,7 @@ def test_a_client_is_a_user_or_an_address(peer: Peer, client: str) -> None:
 
 def test_queries_beyond_the_limit_are_counted_by_what_there_was_too_much_of() -> None:
     before = refused("queries")
-    with served(ApiLimits(queries=1)) as api, ThreadPoolExecutor(1) as pool:
+    with served(ApiLimits(concurrent_queries=1)) as api, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(api.client.post, Route.QUERY, json={"query": "hold"})
         until(lambda: api.memory.queries_inside == 1, "a query under way")
         assert metrics.REGISTRY.get_sample_value("hippod_http_under_way", {"kind": "queries"}) == 1

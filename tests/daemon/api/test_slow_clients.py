@@ -37,7 +37,7 @@ def test_a_body_is_refused_while_it_streams_in() -> None:
             sent += 1
             yield b" " * 65_536
 
-    with served(ApiLimits(json_bytes=1_000_000)) as api:
+    with served(ApiLimits(request_bytes=1_000_000)) as api:
         answer = api.client.post(Route.QUERY, content=endless(), headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
         assert Problem.model_validate_json(answer.content).type == ProblemType.TOO_LARGE
@@ -45,7 +45,7 @@ def test_a_body_is_refused_while_it_streams_in() -> None:
 
 
 def test_a_body_that_announces_too_much_is_refused_before_it_comes() -> None:
-    with served(ApiLimits(json_bytes=1_000)) as api, api.connect() as plain:
+    with served(ApiLimits(request_bytes=1_000)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n")
         answer = read_one(plain)
         assert answer.startswith(b"HTTP/1.1 413 ")
@@ -56,7 +56,7 @@ def test_a_body_that_announces_too_much_is_refused_before_it_comes() -> None:
 def test_lines_and_imports_have_limits_of_their_own(path: str) -> None:
     body = b'{"id": "1", "text": "%s"}\n' % (b"x" * 3_000)
     kind = "application/x-ndjson" if path == Route.DOCUMENTS else "application/json"
-    with served(ApiLimits(json_bytes=4_000, lines_bytes=10_000, import_bytes=20_000)) as api:
+    with served(ApiLimits(request_bytes=4_000, lines_bytes=10_000, import_bytes=20_000)) as api:
         most = 3 if path == Route.DOCUMENTS else 6
         fits = api.client.post(path, content=(body for _ in range(most)), headers={"Content-Type": kind})
         assert fits.status_code == 200
@@ -78,7 +78,7 @@ def test_lines_are_read_no_further_than_the_first_document_too_many() -> None:
 
 
 def test_one_line_without_end_is_refused() -> None:
-    with served(ApiLimits(json_bytes=10_000)) as api:
+    with served(ApiLimits(request_bytes=10_000)) as api:
         pieces = (b"x" * 1_000 for _ in range(50))
         answer = api.client.post(Route.DOCUMENTS, content=pieces, headers={"Content-Type": "application/x-ndjson"})
         assert answer.status_code == 413
@@ -169,7 +169,7 @@ def test_a_connection_that_rests_between_requests_is_kept() -> None:
 
 
 def test_the_rest_of_a_refused_body_is_not_read_for_ever() -> None:
-    with served(ApiLimits(json_bytes=1_000, linger_s=0.2, headers_timeout_s=600.0)) as api, api.connect() as plain:
+    with served(ApiLimits(request_bytes=1_000, linger_s=0.2, headers_timeout_s=600.0)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Transfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(OSError):
             for _ in range(1_000_000):
@@ -177,7 +177,7 @@ def test_the_rest_of_a_refused_body_is_not_read_for_ever() -> None:
 
 
 def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
-    with served(ApiLimits(json_bytes=1_000, linger_s=0.6)) as api, api.connect() as plain:
+    with served(ApiLimits(request_bytes=1_000, linger_s=0.6)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 2000\r\n\r\n")
         assert read_one(plain).startswith(b"HTTP/1.1 413 ")
         plain.sendall(b" " * 2_000)
@@ -187,7 +187,7 @@ def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
 
 
 def test_queries_beyond_the_limit_are_told_to_come_back() -> None:
-    with served(ApiLimits(client_share=1.0, queries=2)) as api, ThreadPoolExecutor(2) as pool:
+    with served(ApiLimits(client_share=1.0, concurrent_queries=2)) as api, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, api, "hold") for _ in range(2)]
         until(lambda: api.memory.queries_inside == 2, "two queries under way")
         refused = ask(api, "one more")
@@ -201,7 +201,7 @@ def test_queries_beyond_the_limit_are_told_to_come_back() -> None:
 
 
 def test_a_slow_body_takes_no_query_slot() -> None:
-    with served(ApiLimits(queries=1)) as api, api.connect() as plain:
+    with served(ApiLimits(concurrent_queries=1)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 100\r\n\r\n{")
         assert ask(api, "x").status_code == 200
 
@@ -209,7 +209,7 @@ def test_a_slow_body_takes_no_query_slot() -> None:
 def test_bodies_together_have_a_limit_and_what_is_done_with_counts_no_more() -> None:
     half = b'{"id": "1", "text": "%s"}\n' % (b"x" * 60_000)
     kind = {"Content-Type": "application/x-ndjson"}
-    with served(ApiLimits(body_memory_bytes=100_000, json_bytes=90_000, lines_bytes=90_000)) as api:
+    with served(ApiLimits(body_memory_bytes=100_000, request_bytes=90_000, lines_bytes=90_000)) as api:
         with api.connect() as plain:
             plain.sendall(
                 POST.replace(b"json", b"x-ndjson") % b"/v1/documents" + b"Content-Length: 80000\r\n\r\n" + half
@@ -221,7 +221,7 @@ def test_bodies_together_have_a_limit_and_what_is_done_with_counts_no_more() -> 
 
 
 def test_there_is_room_for_one_body_of_the_longest_that_is_allowed() -> None:
-    with served(ApiLimits(body_memory_bytes=10, json_bytes=50_000)) as api:
+    with served(ApiLimits(body_memory_bytes=10, request_bytes=50_000)) as api:
         assert api.client.post(Route.QUERY, json={"query": "x" * 30_000}).status_code == 200
 
 
@@ -290,7 +290,7 @@ def stands_still(count: Any) -> bool:
 
 
 def test_a_reader_that_stops_reading_an_export_is_cut_off_and_frees_its_place() -> None:
-    with served(ApiLimits(read_stall_s=1.0, exports=1)) as api, api.connect() as plain:
+    with served(ApiLimits(read_stall_s=1.0, concurrent_exports=1)) as api, api.connect() as plain:
         api.memory.export_chunks = 10_000_000
         plain.sendall(b"GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n")
         assert plain.recv(1_000).startswith(b"HTTP/1.1 200 ")

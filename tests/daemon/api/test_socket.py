@@ -124,7 +124,7 @@ def test_a_path_that_the_kernel_does_not_take_is_an_error_that_says_so(folder: P
 
 def test_a_directory_that_cannot_be_made_is_an_error(folder: Path) -> None:
     (folder / "file").write_text("")
-    with pytest.raises(ListenError, match="cannot make the socket"):
+    with pytest.raises(ListenError, match="cannot create the socket"):
         bind_unix(folder / "file" / "s", 0o600, None)
 
 

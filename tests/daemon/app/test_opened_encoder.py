@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
+from daemon.app.opened_encoder import configured_encoder, load_opened_encoder
 from daemon.config import Config
 from daemon.config.store_settings import choose_encoder
 from memory.encoder.errors import EncoderServerDown, EncoderUnavailable
@@ -26,7 +26,7 @@ def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
     for encode in (encoder.encode, encoder.encode_low_precision, lambda texts: encoder.encode_query(texts[0])):
         with pytest.raises(EncoderServerDown, match=r"openai/gone.*base_url"):
             encode(["text"])
-    wanted = wanted_encoder(choice)
+    wanted = configured_encoder(choice)
     assert wanted is not None
     new, calibration, rule = wanted.load()
     assert (new.identity.name, new.identity.dim) == (wanted.encoder, 64)
@@ -35,6 +35,6 @@ def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
 
 def test_without_another_encoder_the_start_fails_as_before() -> None:
     choice = choose_encoder(Config.model_validate({}), GONE)
-    assert choice.wanted is None
+    assert choice.replacement is None
     with pytest.raises(EncoderUnavailable, match="base_url"):
         load_opened_encoder(choice, GONE, reencode=True)

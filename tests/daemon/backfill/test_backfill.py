@@ -141,7 +141,7 @@ def test_an_input_that_changes_meanwhile_is_not_written_under_its_old_name(pile,
     [work] = [shard for shard in shards([str(pile / "letters.jsonl")]) if shard.first == 1]
     with (pile / "letters.jsonl").open("a") as file:
         file.write("\n")
-    with pytest.raises(BackfillError, match="was changed while it was read"):
+    with pytest.raises(BackfillError, match="has changed since it was listed"):
         read_all(config, [work], tmp_path / "out")
 
 

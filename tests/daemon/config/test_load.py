@@ -130,10 +130,10 @@ MISTAKES = [
     ('[store]\npth = "x"', 'store.pth = "x"', "did you mean path?"),
     ('[stor]\npath = "x"', "[stor] is not a section", "did you mean store?"),
     ("[store]\ndamping = 0.5", "store.damping = 0.5", "belongs in [retrieval]"),
-    ('path = "x"', 'path = "x" stands outside every section', "[store]"),
+    ('path = "x"', 'path = "x" is outside every section', "[store]"),
     ("[store]\npath = 3", "store.path = 3", "a path in quotes"),
     ('[store]\npath = "$NOWHERE/x"', 'store.path = "$NOWHERE/x"', "$NOWHERE is not set"),
-    ('[store]\npath = "config.toml"', "store.path = ", "a directory, which is made when absent; "),
+    ('[store]\npath = "config.toml"', "store.path = ", "a directory, which is created if it is missing; "),
     ('[store]\npath = "config.toml/store"', "store.path = ", "config.toml is a file"),
     ("[api]\nmode = 660", "api.mode = 660", '"0660"'),
     ('[api]\nmode = "rw"', 'api.mode = "rw"', '"0660"'),
@@ -170,7 +170,7 @@ MISTAKES = [
     (
         '[[kafka]]\ntopics = ["a"]\nformat = "records"\n[[kafka]]\ntopics = ["b"]\nformat = "records"',
         'kafka[1].uris names "kafka://" as kafka[0] does',
-        "which section brings which documents",
+        "give the sections different prefixes",
     ),
     ("store = 3", "store = 3", "a table, written [store]"),
     ("[passages]\nmax_tokens = 4.5", "passages.max_tokens = 4.5", "a whole number from 16 to 8192"),
@@ -214,7 +214,7 @@ def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, named, 
 def test_a_store_cannot_lie_behind_a_link_to_nothing(write, tmp_path):
     (tmp_path / "link").symlink_to("disk")
     [problem] = problems(write('[store]\npath = "link"\n'))
-    assert f"{tmp_path}/link is a link to disk, which is not there" in problem
+    assert f"{tmp_path}/link is a link to disk, which does not exist" in problem
     (tmp_path / "disk").mkdir()
     assert load_config(write('[store]\npath = "link/store"\n')).store.path == tmp_path / "link/store"
 

@@ -31,7 +31,7 @@ def store(made_by: EncoderIdentity, prefix: str | None = None) -> StoreSummary:
 @pytest.mark.parametrize("made_by", [MINILM, E5, HASH, BGE, EncoderIdentity("someone/else", 100)])
 def test_a_configuration_without_an_encoder_keeps_the_stores(made_by: EncoderIdentity) -> None:
     chosen = choose_encoder(config({"batch_size": 7, "base_url": "http://localhost:1/v1"}), store(made_by))
-    assert chosen.wanted is None
+    assert chosen.replacement is None
     section = chosen.opened.encoder
     assert (section.backend, section.model, section.batch_size) == (*backend_and_model(made_by), 7)
 
@@ -50,11 +50,11 @@ def test_the_configured_encoder_opens_its_own_store_and_replaces_that_of_others(
     encoder: dict[str, Any], made_by: EncoderIdentity
 ) -> None:
     wanted = config(encoder)
-    assert choose_encoder(wanted, None).wanted is None
-    assert choose_encoder(wanted, store(made_by)).wanted is None
+    assert choose_encoder(wanted, None).replacement is None
+    assert choose_encoder(wanted, store(made_by)).replacement is None
     for other in {MINILM, E5, HASH, BGE} - {made_by}:
         chosen = choose_encoder(wanted, store(other))
-        assert chosen.wanted == wanted and chosen.content != chosen.configured
+        assert chosen.replacement == wanted and chosen.content != chosen.configured
         section = chosen.opened.encoder
         assert (section.backend, section.model) == backend_and_model(other)
         assert section.base_url == wanted.encoder.base_url
@@ -62,18 +62,18 @@ def test_the_configured_encoder_opens_its_own_store_and_replaces_that_of_others(
 
 def test_another_dimension_or_prefix_is_another_encoder() -> None:
     chosen = choose_encoder(config({"backend": "hash", "model": "65"}), store(HASH))
-    assert chosen.wanted is not None and "64" in chosen.content and "65" in chosen.configured
+    assert chosen.replacement is not None and "64" in chosen.content and "65" in chosen.configured
     wanted = config(SERVER | {"passage_prefix": "text: "})
-    assert choose_encoder(wanted, store(BGE)).wanted is None  # a store of an earlier release has no prefix
-    assert choose_encoder(wanted, store(BGE, "text: ")).wanted is None
+    assert choose_encoder(wanted, store(BGE)).replacement is None  # a store of an earlier release has no prefix
+    assert choose_encoder(wanted, store(BGE, "text: ")).replacement is None
     chosen = choose_encoder(wanted, store(BGE, ""))
-    assert chosen.wanted == wanted and chosen.opened.encoder.passage_prefix == ""
+    assert chosen.replacement == wanted and chosen.opened.encoder.passage_prefix == ""
 
 
 def test_the_encoder_of_an_earlier_release_stays_in_use_until_it_is_replaced() -> None:
     for encoder in ({}, {"model": "all-MiniLM-L6-v2"}):
         chosen = choose_encoder(config(encoder), store(EARLIER_MINILM))
-        assert chosen.wanted is not None and chosen.opened.encoder.model == "all-MiniLM-L6-v2"
+        assert chosen.replacement is not None and chosen.opened.encoder.model == "all-MiniLM-L6-v2"
 
 
 def test_an_address_for_the_stores_server_comes_from_the_configuration_only() -> None:

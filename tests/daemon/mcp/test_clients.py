@@ -58,12 +58,11 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, con
         shown = (await client.call_tool("show", {"key": uri})).structured_content
         assert (shown["kind"], shown["metadata"]["by"]) == ("document", "me")
 
-        gone = await client.call_tool("forget", {"uris": [uri, "added:nobody"], "wait_s": 90})
+        gone = await client.call_tool("forget", {"uris": [uri, "added:nobody"]})
         assert gone.structured_content == {
             "removed": 1,
             "missing": 1,
             "missing_uris": ["added:nobody"],
-            "done": True,
         }
         found = (await client.call_tool("search", {"query": "Who tunes the Zither of Hask?"})).structured_content
         assert all("Zither" not in passage["text"] for passage in found["passages"])
@@ -106,7 +105,7 @@ def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None
         ):
             wrong = await client.call_tool("read", arguments)
             assert wrong.is_error and said in text_of(wrong)
-        await client.call_tool("forget", {"uris": [uri], "wait_s": 90})
+        await client.call_tool("forget", {"uris": [uri]})
 
     talk(memory, STDIO, script, "--write")
 
@@ -118,7 +117,7 @@ def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
             ("ask", {"question": "Who built the Quill lamp?"}),
         ):
             answer = (await client.call_tool(tool, arguments)).structured_content
-            assert "1 document is still being read" in answer["note"]
+            assert "1 document is still being indexed" in answer["note"]
 
     with memory.reading_paused():
         uri = memory.write("late.md", "# Late\nNobody has read this.\n")
@@ -138,7 +137,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
         assert then["commit"] == 1 < commit
         assert then["mode"] == "dense"
         never = await client.call_tool("search", {**first, "as_of": commit + 1000})
-        assert never.is_error and "There is no state of that time" in text_of(never)
+        assert never.is_error and "The memory of that time is not available" in text_of(never)
 
     talk(memory, STDIO, script)
 
@@ -174,7 +173,7 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, conn
             (
                 "search",
                 {"query": "x", "topk": 3},
-                "topk: is not known here; there is query, k, mode, as_of, scope, why",
+                "topk: is unknown; the arguments are query, k, mode, as_of, scope, why",
             ),
             ("search", {"query": "x", "k": 0}, "k: input should be greater than or equal to 1"),
             ("search", {"query": "x", "mode": "psychic"}, "mode: input should be 'fused'"),

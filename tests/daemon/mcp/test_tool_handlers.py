@@ -65,32 +65,30 @@ def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) ->
     with pytest.raises(CallError, match="The model is away"):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("text", '{"text": "so"}'))
-    with pytest.raises(CallError, match="broke off"):
+    with pytest.raises(CallError, match="ended early"):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
     scripted.answers["POST /v1/ask"] = events(("answer", '{"question": "q"}'))
-    with pytest.raises(CallError, match=r"not understood .answer: "):
+    with pytest.raises(CallError, match=r"expected form .answer: "):
         do(scripted, tools.ask, tool_types.Ask(question="q"))
 
 
-def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted) -> None:
-    late: list[Reply | dict[str, Any]] = [
-        problem("timed-out", 504, "Not yet."),
-        problem("timed-out", 504, "Not yet."),
-        STATUS,
-    ]
+def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
+    states = ["pending", "pending", "indexed"]
+
+    def listed(_asked: ReceivedRequest) -> Any:
+        entry = {"uri": "added:x", "title": "", "state": states.pop(0), "passages": 1, "attempts": 0}
+        return {"documents": [entry]}
+
     scripted.answers |= {
         "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
-        "DELETE /v1/documents": {"removed": 1, "missing": 0},
-        "POST /v1/wait": lambda _asked: late.pop(0),
-        "GET /v1/status": STATUS | {"pending": 3},
+        "GET /v1/documents": listed,
     }
-    added, heard = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
+    added, _ = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
-    assert [at for at, _ in heard] == [1, 2] and "3 documents are waiting" in heard[0][1]
-    assert (added.uri, added.searchable, added.document) == ("added:x", False, None)
-    late.extend([problem("timed-out", 504, "Not yet.")] * 1000)
-    gone, _ = do(scripted, tools.forget, tool_types.Forget(uris=["added:x"], wait_s=0))
-    assert not gone.done
+    assert (added.uri, added.searchable, states) == ("added:x", True, [])
+    states = ["pending"]
+    added, _ = do(scripted, tools.add, tool_types.Add(text="t", wait_s=0))
+    assert not added.searchable and added.document.state == "pending"
 
 
 def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
@@ -110,8 +108,8 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply({"state": "ready"}), "is not understood .commit: "),
-        (Reply(b"<html>", 500), "does not speak hippod's language .HTTP 500."),
+        (Reply({"state": "ready"}), "expected form .commit: "),
+        (Reply(b"<html>", 500), "is not hippod .HTTP 500."),
         (Reply(pieces=[b"{", ConnectionError()]), "closed the connection"),
         (problem("internal", 500, "An internal error."), "An internal error"),
     ],

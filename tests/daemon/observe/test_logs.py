@@ -123,6 +123,7 @@ def test_an_error_carries_its_traceback_in_one_field(stream):
     except OSError:
         structlog.get_logger("daemon").exception("failed")
         logging.getLogger("uvicorn").exception("failed too")
+    assert len(lines(stream)) == 2
     for line in lines(stream):
         assert line["level"] == "error"
         assert line["exception"].startswith("Traceback")

@@ -122,7 +122,7 @@ def test_a_folder_that_may_not_be_looked_into_is_a_sentence(tmp_path: Path) -> N
     tmp_path.chmod(0o755)
     os.seteuid(65534)
     try:
-        with pytest.raises(ConfigError, match="cannot be looked at"):
+        with pytest.raises(ConfigError, match="cannot be accessed"):
             load_config(shut / "hippod.toml", HOME)
     finally:
         os.seteuid(0)

@@ -8,7 +8,7 @@ from daemon.config.sections import ScheduleTimes
 from daemon.pipeline.backpressure import Burst
 from daemon.runtime.scheduler import Scheduler
 from daemon.services.progress import ProgressBoard
-from daemon.services.transfer import ScheduledBackup
+from daemon.services.scheduled_backup import ScheduledBackup
 from store.backup.repository import BackupError, Repository
 from tests.store.small_store import complete, open_store
 

@@ -94,8 +94,8 @@ def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tm
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"records/0": 42, record.uri: 9}))
         assert errors_of(refused) == {
-            "after.records/0": "asked for 42; the memory is at 41",
-            f"after.{record.uri}": "asked for 9; the memory is at 7",
+            "after.records/0": "position 42 is not reached; the memory is at 41",
+            f"after.{record.uri}": "position 9 is not reached; the memory is at 7",
         }
         client = ClientScope(visible=("a",), client="ada")
         with pytest.raises(Invalid):
@@ -124,7 +124,7 @@ def test_what_was_added_is_waited_for(tmp_path):
         await fresh.wait(asking({"added": 2}))
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"added": 4}))
-        assert errors_of(refused) == {"after.added": "asked for 4; the memory is at 2"}
+        assert errors_of(refused) == {"after.added": "position 4 is not reached; the memory is at 2"}
         del pipeline.inbox._weights[3]
         await fresh.wait(asking({"added": 4}))
 
@@ -154,7 +154,9 @@ def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(t
             hidden = {f"{topic}/0": wanted for topic in ("deals", "mixed", "left", "nowhere")}
             with pytest.raises(TimedOut) as refused:
                 await fresh.wait(asking_as("public", hidden))
-            assert errors_of(refused) == {f"after.{key}": f"asked for {wanted}; the memory {NOTHING}" for key in hidden}
+            assert errors_of(refused) == {
+                f"after.{key}": f"position {wanted} is not reached; the memory {NOTHING}" for key in hidden
+            }
         narrowed = asking_as("public", {"news/0": 41})
         scope = narrowed.scope.model_copy(update={"source": "elsewhere"})
         await fresh.wait(narrowed.model_copy(update={"scope": scope}))
@@ -175,7 +177,7 @@ def test_a_client_names_only_positions_of_added_documents_that_it_was_given(tmp_
         for client, position in (("ada", late), ("bob", mine), *(("ada", number) for number in range(-1, 200))):
             with pytest.raises(TimedOut) as refused:
                 await fresh.wait(asking_as(client, {"added": position}))
-            assert errors_of(refused) == {"after.added": f"asked for {position}; the memory {NOTHING}"}
+            assert errors_of(refused) == {"after.added": f"position {position} is not reached; the memory {NOTHING}"}
         del pipeline.inbox._weights[3]
         await fresh.wait(asking_as("ada", {"added": late}))
 

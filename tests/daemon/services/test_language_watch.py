@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.status import IndistinctPhrases, encoder_advice, extractor_advice
+from daemon.contract.advice import encoder_advice, extractor_advice
+from daemon.contract.status import IndistinctPhrases
 from daemon.services.passage_languages import MIN_PASSAGES, LanguageWatch
 from memory.encoder.packaged_model import E5, MINILM
 from tests.store.small_store import complete, open_store

@@ -34,13 +34,13 @@ def scanned(
     )
     store: Any = SimpleNamespace(positions=positions, document=by_uri.get)
     followed = FolderSource(section, pipeline, store)
-    assert followed.unread() == f"{folder} has not been looked through since the start"
+    assert followed.pending_note() == f"{folder} has not been scanned since the start"
 
     async def scan() -> None:
         followed.start()
         try:
             await followed.delivered()
-            assert followed.unread() is None
+            assert followed.pending_note() is None
         finally:
             await followed.stop()
 

@@ -45,7 +45,7 @@ def answer(memory: Memory, client: str, after: Json) -> tuple[int, list[str]]:
 def test_a_topic_of_which_a_client_sees_a_part_is_one_that_does_not_exist(memory: Memory) -> None:
     ok: tuple[int, list[str]] = (200, [])
     assert answer(memory, "visitor", {"news/0": 2}) == ok
-    assert answer(memory, "visitor", {"news/0": 3}) == (409, ["asked for 3; the memory is at 2"])
+    assert answer(memory, "visitor", {"news/0": 3}) == (409, ["position 3 is not reached; the memory is at 2"])
     assert answer(memory, "board", {"deals/0": 2}) == ok
     for wanted in (-1, 0, 2, 3, 10**6):
         nowhere = answer(memory, "visitor", {"nowhere/0": wanted})
@@ -77,7 +77,7 @@ def test_positions_of_added_documents_are_the_clients_own(memory: Memory) -> Non
         for wanted in guesses if client == "clerk" else [*guesses, *mine]:
             assert answer(memory, client, {"added": wanted}) == (
                 409,
-                [f"asked for {wanted}; the memory does not contain it"],
+                [f"position {wanted} is not reached; the memory does not contain it"],
             )
     memory.daemon.restart()
     assert all(answer(memory, "clerk", {"added": each}) == (200, []) for each in mine), "also after a restart"

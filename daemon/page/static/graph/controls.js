@@ -1,4 +1,4 @@
-// Keys, wheel and pointer on the graph. Keys: arrows move it, plus and minus zoom, 0 shows all of it.
+// Keyboard, wheel and pointer control of the graph. Arrow keys move it, plus and minus zoom, 0 fits it.
 
 export function addGraphControls(canvas, figure) {
   const step = 0.1;
@@ -18,7 +18,7 @@ export function addGraphControls(canvas, figure) {
     else return;
     event.preventDefault();
   });
-  // A wheel scrolls the page, until somebody has clicked into the graph.
+  // The wheel scrolls the page until the graph has the focus.
   canvas.addEventListener(
     "wheel",
     (event) => {
@@ -26,7 +26,7 @@ export function addGraphControls(canvas, figure) {
     },
     { capture: true },
   );
-  // Not before the library has taken it for a drag: while it redraws, a pointer that moves slowly is a long press to it.
+  // Hide edges only after the library has recognised a drag: during a redraw it takes a slow pointer for a long press.
   let from = null;
   canvas.addEventListener(
     "pointerdown",

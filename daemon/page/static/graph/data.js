@@ -1,4 +1,4 @@
-// The nodes and edges that the graph shows, and where each node is.
+// The nodes and edges of the displayed graph, and the positions of the nodes.
 import { line } from "../text.js";
 
 export const NODES_MAX = 2000;
@@ -9,7 +9,7 @@ export class GraphData {
   constructor() {
     this.nodes = new Map();
     this.edges = new Map();
-    this.path = []; // ids of the nodes of the path that is shown
+    this.path = []; // ids of the nodes of the displayed path
     this.picked = null;
   }
 
@@ -20,14 +20,14 @@ export class GraphData {
     this.picked = null;
   }
 
-  // Adds the nodes and edges of an answer; new nodes start beside `at`, else on a spiral.
+  // Adds the nodes and edges of a response. New nodes start near `at`, or on a spiral without `at`.
   add(answer, at) {
     for (const node of answer.nodes) {
       const known = this.nodes.get(node.id);
       if (known) {
         Object.assign(known, node);
       } else if (this.nodes.size < NODES_MAX) {
-        const angle = this.nodes.size * 2.399963; // the golden angle: a spiral, the heaviest in the middle
+        const angle = this.nodes.size * 2.399963; // the golden angle: a spiral with the heaviest node in the middle
         const far = at ? 0.8 : 0.6 * Math.sqrt(this.nodes.size + 1);
         this.nodes.set(node.id, {
           ...node,
@@ -44,7 +44,7 @@ export class GraphData {
     }
   }
 
-  // A few of the triples that the node's edges stand for.
+  // Returns a few triples of the node's edges.
   statements(id) {
     const found = [];
     for (const edge of this.edges.values()) {
@@ -57,7 +57,7 @@ export class GraphData {
     return found;
   }
 
-  // The problem for the layout worker.
+  // Returns the input of the layout worker.
   layoutProblem() {
     const nodes = [...this.nodes.values()];
     const edges = [...this.edges.values()];
@@ -80,12 +80,12 @@ export class GraphData {
   }
 }
 
-// For sort: the node of most PageRank first.
+// Comparison for sort: the node with the highest PageRank first.
 export function byPageRank(a, b) {
   return (b.mass ?? 0) - (a.mass ?? 0);
 }
 
-// The same for both directions of an edge.
+// Returns a key of an edge that is equal for both directions.
 export function edgeKey(a, b) {
   return a < b ? JSON.stringify([a, b]) : JSON.stringify([b, a]);
 }

@@ -7,12 +7,12 @@ import { line } from "../text.js";
 const LABELS_MAX = 40;
 const OUTLINED_NODES_MAX = 800;
 const TYPES = ["context", "mention", "synonym", "relation"];
-// Edges drawn while the picture is being dragged, those of most PageRank; the others are back when it rests.
+// Number of edges drawn during a drag: those with the highest PageRank. The others return after the drag.
 const MOVING_EDGES = 2000;
 const FAINT_TYPES = TYPES.map((type) => `${type}-faint`);
 
 export class GraphFigure {
-  // `data`: a GraphData, which is drawn as it is at each call. `pick` is called with the id of a node that is clicked.
+  // `data`: the GraphData to draw. `pick` is called with the id of a clicked node.
   constructor(canvas, data, pick) {
     this.canvas = canvas;
     this.data = data;
@@ -93,7 +93,7 @@ export class GraphFigure {
       marker: some.map((node) => (node.kind === "phrase" ? "circle" : "square")),
     });
     this.dots.data = { ...shapes(nodes), fill: nodes.map((node) => node.fill) };
-    // A rim tells nodes apart where they lie on one another; on very many it would cost as much as the nodes.
+    // Rims separate overlapping nodes. With very many nodes, they would take as long to draw as the nodes.
     this.marks.glyph.line_color = nodes.length > OUTLINED_NODES_MAX ? null : colour("card");
     this.rings.data_source.data = shapes(nodes.filter((node) => lit.has(node.id) || (node.reset && node.kind === "phrase")));
     this.rings.glyph.line_color = colour("lit");
@@ -128,7 +128,7 @@ export class GraphFigure {
     this.halo.data_source.data = node ? { x: [node.x], y: [node.y], size: [node.size + 9] } : { x: [], y: [], size: [] };
   }
 
-  // Names of the nodes that matter most, as far as they do not lie on one another.
+  // Draws the names of the heaviest nodes that do not overlap.
   drawLabels() {
     if (!this.figure) return;
     const { width, height } = this.canvas.getBoundingClientRect();
@@ -159,7 +159,7 @@ export class GraphFigure {
     this.names.data_source.data = data;
   }
 
-  // All of it in view, with one measure for both directions.
+  // Shows the whole graph, with the same scale in both directions.
   fit() {
     if (!this.figure || !this.data.nodes.size) return;
     const nodes = [...this.data.nodes.values()];
@@ -186,7 +186,7 @@ export class GraphFigure {
     this.look(x, y, width * factor, height * factor);
   }
 
-  // Whether the picture lies still, with all of its edges.
+  // Sets whether all edges are drawn: false during a drag.
   rest(still) {
     if (!this.figure) return;
     for (const kind of FAINT_TYPES) if (this.lines[kind].visible !== still) this.lines[kind].visible = still;

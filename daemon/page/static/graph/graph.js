@@ -1,4 +1,4 @@
-// The graph around a question: what it shows, more of it on demand, details of a node, the path to a passage.
+// The graph around a question: loads it, extends it on demand, and shows a node's details and the path to a passage.
 import { post } from "../api.js";
 import { byPageRank, GraphData, NODES_MAX } from "./data.js";
 import { GraphFigure } from "./figure.js";
@@ -29,7 +29,7 @@ export class Graph {
     byId("whole").addEventListener("click", () => this.figure.fit());
   }
 
-  // The neighbourhood of a question, in place of what is shown.
+  // Replaces the graph by the neighbourhood of a question.
   async ask(about) {
     this.under?.abort();
     const under = (this.under = new AbortController());
@@ -50,10 +50,10 @@ export class Graph {
     await this.draw(true);
   }
 
-  // The neighbours of one node, beside what is shown.
+  // Adds the neighbours of a node to the graph.
   async expand(node) {
     const room = Math.min(NEIGHBOURS_ADDED, NODES_MAX - this.data.nodes.size);
-    if (room < 1) return this.say(`${number.format(NODES_MAX)} nodes are shown, as many as there may be; search to begin anew.`);
+    if (room < 1) return this.say(`${number.format(NODES_MAX)} nodes are shown, the maximum; search again to start over.`);
     const { query, mode, as_of, scope } = this.about;
     const which = node.kind === "phrase" ? { phrase: node.text } : { passage: node.id.slice("passage:".length) };
     try {
@@ -71,7 +71,7 @@ export class Graph {
     }
   }
 
-  // `anew`: the picture is another one, and is shown whole.
+  // `anew`: the graph was replaced, so it is fitted into the view.
   async draw(anew) {
     this.canvas.setAttribute("aria-busy", "true");
     const found = await this.layout(this.data.layoutProblem());
@@ -88,7 +88,7 @@ export class Graph {
     this.canvas.setAttribute("aria-busy", "false");
   }
 
-  // Null where a later drawing has overtaken this one.
+  // Returns positions; null if a later call has replaced this one.
   layout(problem) {
     const id = ++this.layouts;
     return new Promise((done) => {
@@ -142,7 +142,7 @@ export class Graph {
     );
   }
 
-  // Shows the path along these nodes; none hides it.
+  // Shows the path along these nodes; hides the path if there are none.
   showPath(ids) {
     this.data.path = ids.every((id) => this.data.nodes.has(id)) ? ids : [];
     this.figure.draw();
@@ -159,7 +159,7 @@ export class Graph {
 
 function layoutWorker() {
   const url = "/page/graph/layout.js";
-  // Browsers that know trusted types let only this policy name a script, and it knows one.
+  // With trusted types, a browser accepts a script's URL only from this policy, which allows a single URL.
   const policy = window.trustedTypes?.createPolicy("hippod", { createScriptURL: () => url });
   return new Worker(policy ? policy.createScriptURL("") : url);
 }

@@ -1,5 +1,5 @@
-// Where the nodes of a graph go, worked out beside the page: springs along edges, and all nodes pushing one another apart
-// (Fruchterman and Reingold's forces; far ones are taken together, by cells of a grid), large ones more. The same graph gives the same picture.
+// Computes the positions of nodes, in a worker: edges attract, and nodes repel one another, large ones more (Fruchterman and
+// Reingold). Distant nodes are combined by cells of a grid. Equal graphs get equal positions.
 "use strict";
 
 onmessage = ({ data }) => {
@@ -37,7 +37,7 @@ function spread(n, x, y, placed, charges, sources, targets, weights) {
       dy[b] -= ey * pull;
     }
     for (let i = 0; i < n; i++) {
-      // What hangs on nothing would drift away.
+      // Nodes without edges would drift away.
       const home = 0.08 + 1.2 / degree[i] ** 2;
       dx[i] -= x[i] * home;
       dy[i] -= y[i] * home;
@@ -49,7 +49,7 @@ function spread(n, x, y, placed, charges, sources, targets, weights) {
   }
 }
 
-// Each node away from each: near ones one by one, those of far cells as one at their middle.
+// Repels each node from all others: from near nodes individually, from the nodes of a distant cell as one at its centre.
 function repelAll(n, x, y, dx, dy, charges) {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
   for (let i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ function repelAll(n, x, y, dx, dy, charges) {
 function repel(i, ex, ey, many, dx, dy, j) {
   let square = ex * ex + ey * ey;
   if (square < 1e-6) {
-    // On the same spot: apart along a direction of their own.
+    // Nodes at the same position repel one another in a direction that depends on the node.
     const angle = (i * 31 + j * 17) % 628 / 100;
     ex = Math.cos(angle) * 1e-3;
     ey = Math.sin(angle) * 1e-3;

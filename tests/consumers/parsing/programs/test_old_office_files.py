@@ -16,7 +16,7 @@ from consumers.parsing.programs.confinement import SOCKET_FOLDERS
 from consumers.parsing.programs.installed import CONVERTER, KNOWN_PROGRAMS, Program, find_programs
 from consumers.parsing.programs.libreoffice import convert
 from consumers.splitting import SplitSettings
-from daemon.contract.status import PROGRAM_OF_REASON
+from daemon.contract.advice import PROGRAM_OF_REASON
 from tests.consumers.folder.support import until
 from tests.consumers.parsing.office_samples import outlook
 from tests.consumers.parsing.programs.word_97_sample import WORD_97

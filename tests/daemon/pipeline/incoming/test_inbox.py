@@ -20,7 +20,7 @@ from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
-from daemon.services import transfer
+from daemon.services import openie_import
 from daemon.services.documents import document_service as serving
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.progress import ProgressBoard
@@ -287,6 +287,7 @@ def test_an_import_comes_in_parts_that_have_room(
     assert len({document.uri for part in taking.taken for document in part}) == 1_200
     assert all(len({document.uri for document in part}) == len(part) <= most for part in taking.taken)
     assert all(
-        sum(len(document.text) for document in part) <= min(bytes, transfer.IMPORT_BATCH_BYTES) for part in taking.taken
+        sum(len(document.text) for document in part) <= min(bytes, openie_import.IMPORT_BATCH_BYTES)
+        for part in taking.taken
     )
     assert json.loads(taking.taken[-1][-1].text)["triples"] == [["x", "y", "z"]]

@@ -94,7 +94,7 @@ def test_where_no_answer_can_be_written_the_thoughts_are_the_answer(
     answer = asking.ask(thinking(FIRST, ENOUGH, answer=said), steps=5)
     assert answer["answer"] == f"{FIRST} [1] {ENOUGH} [{len(answer['citations'])}]"
     assert (answer["written"], answer["short"], answer["found"]) == (False, "", True)
-    assert "made of the thoughts" in answer["note"]
+    assert "consists of the thoughts" in answer["note"]
     assert asking.purposes.count("answer") == 1, "the failure is told at once: nothing is tried again"
     refused = asking.post(steps=1)
     assert refused.status_code == 502, "without a thought there is nothing to answer from"

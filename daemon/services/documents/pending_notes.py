@@ -16,15 +16,15 @@ NOTE_KEPT_S = 2.0
 """Seconds for which the note of a scope is reused: with many pending documents, computing it takes a tenth of a second."""
 NOTES_KEPT = 64
 
-Unread = Callable[[Scope | None], Awaitable[str | None]]
-"""The type of `UnreadDocuments.note`."""
+PendingNote = Callable[[Scope | None], Awaitable[str | None]]
+"""The type of `PendingNotes.note`."""
 
 
-async def nothing_unread(_scope: Scope | None) -> str | None:
+async def no_pending_note(_scope: Scope | None) -> str | None:
     return None
 
 
-class UnreadDocuments:
+class PendingNotes:
     """Computes the notes. Use on the event loop only. The whole memory's note uses counters, as all queries need it."""
 
     def __init__(
@@ -78,11 +78,11 @@ class UnreadDocuments:
     def _written(self, documents: int, passages: int, sources: Sequence[str]) -> str | None:
         parts = []
         if documents:
-            parts.append(f"{documents:,} {'document is' if documents == 1 else 'documents are'} still being read")
+            parts.append(f"{documents:,} {'document is' if documents == 1 else 'documents are'} still being indexed")
         if passages:
             parts.append(f"{passages:,} {'passage waits' if passages == 1 else 'passages wait'} for the model")
         parts += [
-            unread for source in self._sources if source.name in sources and (unread := source.unread()) is not None
+            note for source in self._sources if source.name in sources and (note := source.pending_note()) is not None
         ]
         return "; ".join(parts) or None
 
