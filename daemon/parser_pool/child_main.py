@@ -36,7 +36,7 @@ from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
-from consumers.splitting.timing import SPLIT_TIMER
+from consumers.splitting.passages import SPLIT_TIMER
 from consumers.types import ParsedDocument
 from daemon.observe.redaction import raised_at
 
