@@ -93,7 +93,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
-            early.status.ready(memory, lambda: memory.pool.pids)
+            early.status.ready(memory, lambda: memory.pool.children.pids)
             metrics.at_scrape(Gauges(memory))
             probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:

@@ -141,8 +141,8 @@ async def open_memory(
     """Loads the model, opens the store, and builds the parts. With `reencode`, the store's encoder may be missing."""
     config = active.config
     pool = parser_pool(config.parsing)
-    stack.push_async_callback(pool.close)
-    pool.start()
+    stack.push_async_callback(pool.children.close)
+    pool.children.start()
     clock = StopClock(active)
     encoder, choice, store, weak_below, before = await _open_store(stack, config, lock, opening, clock, reencode)
     models = Models(config, store, lambda: active.config)

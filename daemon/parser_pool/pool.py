@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
-from consumers.document_codec import document_from_json
 from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
@@ -23,8 +22,10 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
-from daemon.parser_pool.children import MIB, Child, ChildLimits, ChildLost, Children
+from daemon.parser_pool.child_main import document_from_json
+from daemon.parser_pool.children import Child, ChildLimits, ChildLost, Children
 from daemon.parser_pool.places import ParsePlaces
+from memory.openie.registry import WorkerBackend
 from store.types import Extraction, PassageText
 
 Message = dict[str, Any]
@@ -75,39 +76,17 @@ class ParserPool:
     """At most `size` children for parsing, one more for fresh work, one for OCR, and `size` for extraction.
 
     `daemon.parser_pool.places` distributes the parsing children among sources. Extraction has separate places, because a long
-    document keeps its parsing child while its first passages are extracted. `ChildLimits` describes the other parameters.
+    document keeps its parsing child while its first passages are extracted. `children` starts and ends the children.
     """
 
-    def __init__(
-        self,
-        size: int = 2,
-        memory_bytes: int = 1024 * MIB,
-        timeout_s: float = 60.0,
-        *,
-        limits: Limits | None = None,
-        recycle_after: int = 2_000,
-        recycle_rss_bytes: int = 256 * MIB,
-    ) -> None:
-        self.size = size
-        self.timeout_s = timeout_s
+    def __init__(self, size: int = 2, child: ChildLimits | None = None, *, limits: Limits | None = None) -> None:
+        child = child or ChildLimits()
         self.limits = limits or Limits()
-        self.places = ParsePlaces(size, timeout_s)
+        self.places = ParsePlaces(size, child.timeout_s)
+        self.children = Children(child)
+        self._timeout_s = child.timeout_s
         self._extracting = asyncio.Semaphore(size)
         self._recognising = asyncio.Semaphore(1)
-        self.children = Children(ChildLimits(memory_bytes, timeout_s, recycle_after, recycle_rss_bytes))
-
-    def start(self) -> None:
-        """Starts the first child without waiting for it. Other children are started when no child is idle."""
-        self.children.start()
-
-    async def close(self) -> None:
-        """Kills all children; requests in progress fail."""
-        await self.children.close()
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The process ids of the children."""
-        return self.children.pids
 
     async def parse(
         self,
@@ -228,14 +207,10 @@ class ParserPool:
                     found.extend(message["verdicts"])
         return found
 
-    async def extract(self, backend: str, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns the extraction of each passage by the `WorkerBackend` (`memory.openie.registry`) named `backend`.
-
-        If the child is lost, raises ParserFailed and returns no result.
-        """
+    async def request_extractions(self, request: Message, count: int) -> list[Message]:
+        """Returns the JSON of `count` extractions. Raises ParserFailed if the child is lost."""
         found: list[Message] = []
-        request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
-        with self._loss_as_failure(f"extraction of {len(passages)} passages"):
+        with self._loss_as_failure(f"extraction of {count} passages"):
             async with (
                 self._extracting,
                 self.children.borrow() as child,
@@ -243,16 +218,7 @@ class ParserPool:
             ):
                 async for message in messages:
                     found.extend(message["extractions"])
-        return [
-            Extraction(
-                passage.id,
-                fields["extractor"],
-                entities=tuple(fields["entities"]),
-                triples=tuple((s, p, o) for s, p, o in fields["triples"]),
-                took_ms=float(fields.get("took_ms", 0.0)),
-            )
-            for passage, fields in zip(passages, found, strict=True)
-        ]
+        return found
 
     @contextlib.contextmanager
     def _loss_as_failure(self, task: str) -> Iterator[None]:
@@ -351,9 +317,9 @@ class ParserPool:
 
     async def _answer(self, child: Child, request: Message) -> AsyncGenerator[Message, None]:
         """Yields the child's messages. The time limit counts only while a message is awaited."""
-        await child.send(request, self.timeout_s)
+        await child.send(request, self._timeout_s)
         while True:
-            message = await child.receive(self.timeout_s)
+            message = await child.receive(self._timeout_s)
             if "error" in message:
                 raise child.lost(message["error"])
             if "done" in message:
@@ -369,3 +335,27 @@ def _assembled(whole: Message, part: Message) -> Message:
         return dict(part["document"])
     whole["passages"] += part["passages"]
     return whole
+
+
+class PooledExtractor:
+    """A `PassageExtractor` that runs an OpenIE backend in the pool's children, because its Python code would delay queries."""
+
+    def __init__(self, pool: ParserPool, backend: WorkerBackend) -> None:
+        self._pool = pool
+        self._backend = backend.name
+        self.name = backend.extractor_name("")
+
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        """Returns the extraction of each passage. Raises ParserFailed if the child is lost."""
+        request = {"op": "extract", "backend": self._backend, "passages": [asdict(each) for each in passages]}
+        found = await self._pool.request_extractions(request, len(passages))
+        return [
+            Extraction(
+                passage.id,
+                fields["extractor"],
+                entities=tuple(fields["entities"]),
+                triples=tuple((s, p, o) for s, p, o in fields["triples"]),
+                took_ms=float(fields.get("took_ms", 0.0)),
+            )
+            for passage, fields in zip(passages, found, strict=True)
+        ]

@@ -65,7 +65,7 @@ class Replica:
         owners = Owners(KAFKA.claims(self._section))
         self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1, owners=owners)
         self.pool = ParserPool(1)
-        self.pool.start()
+        self.pool.children.start()
         self.pipeline.start()
         self.source = RecordsSource(self._section, self.store, self.pipeline, self.pool)
         self.source.start()
@@ -79,7 +79,7 @@ class Replica:
     async def __aexit__(self, *_):
         await self.pipeline.stop(5)
         await self.source.close()
-        await self.pool.close()
+        await self.pool.children.close()
         self.store.close()
 
 
