@@ -1,20 +1,20 @@
 """Turns events of followed folders into work, and reports committed positions to the folders' watchers."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from consumers.folder import path_of
 from consumers.parsing import parses_alike
 from consumers.types import EMPTY, FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
-from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.ownership import Owners
-from daemon.pipeline.work_items import Change, DocumentChange, FileTakenOver, Urgency
+from daemon.pipeline.work_items import DocumentChange, FileTakenOver, Urgency
 from store.store import Store
-from store.types import Batch, Document, State
+from store.types import Document, State
 
 PositionCommitted = Callable[[str, Fingerprint | None], None]
 """Called with a file's URI and the file's position in the store; None if the store has no position for it."""
@@ -123,13 +123,18 @@ class FileEvents:
         self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
         return self._in_batch
 
-    def committed(self, changes: Sequence[Change], batch: Batch) -> None:
-        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit."""
-        for uri, position in batch.positions.items():
+    def committed(
+        self, batch: Mapping[str, Any | None], changes: Iterable[tuple[str, Mapping[str, Any | None]]]
+    ) -> None:
+        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit.
+
+        `batch` contains the batch's positions, `changes` the source and the positions of each change in the batch.
+        """
+        for uri, position in batch.items():
             # Keep a position that arrived during the commit. Drop the positions of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
-        for change in changes:
-            if isinstance(change, DocumentChange) and (listener := self._listeners.get(change.work.source)):
-                for uri, position in change.positions.items():
+        for source, positions in changes:
+            if (listener := self._listeners.get(source)) is not None:
+                for uri, position in positions.items():
                     listener(uri, Fingerprint.from_json(position) if position else None)

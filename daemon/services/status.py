@@ -26,7 +26,7 @@ from daemon.contract.status import (
     extractor_advice,
 )
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
-from daemon.pipeline.commit.content_counts import ContentCounts
+from daemon.pipeline.commit.content_index import ContentCounts
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import CurrentStates, DocumentCounts

@@ -16,7 +16,6 @@ from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
 from daemon.observe.redaction import raised_at, system_error
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.document_reader import failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
@@ -68,10 +67,10 @@ class Committer:
         store: Store,
         encoder: Encoder,
         extractor: PassageExtractor,
+        queue: CommitQueue,
         make_batch: MakeBatch,
         write_batch: WriteBatch,
         after_commit: AfterCommit,
-        limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
         """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries run or just ended."""
@@ -82,7 +81,7 @@ class Committer:
         self._write_batch = write_batch
         self._after_commit = after_commit
         self._asked_recently = asked_recently
-        self.queue = CommitQueue(limits)
+        self.queue = queue
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
         self._switching = asyncio.Lock()

@@ -12,7 +12,8 @@ from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.parser_pool.pool import Turn
-from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.batching import make_batch
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work_items import DocumentChange, RetryFile, Work
 from store.types import Document, State

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS
 from daemon.pipeline.commit import committer as committing
-from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.batching import make_batch
+from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.committer import MAX_SAME_ERRORS, Committer
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
 from memory import batch_encoding
 from memory.encoder import make_encoder
@@ -67,6 +70,7 @@ def make_committer(store, encoder, note, **options):
         store,
         encoder,
         NothingFound(),
+        CommitQueue(DEFAULT_QUEUE_LIMITS),
         lambda changes: make_batch(store, documents_by_file, changes),
         store.commit,
         lambda changes, *_: note(changes),
