@@ -137,4 +137,5 @@ class FileEvents:
         for source, positions in changes:
             if (listener := self._listeners.get(source)) is not None:
                 for uri, position in positions.items():
-                    listener(uri, Fingerprint.from_json(position) if position else None)
+                    if uri in batch:  # not if the change was refused
+                        listener(uri, Fingerprint.from_json(position) if position else None)

@@ -182,6 +182,8 @@ class ReadingLoop:
         async for change in self._reader.read(work, lambda: self._intake.is_superseded(work)):
             while change.texts and self._intake.paused and (work.seen or not self._intake.is_superseded(work)):
                 await self._intake.changed()
+            if work.failed:
+                return
             if self._intake.is_superseded(work) and not work.seen:
                 self._supersede(work)
                 return

@@ -161,6 +161,8 @@ class Work:
     """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False
     """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
+    failed: bool = False
+    """Whether a change of it could not be committed: a failed document was committed instead. Further changes are dropped."""
     recognise: bool = False
     """Whether this is OCR work: the document was parsed, but not its pictures. OCR work waits for all other work."""
     seen: set[str] = field(default_factory=set)

@@ -78,7 +78,10 @@ class Batches:
         return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
     def _is_permitted(self, change: Change) -> bool:
-        """Returns whether the change's source owns all documents that it writes and removes. Every change passes this check."""
+        """Returns whether the change's source owns all documents that it writes and removes, and its work has not failed. Every
+        change passes this check."""
+        if isinstance(change, DocumentChange) and change.work.failed:
+            return False
         # A client's right to remove is checked when the request arrives.
         if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
             return True
@@ -229,7 +232,11 @@ def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
 
 def _ended_work(changes: Sequence[Change]) -> Iterator[Work]:
     """Returns the work that these changes complete."""
-    return (change.work for change in changes if isinstance(change, DocumentChange) and change.final)
+    return (
+        change.work
+        for change in changes
+        if isinstance(change, DocumentChange) and change.final and not change.work.failed
+    )
 
 
 def _report_documents(batch: Batch, committed: CommitResult, publish: Publish) -> None:

@@ -278,6 +278,7 @@ class Committer:
             return
         log.error("commit_failed_for_document", uri=change.work.key, error=error, exc_info=error)
         await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL), fresh)
+        change.work.failed = True
 
     async def _isolate_extraction(self, found: ExtractionsFound, error: Exception, fresh: bool) -> None:
         """Commits the extractions one by one; commits the extraction that causes the error as a failure."""

@@ -214,6 +214,21 @@ def test_no_change_is_committed_of_what_is_another_sources(tmp_path: Path) -> No
     assert as_they_were(settled(tmp_path, scenario))
 
 
+def test_a_folder_is_not_told_that_a_refused_change_is_committed(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scenario(pipeline: Pipeline) -> None:
+        pipeline.file_events.listen(OTHER_FOLDER, lambda uri, _position: told.append(uri))
+        task = FileRemoved(VICTIMS["file"][0], OTHER_FOLDER)
+        work = pipeline.intake.take(pipeline.intake.put(task.uri, task, task.source))
+        assert work is not None
+        pipeline.committer.queue.put_now(DocumentChange(work, positions={task.uri: None}))
+        await pipeline.drained()
+
+    assert as_they_were(settled(tmp_path, scenario))
+    assert told == []
+
+
 def test_a_folder_tells_nothing_of_what_another_one_owns(tmp_path: Path) -> None:
     """For example, if the other folder is itself followed and a link in the first leads to it."""
 
