@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
-from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
-from consumers.openat import has_unchecked_links, open_file
+from consumers.openat import has_unchecked_links, open_file, refusal_of_error, refusal_of_special_file
 from consumers.parsing.limits import NotADocument, NotIndexed, Unreadable
-from consumers.types import content_digest
+from consumers.types import FileRefusal, content_digest
 
 _CHUNK = 1 << 20
 

@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.folder.tree.mounts import Absence, absence_of
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
@@ -36,6 +36,9 @@ UNSEEN_POSITION = Fingerprint(0, 0, 0)
 restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
+
+CHUNK_PASSAGES = 64
+"""Number of parsed passages that are indexed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class DocumentReader:
             fingerprint: Fingerprint | None = None
             if isinstance(task, FileChanged):
                 fingerprint, inode = task.fingerprint, task.fingerprint.inode
-            elif await asyncio.to_thread(_lost, task.path, folder.root) is not Lost.GONE:
+            elif await asyncio.to_thread(absence_of, task.path, folder.root) is not Absence.REMOVED:
                 inode = task.checked_inode
             else:
                 # The file was removed before this retry; no further event will report the removal.
@@ -101,7 +104,14 @@ class DocumentReader:
                 async for change in self._outcomes(work, items, fingerprint, None, folder=folder):
                     yield change
         elif isinstance(task, FileRefused):
-            refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
+            refused = failed_document(
+                task.uri,
+                task.source,
+                task.refusal.reason,
+                task.refusal.code,
+                work.attempts,
+                skipped=not task.refusal.may_recover,
+            )
             yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
             async for change in self._added(work, task, _turn(work, is_superseded)):
@@ -171,7 +181,7 @@ class DocumentReader:
         """
         gathered: list[ParsedDocument] = []
         size = 0
-        away = awaits_ocr = False
+        unmounted = awaits_ocr = False
         async for item in items:
             if isinstance(item, ParseSummary):
                 awaits_ocr = item.awaits_ocr
@@ -185,11 +195,11 @@ class DocumentReader:
                 and item.error is not None
                 and not item.skipped
             ):
-                lost = await asyncio.to_thread(_lost, work.task.path, folder.root)
-                away = away or lost is Lost.AWAY
-                if lost is Lost.AWAY:
+                absence = await asyncio.to_thread(absence_of, work.task.path, folder.root)
+                if absence is Absence.UNMOUNTED:
+                    unmounted = True
                     continue
-                if lost is Lost.GONE and position is not None:
+                if absence is Absence.REMOVED and position is not None:
                     position = replace(position, digest=None)  # not parsed, so it must be checked if it returns
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
@@ -198,7 +208,7 @@ class DocumentReader:
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
         last.awaits_ocr = awaits_ocr
-        if away:
+        if unmounted:
             work.task = Postponed()
             last.positions = {work.key: None}
         elif folder is not None and position is not None:
@@ -214,38 +224,6 @@ def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) 
 
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
     return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
-
-
-class Lost(Enum):
-    """Why a file is not at its path."""
-
-    GONE = auto()
-    AWAY = auto()
-    """The drive may be unmounted, or everything next to the file was deleted too; the folder's source handles both cases."""
-
-
-def _lost(path: bytes, root: bytes) -> Lost | None:
-    """Returns why the file does not exist; None if it exists.
-
-    The drive may be unmounted if the nearest existing folder above the file, up to `root`, is empty or unreadable: it may be a
-    mount point, or on a failing drive.
-    """
-    if os.path.lexists(path):
-        return None
-    for above in Path(os.fsdecode(path)).parents:
-        try:
-            with os.scandir(above) as entries:
-                return Lost.AWAY if next(entries, None) is None else Lost.GONE
-        except (FileNotFoundError, NotADirectoryError):
-            if len(os.fsencode(above)) <= len(root):
-                break
-        except OSError:
-            break
-    return Lost.AWAY
-
-
-CHUNK_PASSAGES = 64
-"""Number of parsed passages that are indexed together."""
 
 
 def retry_payload(task: Task) -> str | None:
