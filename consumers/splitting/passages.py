@@ -24,6 +24,16 @@ from consumers.types import Link, Passage
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,32}}|[^\w\s]")
 
+MAX_LINKS = 10_000
+"""Maximum number of links of a document; further links are dropped. A link in a heading counts once for each passage below the
+heading."""
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
+_RUN_MASK = 15
+"""A run of words ends where these 4 bits of a hash are zero, on average after 16 tokens."""
+_RUN_LIMIT = 64
+_KEYED_CHARS = 200
+
 
 def count_tokens(text: str) -> int:
     if len(text) < 100_000:
@@ -57,12 +67,6 @@ class WorkTimer(ContextDecorator):
 
 SPLIT_TIMER = WorkTimer()
 """The time that splitting takes in this process, which is a part of the time of parsing."""
-
-MAX_LINKS = 10_000
-"""Maximum number of links of a document; further links are dropped. A link in a heading counts once for each passage below the
-heading."""
-
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +235,6 @@ def _location(block: TextBlock, lines: int) -> dict[str, Any]:
         "time": block.time,
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-_WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
-_RUN_MASK = 15
-"""A run of words ends where these 4 bits of a hash are zero, on average after 16 tokens."""
-_RUN_LIMIT = 64
-_KEYED_CHARS = 200
 
 
 def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int) -> list[Unit]:

@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from consumers.failure_codes import FailureCode
-from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
+from consumers.kafka.offset_tracker import MessageAcknowledgement
 from consumers.kafka.record_publisher import RecordPublisher
 from consumers.records.messages import RecordMessage, to_messages
 from consumers.records.record import Record
