@@ -1,7 +1,8 @@
 """Turns a file into documents: opens it safely, detects its format, parses and splits it. Runs in a worker process.
 
-`parse_file` does not raise: for a file that cannot be parsed, it yields a document with `error`; for a file that should not be
-indexed, a document with `error` and `skipped`. The worker pool reports files that exceed its limits of time or memory.
+For a file that cannot be parsed, `parse_file` yields a document with `error`; for a file that should not be indexed, a document
+with `error` and `skipped`. It raises no error of a format's library. The worker pool reports files that exceed its limits of
+time or memory.
 """
 
 from collections.abc import Callable, Iterator

@@ -60,7 +60,9 @@ class OpenFile:
                 "it became a hard link to another file while it was looked at; it is looked at again", FailureCode.LINK
             )
         self._digest = blake2b(digest_size=16)
-        self._rest = b""
+        self._chunk = b""
+        self._at = 0
+        """Position in `_chunk` of the next line."""
         self.read_bytes = 0
         """Number of bytes read so far."""
         self._at_end = False
@@ -93,16 +95,16 @@ class OpenFile:
         parts: list[bytes] = []
         length = 0
         while True:
-            end = self._rest.find(b"\n")
-            piece = self._rest if end < 0 else self._rest[:end]
+            end = self._chunk.find(b"\n", self._at)
+            piece = self._chunk[self._at : end if end >= 0 else None]
             if length <= limit:
                 parts.append(piece[: limit + 1])
             length += len(piece)
             if end >= 0:
-                self._rest = self._rest[end + 1 :]
+                self._at = end + 1
                 break
-            self._rest = b"" if self._at_end else self._read()
-            if not self._rest:
+            self._chunk, self._at = b"" if self._at_end else self._read(), 0
+            if not self._chunk:
                 if not length:
                     return None
                 self.ended_in_line = True

@@ -155,7 +155,7 @@ def _messages(value: Mapping[str, Any]) -> list[Message]:
         return messages
     listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
     messages = [_message(item) for item in listed if isinstance(item, dict)]
-    times = [message.sent_at.replace(tzinfo=None) for message in messages if message.sent_at]
+    times = [message.sent_at for message in messages if message.sent_at]
     if times and messages[0].sent_at and messages[-1].sent_at and times[0] > times[-1]:
         messages.reverse()  # the export lists the newest message first
     return messages
@@ -216,7 +216,8 @@ def _inner(value: Mapping[str, Any], *keys: str) -> object:
 
 
 def _moment(value: object) -> datetime | None:
-    """Parses a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None for other values."""
+    """Parses a time (UTC if it states no zone): seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat.
+    Returns None for other values."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -224,7 +225,8 @@ def _moment(value: object) -> datetime | None:
             if stated := _WEEKDAY_DATE.search(value):
                 form = "%B %d, %Y %I:%M:%S %p" if stated[3] else "%B %d, %Y %H:%M:%S"
                 return datetime.strptime(" ".join(filter(None, stated.groups())), form).replace(tzinfo=UTC)
-            return datetime.fromisoformat(value)
+            sent = datetime.fromisoformat(value)
+            return sent if sent.tzinfo is not None else sent.replace(tzinfo=UTC)
         seconds = float(value)  # type: ignore[arg-type]
         if not math.isfinite(seconds) or seconds <= 0:
             return None

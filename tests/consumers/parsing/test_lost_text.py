@@ -1,5 +1,7 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
+import base64
+import os
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -497,3 +499,38 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
 )
 def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
     assert is_generated_name(name) is made_up
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xml", "a.fodt"])
+@pytest.mark.parametrize("kind", ["deep", "long"])
+def test_text_after_a_deep_element_or_a_long_text_is_read(name: str, kind: str) -> None:
+    """libxml2 stops at 256 levels and at texts of 10 MB unless told otherwise."""
+    around = ("<div>" * 300, "</div>" * 300)
+    picture = base64.b64encode(os.urandom(9_000_000)).decode()
+    if name == "a.fodt":
+        data = f"<draw:image><office:binary-data>{picture}</office:binary-data></draw:image>"
+        inner = f"<text:p>{'<text:span>' * 300}inside{'</text:span>' * 300}</text:p>" if kind == "deep" else data
+        names = " ".join(
+            f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each if each != "draw" else "drawing"}:1.0"'
+            for each in ("office", "text", "draw")
+        )
+        text = (
+            f"<?xml version='1.0'?><office:document {names} office:mimetype='application/vnd.oasis.opendocument.text'>"
+            f"<office:body><office:text>{inner}<text:p>after</text:p></office:text></office:body></office:document>"
+        )
+    else:
+        inner = (
+            f"{around[0]}<p>inside</p>{around[1]}"
+            if kind == "deep"
+            else f'<img src="data:image/png;base64,{picture}"/>'
+        )
+        text = f"<p>first</p>{inner}<p>after</p>"
+        text = f"<doc>{text}</doc>" if name == "a.xml" else text
+    words = " ".join(passage.text for passage in read(name, text).passages)
+    assert "after" in words and ("inside" in words or kind == "long")
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xml"])
+def test_text_beyond_the_limit_of_depth_is_in_the_account(name: str) -> None:
+    document = read(name, f"<doc><p>first</p>{'<div>' * 5000}inside{'</div>' * 5000}</doc>")
+    assert [each for each in account(document) if "the text after line 1" in each], document

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import compressed_rtf
 import pytest
 
+from consumers.omissions import OmissionKind
 from consumers.parsing import parse_data
 from consumers.parsing.office_properties import sensible_title
 from consumers.splitting import SplitSettings
@@ -75,6 +76,22 @@ def test_ods_sheets_and_rows_that_repeat() -> None:
         ("Notes", "1; 2"),
     ]
     assert document.passages[0].location == {"heading": "Readings", "sheet": "Readings", "row": 2}
+
+
+def test_ods_values_keep_their_columns_and_rows_after_long_runs_of_empty_ones() -> None:
+    def cell(text: str) -> str:
+        return f"<table:table-cell><text:p>{text}</text:p></table:table-cell>"
+
+    names = "".join(cell(f"Name{n:03d}") for n in range(1, 101))
+    values = f'{cell("alpha")}<table:table-cell table:number-columns-repeated="98"/>{cell("omega")}'
+    empty = '<table:table-row table:number-rows-repeated="5000"><table:table-cell/></table:table-row>'
+    rows = f"<table:table-row>{names}</table:table-row>{empty}<table:table-row>{values}</table:table-row>"
+    many = f'<table:table-row table:number-rows-repeated="1200">{cell("beta")}</table:table-row>'
+    document = read("a.ods", opendocument("spreadsheet", f'<table:table table:name="S">{rows}{many}</table:table>'))
+    first = document.passages[0]
+    assert first.text.split("\n")[0] == "Name001: alpha; Name100: omega"
+    assert first.location["row"] == 5002
+    assert [(each.kind, each.count) for each in document.left_out] == [(OmissionKind.TOO_LARGE, 200)]
 
 
 def test_odp_slides() -> None:

@@ -13,8 +13,9 @@ from consumers.parsing.spanned_tables import Cell, span
 
 Element = Any
 _MAX_REPEATED = 1000
-"""Maximum repetition of a column or row. The empty rest of a sheet is stored as one row that repeats a million
-times."""
+"""Maximum number of copies of a filled cell or row."""
+_MAX_COLUMNS = 16_384
+"""Number of columns of a sheet in LibreOffice."""
 _VALUES = ("string-value", "value", "date-value", "time-value", "boolean-value")
 
 
@@ -37,19 +38,30 @@ class TableRows:
         """Yields (number, texts) of each row that is not empty."""
         number = 0
         for row in _table_rows(table):
-            cells: list[str] = []
-            for cell in row:
-                if cell.tag in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
-                    text = self._value(cell)
-                    cells += [text] * (_repeated(cell, "columns") if text else min(_repeated(cell, "columns"), 64))
-            while cells and not cells[-1]:
-                cells.pop()
+            cells = self._cells_of(row)
             repeated = _repeated(row, "rows")
-            self._count((len(cells) or 1) * (repeated if cells else 1))
-            for _ in range(repeated):
-                number += 1
-                if cells:
-                    yield number, cells
+            copies = min(repeated, _MAX_REPEATED) if cells else 0
+            self._count(sum(map(bool, cells)) * copies)
+            for copy in range(copies):
+                yield number + copy + 1, cells
+            if cells:
+                self._omissions.add(OmissionKind.TOO_LARGE, " ".join(filter(None, cells)), repeated - copies)
+            number += repeated
+
+    def _cells_of(self, row: Element) -> list[str]:
+        """Returns the texts of a row's cells up to the last filled one."""
+        cells: list[str] = []
+        empty = 0  # the empty rest of a row is stored as one cell that is repeated
+        for cell in row:
+            if cell.tag in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                text, repeated = self._value(cell), _repeated(cell, "columns")
+                if not text:
+                    empty += repeated
+                    continue
+                copies = min(repeated, _MAX_REPEATED)
+                cells += [""] * min(empty, _MAX_COLUMNS - len(cells)) + [text] * copies
+                empty = repeated - copies
+        return cells
 
     def _value(self, cell: Element) -> str:
         """Returns the text of a cell; its formula if the file stores no result."""
@@ -90,4 +102,4 @@ def _anchored(paragraph: Element, cell: Element) -> bool:
 
 
 def _repeated(node: Element, what: str) -> int:
-    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MAX_REPEATED)
+    return whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1)
