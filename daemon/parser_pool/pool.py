@@ -166,7 +166,7 @@ class ParserPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            with self._loss_as_failure("parsing it"):
+            with self._loss_as_failure("parsing", of_file=True):
                 async with aclosing(self._decoded(self._messages(request, Turn(source, fresh=True)))) as items:
                     async for item in items:
                         if isinstance(item, ParsedDocument):
@@ -201,7 +201,7 @@ class ParserPool:
 
     async def _verdicts(self, request: Message, source: str) -> list[str | None]:
         found: list[str | None] = []
-        with self._loss_as_failure("reading it"):
+        with self._loss_as_failure("reading"):
             async with aclosing(self._messages(request, Turn(source, fresh=True))) as messages:
                 async for message in messages:
                     found.extend(message["verdicts"])
@@ -210,7 +210,7 @@ class ParserPool:
     async def request_extractions(self, request: Message, count: int) -> list[Message]:
         """Returns the JSON of `count` extractions. Raises ParserFailed if the child is lost."""
         found: list[Message] = []
-        with self._loss_as_failure(f"extraction of {count} passages"):
+        with self._loss_as_failure(f"extraction from {count} passages"):
             async with (
                 self._extracting,
                 self.children.borrow() as child,
@@ -221,20 +221,22 @@ class ParserPool:
         return found
 
     @contextlib.contextmanager
-    def _loss_as_failure(self, task: str) -> Iterator[None]:
-        """Raises ParserFailed, with a message that begins with `task`, or PoolClosed, in place of ChildLost."""
+    def _loss_as_failure(self, task: str, *, of_file: bool = False) -> Iterator[None]:
+        """Raises ParserFailed, or PoolClosed, in place of ChildLost. The message begins with `task`, and ends in the remedy for
+        a file if the task is `of_file`."""
         try:
             yield
         except ChildLost as error:
             if self.children.closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise ParserFailed(f"{task} {error}", error.code) from error
+            remedy = f"; {error.remedy}" if of_file and error.remedy else ""
+            raise ParserFailed(f"{task} {error}{remedy}", error.code) from error
 
     async def _documents(
         self, found: AsyncGenerator[Message, None], uri: str
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            with self._loss_as_failure("parsing it"):
+            with self._loss_as_failure("parsing", of_file=True):
                 async with aclosing(self._decoded(found)) as items:
                     async for item in items:
                         if not isinstance(item, list):

@@ -12,7 +12,7 @@ from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.ownership import Owners
-from daemon.pipeline.work_items import DocumentChange, FileTakenOver, Urgency
+from daemon.pipeline.work_items import DocumentChange, FileTakenOver, Urgency, Work
 from store.store import Store
 from store.types import Document, State
 
@@ -57,7 +57,7 @@ class FileEvents:
         for uri in files:
             for each in self._documents_by_file.of(uri):
                 if (document := self._store.document(each)) is not None and document.source != source:
-                    self._intake.put(uri, FileTakenOver(uri, source), source, urgency=Urgency.BULK)
+                    self._intake.put(Work(uri, FileTakenOver(uri, source), source, urgency=Urgency.BULK))
                     break
 
     def emit(self, event: FileEvent) -> None:
@@ -81,7 +81,7 @@ class FileEvents:
         if isinstance(event, FileMoved):
             self._take_move(event, urgency)
         else:
-            self._intake.put(event.uri, event, event.source, urgency=urgency)
+            self._intake.put(Work(event.uri, event, event.source, urgency=urgency))
 
     def _take_move(self, event: FileMoved, urgency: Urgency) -> None:
         """Renames the file's documents at once, and parses the file again if its new name may change the result.
@@ -94,15 +94,16 @@ class FileEvents:
         if documents:
             # If the file must be parsed, store no position yet: after a restart the file must not count as parsed.
             positions = {event.uri: event.fingerprint.to_json()} if known else {}
-            work = self._intake.put(event.uri, event, event.source, urgency=urgency)
+            work = self._intake.put(Work(event.uri, event, event.source, urgency=urgency))
             if self._intake.take(work) is not None:
                 # Queue the change now, before work for a new file with the old name.
                 self._commits.put_now(DocumentChange(work, positions=positions))
         else:
-            self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
+            removal = FileRemoved(event.old_uri, event.source)
+            self._intake.put(Work(event.old_uri, removal, event.source, urgency=urgency))
         if not known:
             changed = FileChanged(event.uri, event.path, event.source, event.fingerprint)
-            self._intake.put(event.uri, changed, event.source, urgency=urgency)
+            self._intake.put(Work(event.uri, changed, event.source, urgency=urgency))
 
     def _movable_documents(self, event: FileMoved) -> list[Document]:
         """Returns the file's documents; none if work for the old or new name waits or runs.

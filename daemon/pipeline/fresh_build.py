@@ -76,7 +76,7 @@ class FreshBuild:
     async def _parse(self, file: str, source: str, position: Fingerprint) -> list[DocumentChange]:
         task = RetryFile(file, path_of(file), source, position.inode)
         for slow in (False, True):
-            work = Work(file, task, 0, source, urgency=Urgency.BULK, slow=slow, recognise=True)
+            work = Work(file, task, source, urgency=Urgency.BULK, slow=slow, recognise=True)
             try:
                 return [change async for change in self._reader.read(work)]
             except SetAside:

@@ -153,11 +153,12 @@ class Pipeline:
         another source owns the document, which then must not even replace waiting work.
         """
         self.owners.check(source, task.uri)
-        acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
+        acknowledgements = [*more, *(() if acknowledgement is None else (acknowledgement,))]
         if (newer := self._newer_under_way(task)) is not None:
             newer.acknowledgements.extend(acknowledgements)
             return
-        work = self.intake.put(task.uri, task, source, attempts, acknowledgements=acknowledgements, urgency=urgency)
+        work = Work(task.uri, task, source, attempts, urgency=urgency, acknowledgements=acknowledgements)
+        self.intake.put(work)
         if task.is_read and self.intake.take(work) is not None:
             await self.committer.queue.put(delivered_change(work, task))
 
@@ -207,7 +208,7 @@ class Pipeline:
             removed.set_exception(NotReady(STOPPING))
         else:
             task = RemoveDocument(uri, sees, _found(self.intake.waiting_for(uri)))
-            self.intake.put(uri, task, ADDED).waiters.append(removed)
+            self.intake.put(Work(uri, task, ADDED, waiters=[removed]))
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
@@ -255,7 +256,7 @@ class Pipeline:
         """
         if self.intake.busy(container_uri(uri)):
             return False
-        self.intake.put(container_uri(uri), task, self.owners.owner(uri).source, attempts)
+        self.intake.put(Work(container_uri(uri), task, self.owners.owner(uri).source, attempts))
         return True
 
     # Results.

@@ -154,9 +154,10 @@ class Work:
 
     key: str
     task: Task
-    seq: int
     source: str
     attempts: int = 0
+    seq: int = 0
+    """Number in the order of arrival, set by the intake. Work that replaces other work takes over its number."""
     urgency: Urgency = Urgency.FRESH
     """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False

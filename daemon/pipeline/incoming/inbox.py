@@ -246,7 +246,7 @@ class Inbox:
                 continue
             # Imported documents (`whole`) are bulk. For requests of many documents, the intake itself detects the burst.
             urgency = Urgency.BULK if document.whole else Urgency.FRESH
-            self._intake.put(document.uri, document, ADDED, inbox_places=[place], urgency=urgency)
+            self._intake.put(Work(document.uri, document, ADDED, inbox_places=[place], urgency=urgency))
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:

@@ -51,7 +51,7 @@ def outcome(
         file = folder / name
         came_from = str(folder) if source is None else source
         named = file.as_uri(), bytes(file), came_from
-        work = Work(named[0], FileChanged(*named, fingerprint) if fingerprint else RetryFile(*named), 1, came_from)
+        work = Work(named[0], FileChanged(*named, fingerprint) if fingerprint else RetryFile(*named), came_from)
         return [each async for each in reader.read(work)]
 
     [found] = asyncio.run(read())

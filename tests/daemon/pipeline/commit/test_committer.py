@@ -108,7 +108,7 @@ def committed_all(store, encoder, outcomes):
 
 def outcome(number, broken=False):
     """Returns the parser's outcome for one document; a broken one refers to a passage without text."""
-    work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), number, "added")
+    work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), "added")
     text = PassageText(passage_id("T", f"text {number}"), "T", f"text {number}")
     document = Document(work.key, "added", passages=(PassageRef(text.id),))
     return DocumentChange(work, [document], {} if broken else {text.id: text})
@@ -161,7 +161,7 @@ class PurgingMeanwhile:
 def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
     def documents(number, *texts):
         passages = [PassageText(passage_id("T", text), "T", text) for text in texts]
-        work = Work("added:a", AddedDocument("added:a", "{}"), number, "added")
+        work = Work("added:a", AddedDocument("added:a", "{}"), "added")
         document = Document("added:a", "added", passages=tuple(PassageRef(passage.id) for passage in passages))
         return DocumentChange(work, [document], {passage.id: passage for passage in passages})
 
@@ -329,7 +329,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
             texts = [
                 PassageText(passage_id("T", text), "T", text) for text in (f"sentence {n} " * 20 for n in range(50))
             ]
-            work = Work("added:2", AddedDocument("added:2", "{}"), 2, "added", urgency=Urgency.BULK)
+            work = Work("added:2", AddedDocument("added:2", "{}"), "added", urgency=Urgency.BULK)
             refs = tuple(PassageRef(text.id) for text in texts)
             long = DocumentChange(work, [Document(work.key, "added", passages=refs)], {text.id: text for text in texts})
             committer.queue.put_now(long)
@@ -363,7 +363,7 @@ def test_a_split_batch_of_fresh_changes_lets_no_later_part_of_the_interrupted_do
     async def scenario():
         loop = asyncio.get_running_loop()
         committed: list[str] = []
-        outer, fresh = (Work(key, AddedDocument(key, "{}"), 1, "added") for key in ("added:outer", "added:fresh"))
+        outer, fresh = (Work(key, AddedDocument(key, "{}"), "added") for key in ("added:outer", "added:fresh"))
         outer.urgency = Urgency.BULK
 
         def arrive():
@@ -403,7 +403,7 @@ def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tm
     def long_change(name):
         texts = [f"{name} {n} " + "word " * 100 for n in range(committing.BATCH_MAX_PASSAGES)]
         passages = {(id := passage_id("", text)): PassageText(id, "", text) for text in texts}
-        work = Work(f"added:{name}", AddedDocument(f"added:{name}", "{}"), 1, "added", urgency=Urgency.BULK)
+        work = Work(f"added:{name}", AddedDocument(f"added:{name}", "{}"), "added", urgency=Urgency.BULK)
         document = Document(work.key, "added", passages=tuple(map(PassageRef, passages)))
         return DocumentChange(work, [document], passages)
 

@@ -16,7 +16,7 @@ DRIVE, OTHER = "/drive", "/other"
 
 def put(intake: Intake, name: str, urgency: Urgency = Urgency.FRESH, source: str = DRIVE) -> Work:
     uri = f"file://{source}/{name}"
-    return intake.put(uri, FileRemoved(uri, source), source, urgency=urgency)
+    return intake.put(Work(uri, FileRemoved(uri, source), source, urgency=urgency))
 
 
 def take_work(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
