@@ -15,21 +15,18 @@ from consumers.failure_codes import FailureCode
 from consumers.folder.tree.mounts import Absence, absence_of
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
+from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument
 from daemon.parser_pool.pool import ParserPool, Turn
-from daemon.pipeline.document_mapping import failed_document, to_store_document
-from daemon.pipeline.records import take_record
+from daemon.pipeline.document_changes import delivered_change, document_change, failed_document, imported_passage
 from daemon.pipeline.work_items import (
     AddedDocument,
     DeliveredDocument,
     DocumentChange,
     Postponed,
     RetryFile,
-    Task,
     Urgency,
     Work,
 )
-from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
 """Position of a file that is refused without being opened. It differs from all real ones, and marks the file as known after a
@@ -137,12 +134,14 @@ class DocumentReader:
     async def _added(self, work: Work, task: AddedDocument, turn: Turn) -> AsyncIterator[DocumentChange]:
         value = await asyncio.to_thread(json.loads, task.text)
         if task.whole:
-            yield _outcome(work, [_whole(task.uri, value)], task.text)
+            yield document_change(work, [imported_passage(task.uri, value)], task.text)
         elif "content_base64" in value:
             async for change in self._uploaded(work, task, value, turn):
                 yield change
         else:
-            yield _outcome(work, [await self._pool.parse_json(task.text, task.uri, self._settings, turn)], task.text)
+            yield document_change(
+                work, [await self._pool.parse_json(task.text, task.uri, self._settings, turn)], task.text
+            )
 
     async def _uploaded(
         self, work: Work, task: AddedDocument, value: dict[str, Any], turn: Turn
@@ -156,7 +155,7 @@ class DocumentReader:
                     error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
                     code=FailureCode.JSON,
                 )
-                yield _outcome(work, [read], None)
+                yield document_change(work, [read], None)
                 return
             name = os.fsencode(str(value.get("filename", "")))
             stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, turn, name=name)
@@ -204,9 +203,9 @@ class DocumentReader:
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
             if size >= CHUNK_PASSAGES:
-                yield _outcome(work, gathered, payload, final=False)
+                yield document_change(work, gathered, payload, final=False)
                 gathered, size = [], 0
-        last = _outcome(work, gathered, payload)
+        last = document_change(work, gathered, payload)
         last.awaits_ocr = awaits_ocr
         if unmounted:
             work.task = Postponed()
@@ -224,58 +223,3 @@ def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) 
 
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
     return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
-
-
-def retry_payload(task: Task) -> str | None:
-    """Returns the data that a retry of a failed task needs if the task has no file; None if it needs none."""
-    if isinstance(task, AddedDocument):
-        return task.text
-    if isinstance(task, DeliveredDocument) and task.payload is not None:
-        return task.payload()
-    return None
-
-
-def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
-    """Returns the change for failed work: a failed document with the data that a retry needs."""
-    payload = retry_payload(work.task)
-    failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
-    return DocumentChange(work, [failed])
-
-
-def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
-    """Returns the change for a document that its source has parsed."""
-    if task.document is None:
-        return DocumentChange(work)
-    if task.record is not None:
-        change = _outcome(work, [task.document], retry_payload(task) if task.document.error is not None else None)
-        take_record(change, task.record)
-        return change
-    failing = task.document.error is not None and not task.document.skipped
-    change = _outcome(work, [task.document], retry_payload(task) if failing else None)
-    if failing:
-        # The same bytes would fail again, so schedule no retry. Keep the metadata: it contains the message's position.
-        change.documents = [
-            replace(
-                document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at
-            )
-            for document in change.documents
-        ]
-    return change
-
-
-def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final: bool = True) -> DocumentChange:
-    documents: list[Document] = []
-    texts: dict[str, PassageText] = {}
-    for item in read:
-        if item.deleted:
-            continue  # documents that are not in `work.seen` are removed
-        retried_from = payload if item.error is not None else None
-        document, passages = to_store_document(item, work.source, work.attempts, retried_from)
-        documents.append(document)
-        texts.update((passage.id, passage) for passage in passages)
-    return DocumentChange(work, documents, texts, final=final)
-
-
-def _whole(uri: str, value: dict[str, Any]) -> ParsedDocument:
-    triples = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
-    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, triples),))

@@ -8,7 +8,7 @@ from typing import Any
 from consumers.folder.file_uri import path_of
 from consumers.types import READER_VERSION, Fingerprint
 from daemon.parser_pool.pool import ParserFailed, SetAside
-from daemon.pipeline.document_mapping import unchanged
+from daemon.pipeline.document_changes import unchanged
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.work_items import DocumentChange, RetryFile, Urgency, Work, container_uri

@@ -18,7 +18,8 @@ from daemon.pipeline.commit.batching import Batches, Publish
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.commit.content_index import ContentCounts, DocumentsByFile
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess, delivered_change
+from daemon.pipeline.document_changes import delivered_change
+from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox

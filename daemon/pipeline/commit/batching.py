@@ -13,7 +13,7 @@ from consumers.types import EMPTY, FileMoved, FileRemoved
 from daemon.contract.status import EventName
 from daemon.observe.metrics import DOCUMENTS, FAILURES
 from daemon.pipeline.commit.content_index import DocumentsByFile
-from daemon.pipeline.document_mapping import unchanged
+from daemon.pipeline.document_changes import unchanged
 from daemon.pipeline.folder_events import FileEvents
 from daemon.pipeline.incoming.inbox import Inbox
 from daemon.pipeline.ownership import NotOwner, Owners
@@ -149,7 +149,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 supplied_costs = add_costs(supplied_costs, change.supplied_costs)
             work.seen.add(document.uri)
         unread = documents_by_file.of(work.key) - work.seen
-        if unread and change.final and not change.awaits_ocr and not _removes_itself(work.task):
+        if unread and change.final and not change.awaits_ocr and not _keeps_unnamed_documents(work.task):
             removed += sorted(unread - {document.uri for document in documents})
         texts.update(change.texts)
         extractions.update(change.extractions)
@@ -184,7 +184,7 @@ def _empty_positions(
     return found
 
 
-def _removes_itself(task: Task) -> bool:
+def _keeps_unnamed_documents(task: Task) -> bool:
     """Whether the task keeps the documents of its file that it does not name."""
     return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument | Postponed) or record_of(task) is not None
 

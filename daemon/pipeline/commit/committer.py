@@ -17,7 +17,7 @@ from daemon.observe.metrics import COMMITS, PASSAGES, timed
 from daemon.observe.redaction import raised_at, system_error
 from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.document_reader import failed_change
+from daemon.pipeline.document_changes import failed_change, internal_reason
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
 from daemon.pipeline.outage import Dependency, Outage, encoder_is_away
@@ -316,11 +316,6 @@ class RepeatedErrors:
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
         return self._count >= MAX_SAME_ERRORS and not _is_transient(error)
-
-
-def internal_reason(error: Exception) -> str:
-    """Returns the error text for a document that causes an internal error of hippod."""
-    return f"internal error: {error!r}; see the log"
 
 
 def _is_transient(error: Exception) -> bool:

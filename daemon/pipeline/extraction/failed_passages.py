@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.pipeline.document_mapping import RETRY_DELAYS_S
+from daemon.pipeline.document_changes import RETRY_DELAYS_S
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
