@@ -5,6 +5,7 @@ with `error` and `skipped`. It raises no error of a format's library. The worker
 time or memory.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,20 +13,18 @@ from functools import partial
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
-from consumers.parsing.conversations.json_lines import read_lines
 from consumers.parsing.decoding import MAX_CHARACTER_BYTES
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON_LINES
-from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Damaged, Limits, NotADocument, NotIndexed, TooLarge
 from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
-from consumers.parsing.several_documents import read_collection
+from consumers.parsing.several_documents import read_collection, read_lines
 from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -33,6 +32,10 @@ DEFAULT_LIMITS = Limits()
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
 """First bytes of zip, OLE and gzip files. Such files cannot be cut, because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
+
+_SMALL = 16 << 20
+_GZIP_WINDOW = 31
+"""zlib's `wbits` for a gzip header and the largest window."""
 
 
 def parse_file(
@@ -248,3 +251,26 @@ def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:
     """Yields (line, whether it is complete). Omits the last line of a cut file, because its end is missing."""
     while (line := file.read_line(limits.json_line_bytes)) is not None and not (file.is_cut and file.ended_in_line):
         yield line
+
+
+def unpack_gzip(data: bytes, limits: Limits) -> bytes:
+    """Returns the unpacked content of all members. Raises NotADocument if it exceeds the limits, Unreadable if it is
+    damaged."""
+    max_bytes = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
+    unpacked = bytearray()
+    rest = data
+    while rest[:2] == b"\x1f\x8b":
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        try:
+            unpacked += member.decompress(rest, max_bytes + 1 - len(unpacked))
+        except zlib.error as error:
+            raise Damaged(f"damaged: it cannot be unpacked ({error}); copy it again") from error
+        if len(unpacked) > max_bytes:
+            raise TooLarge(
+                f"unpacks to more than {max_bytes:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
+                "or unpack it into the folder"
+            )
+        if not member.eof:
+            raise Damaged("cut short: its end is missing; copy it again")
+        rest = member.unused_data.lstrip(b"\0")
+    return bytes(unpacked)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pypdfium2
@@ -24,9 +25,8 @@ from consumers.parsing.formats.pdf.annotations import (
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
-from consumers.parsing.formats.pdf.page_image import page_image
 from consumers.parsing.formats.pdf.running_headers import MAX_STAMPS, without_running_headers
-from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
+from consumers.parsing.limits import Damaged, Limits, NotADocument, PictureError, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, Picture, TextBlock
@@ -36,6 +36,15 @@ _CONTENTS = re.compile(
     "(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次", re.IGNORECASE
 )
 """Headings of contents tables. Such headings are not used as titles."""
+
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NO_WIDTH = 0.01
+_SCAN_SHARE = 0.5
+_SHORT_PAGE = 500
+"""A page with fewer characters is checked for vertical text."""
+_DPI = 300
+_MAX_PIXELS = 40_000_000
+"""Maximum size of the image in pixels. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
 @dataclass(slots=True)
@@ -50,13 +59,6 @@ class _Pages:
     """Pages with a picture that covers more than `_SCAN_SHARE` of the page."""
     blank: set[int] = field(default_factory=set)
     broken: set[int] = field(default_factory=set)
-
-
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_NO_WIDTH = 0.01
-_SCAN_SHARE = 0.5
-_SHORT_PAGE = 500
-"""A page with fewer characters is checked for vertical text."""
 
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -215,3 +217,22 @@ def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Om
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
+
+
+def page_image(data: bytes, index: int) -> bytes:
+    """Returns the page as a greyscale image (PGM). `index` counts from 0. Raises PictureError if the page cannot be
+    drawn."""
+    try:
+        document = pypdfium2.PdfDocument(data)
+        try:
+            page = document[index]
+            width, height = page.get_size()
+            scale = min(_DPI / 72, (_MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+            image = page.render(scale=scale, grayscale=True).to_pil()
+            out = BytesIO()
+            image.save(out, "PPM")
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError) as error:
+        raise PictureError(f"the page cannot be drawn ({error})") from error
+    return out.getvalue()
