@@ -329,20 +329,7 @@ class FolderWatcher:
             "there if the files are really gone"
             for path in sorted(self._reconciler.drives.unmounted)
         ]
-        loss = self._reconciler.loss
-        if loss.missing:
-            reasons.append(
-                f"{loss.missing:,} of {loss.known:,} documents are missing; they are kept until `hippoctl confirm "
-                f"{self._settings.source}` confirms that they are gone; otherwise mount the drive, or correct path, include "
-                "and exclude"
-            )
-        if excluded := loss.excluded:
-            counts = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))
-            reasons.append(
-                f"new default exclusions leave out documents that are in the memory ({counts}), such as "
-                f"{os.fsdecode(loss.excluded_example)!r}; they are kept until `hippoctl confirm {self._settings.source}` "
-                "forgets them; to follow them, add a `!` pattern to exclude"
-            )
+        reasons += self._reconciler.loss.reasons(self._settings.source)
         return "; ".join([self._polling_reason, *reasons] if self._polling_reason else reasons)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:

@@ -6,6 +6,7 @@ reported by inotify events are not guarded. The guard stores nothing: the next s
 missing.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
@@ -49,14 +50,27 @@ class LossGuard:
         return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
-    def excluded_example(self) -> bytes:
-        """Path of one file that waits because of an exclusion; empty if there is none."""
-        return next(iter(self._excluded), b"")
-
-    @property
     def unconfirmed(self) -> int:
         """Number of all documents that wait for confirmation."""
         return self.missing + sum(self.excluded.values())
+
+    def reasons(self, source: str) -> list[str]:
+        """Returns clauses for `status`: which documents of the folder `source` wait for confirmation, and what to do."""
+        reasons = []
+        if self.missing:
+            reasons.append(
+                f"{self.missing:,} of {self.known:,} documents are missing; they are kept until `hippoctl confirm {source}` "
+                "confirms that they are gone; otherwise mount the drive, or correct path, include and exclude"
+            )
+        if excluded := self.excluded:
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))
+            example = next(iter(self._excluded), b"")
+            reasons.append(
+                f"new default exclusions leave out documents that are in the memory ({counts}), such as "
+                f"{os.fsdecode(example)!r}; they are kept until `hippoctl confirm {source}` forgets them; to follow them, "
+                "add a `!` pattern to exclude"
+            )
+        return reasons
 
     def confirm(self) -> None:
         """Lets the next scan of the whole folder remove all files that it does not find."""

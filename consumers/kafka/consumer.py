@@ -90,7 +90,7 @@ class TopicConsumer:
         )
         self._group_offsets = GroupOffsets(settings.name, stored)
         self._ends: dict[Partition, int] = {}
-        self._asked: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
+        self._reported: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
         """The partitions of the last report, and the time (monotonic seconds) of their assignment."""
         self._unanswered: frozenset[TopicPartition] = frozenset()
         self._end_requests: deque[tuple[float, Future[dict[Partition, int]]]] = deque()
@@ -204,7 +204,9 @@ class TopicConsumer:
     def _report(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
         self._next_report = time.monotonic() + REPORT_INTERVAL_S
         self._report_requested.clear()
-        asked = time.monotonic()  # requests after this time may concern messages that are newer than the ends found now
+        queried = (
+            time.monotonic()
+        )  # requests after this time may concern messages that are newer than the ends found now
         self._group_offsets.commit(consumer)
         assigned = consumer.assignment()
         if not listener.rebalances:
@@ -215,8 +217,8 @@ class TopicConsumer:
             else:
                 self._unreachable()
             return
-        if assigned != self._asked[0]:
-            self._asked = frozenset(assigned), asked
+        if assigned != self._reported[0]:
+            self._reported = frozenset(assigned), queried
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
@@ -242,10 +244,10 @@ class TopicConsumer:
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
         # The group assigns no partition to a member whose client does not know the topics' partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
-        while self._end_requests and self._end_requests[0][0] < asked:
+        while self._end_requests and self._end_requests[0][0] < queried:
             # Joining the group may take longer than the timeout, which runs from the request or the assignment,
             # whichever is later.
-            if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
+            if not complete and queried < max(self._end_requests[0][0], self._reported[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
             if request.set_running_or_notify_cancel():  # false if the caller has cancelled the request

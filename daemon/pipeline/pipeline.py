@@ -64,14 +64,14 @@ class Pipeline:
         readers: int,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         on_commit: Callable[[Sequence[str]], None] = lambda _passages: None,
-        asked_recently: Callable[[], bool] = lambda: False,
+        queries_run: Callable[[], bool] = lambda: False,
         *,
         owners: Owners,
     ) -> None:
         """`readers` is the number of concurrent parsing tasks. `owners` determines which source may change which documents.
 
         `on_commit` is called after each commit, before waiting tasks continue. Its argument is the ids of the passages in the
-        written documents, except passages whose triples the documents supply. `asked_recently` returns whether a query is
+        written documents, except passages whose triples the documents supply. `queries_run` returns whether a query is
         running or has just ended.
         """
         self.owners = owners
@@ -92,7 +92,7 @@ class Pipeline:
         )
         commit = self.content_counts.commit
         self.committer = Committer(
-            store, encoder, extractor, queue, batches.make, commit, batches.committed, asked_recently
+            store, encoder, extractor, queue, batches.make, commit, batches.committed, queries_run
         )
         self.reading = ReadingLoop(store, self.intake, reader, extractor, queue, self._finish)
         self._retries: dict[str, RetryDocument] = {}

@@ -20,7 +20,7 @@ from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.document_changes import failed_change, internal_reason
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
-from daemon.pipeline.outage import Dependency, Outage, encoder_is_away
+from daemon.pipeline.outage import Dependency, Outage, encoder_is_unavailable
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.uninterrupted import finish_even_if_cancelled
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
@@ -71,16 +71,16 @@ class Committer:
         make_batch: MakeBatch,
         write_batch: WriteBatch,
         after_commit: AfterCommit,
-        asked_recently: Callable[[], bool] = lambda: False,
+        queries_run: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries run or just ended."""
+        """`write_batch` commits a completed batch to `store`. `queries_run` returns whether queries run or just ended."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._make_batch = make_batch
         self._write_batch = write_batch
         self._after_commit = after_commit
-        self._asked_recently = asked_recently
+        self._queries_run = queries_run
         self.queue = queue
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
@@ -142,7 +142,7 @@ class Committer:
     async def _pause_since(self, ended: float) -> None:
         """Pauses while queries run. `ended` is the monotonic time at which the last batch ended."""
         pause_s = ended + COMMIT_PAUSE_S - time.monotonic()
-        if pause_s > 0 and self._asked_recently():
+        if pause_s > 0 and self._queries_run():
             await asyncio.sleep(pause_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
@@ -172,7 +172,7 @@ class Committer:
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error, fresh)
                     return
-                if encoder_is_away(error):
+                if encoder_is_unavailable(error):
                     made_by = self._encoder.identity
                     await self._needed.wait("encoder_unreachable", error, encoder=made_by.name, dim=made_by.dim)
                 else:

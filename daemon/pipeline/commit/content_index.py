@@ -78,14 +78,14 @@ class ContentCounts:
         self._count()
         return +self._readers
 
-    def mean_ms(self, wanted: Callable[[str], bool]) -> float | None:
-        """Returns the mean time per passage, in ms, of the extractors whose names are `wanted`; None if unknown."""
+    def mean_ms(self, counts: Callable[[str], bool]) -> float | None:
+        """Returns the mean time per passage, in ms, of the extractors whose names `counts` accepts; None if unknown."""
         self._count()
         with self._lock:
             if self._times is None:
                 self._times = self._store.extraction_times()
             every = self._times
-        times = [time for name, time in every.items() if wanted(name)]
+        times = [time for name, time in every.items() if counts(name)]
         count = sum(number for number, _ in times)
         return sum(ms for _, ms in times) / count if count else None
 

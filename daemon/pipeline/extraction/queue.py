@@ -181,9 +181,9 @@ class ExtractionQueue:
         ids = await asyncio.to_thread(self._store.passages_by_extraction, lambda state: not self._is_done(state))
         return [id for id in ids if not self._is_queued(id)]
 
-    def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
-        """Retries the failed passages for which `wanted(id, time of the next attempt)` is true; returns their ids."""
-        failed = self._failed.matching(wanted)
+    def retry(self, is_due: Callable[[str, float | None], bool]) -> list[str]:
+        """Retries the failed passages for which `is_due(id, time of the next attempt)` is true; returns their ids."""
+        failed = self._failed.matching(is_due)
         for id, attempts in failed:
             self.enqueue([id], attempts)
         return [id for id, _ in failed]

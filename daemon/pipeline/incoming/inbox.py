@@ -209,13 +209,13 @@ class Inbox:
             while ticket in self._weights:
                 await self._intake.changed()
 
-    def indexed_up_to(self, wanted: int) -> int:
-        """Returns the highest ticket, at most `wanted`, such that all tickets up to it are indexed.
+    def indexed_up_to(self, ticket: int) -> int:
+        """Returns the highest ticket, at most `ticket`, such that all tickets up to it are indexed.
 
         Excludes tickets that this store never issued, which a client may have if the store was restored from a backup.
         """
         following = min(self._weights, default=self._progress.unused)
-        return min(following - 1, wanted)
+        return min(following - 1, ticket)
 
     def waiting(self, tickets: Iterable[int]) -> int:
         """Returns the number of uncommitted documents of these tickets."""

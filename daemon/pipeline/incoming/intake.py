@@ -118,14 +118,14 @@ class Intake:
         """Returns once the intake is not paused."""
         await self._room.wait()
 
-    def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns `wanted`, if given, or the next work; its key must be free. None if there is no such work.
+    def take(self, chosen: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
+        """Takes and returns `chosen`, if given, or the next work; its key must be free. None if there is no such work.
 
         `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
         cannot enlarge the memory.
         """
-        if wanted is not None:
-            work = wanted if self.paused is None or wanted.key in self._freeing else None
+        if chosen is not None:
+            work = chosen if self.paused is None or chosen.key in self._freeing else None
         elif self.paused is not None:
             work = next((each for each in self._freeing.values() if self._free(each.key)), None)
         else:
