@@ -426,7 +426,7 @@ def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, mo
                 store,
                 encoder,
                 lambda outcomes: finished.append([each.work.key for each in outcomes]),
-                asked_recently=lambda: querying,
+                queries_run=lambda: querying,
             )
             running = asyncio.create_task(committer.run())
             async with asyncio.timeout(60):
