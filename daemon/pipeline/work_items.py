@@ -157,7 +157,7 @@ class Work:
     source: str
     attempts: int = 0
     seq: int = 0
-    """Number in the order of arrival, set by the intake. Work that replaces other work takes over its number."""
+    """Number in the order of arrival, set by the intake. Work that replaces or continues other work takes over its number."""
     urgency: Urgency = Urgency.FRESH
     """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False

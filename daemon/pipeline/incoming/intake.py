@@ -43,7 +43,6 @@ class Intake:
         self.burst = Burst()
         """Counts the work done since the queue was last empty."""
         self._seq = 0
-        self._open: set[int] = set()
         self._listeners: set[asyncio.Event] = set()
 
     def put(self, work: Work) -> Work:
@@ -71,7 +70,6 @@ class Intake:
         self._lanes.put(work)
         if (active := self._active.get(work.key)) is not None:
             active.urgency = min(active.urgency, work.urgency)
-        self._open.add(work.seq)
         self._notify()
         self._on_put(work.key, work.source)
         return work
@@ -98,13 +96,14 @@ class Intake:
         self._notify()
 
     def put_ocr(self, work: Work) -> None:
-        """Adds OCR work for the document of `work`, which is active now. Its inbox places stay open until the OCR is done."""
+        """Adds OCR work for the document of `work`, which is active now. The OCR work takes over the number and inbox
+        places."""
         if self.is_superseded(work):
             return
         places, work.inbox_places = work.inbox_places, []
         ocr = Work(work.key, work.task, work.source, work.attempts, urgency=Urgency.BULK, recognise=True)
         ocr.inbox_places = places
-        self.put(ocr)
+        self.put(ocr).seq = work.seq
 
     def take_ocr(self) -> Work | None:
         """Takes and returns the next OCR work. None if other work waits or the intake is paused."""
@@ -143,8 +142,10 @@ class Intake:
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
-        """Transfers the acknowledgements, inbox places and waiters of the superseded `work` to the later work for its key."""
+        """Transfers the number, acknowledgements, inbox places and waiters of the superseded `work` to the later work for its
+        key."""
         later = self._waiting[work.key]
+        later.seq = work.seq
         later.inbox_places = [*work.inbox_places, *later.inbox_places]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
         later.waiters = [*work.waiters, *later.waiters]
@@ -156,7 +157,6 @@ class Intake:
             del self._active[work.key]
             self._count_line(work.key, -1)
             self.burst.done += 1
-        self._open.discard(work.seq)
         self._notify()
         for waiter in work.waiters:
             if not waiter.done():
@@ -226,7 +226,7 @@ class Intake:
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:
-            while any(seq <= last for seq in self._open):
+            while any(work.seq <= last for work in (*self._active.values(), *self._waiting.values())):
                 changed.clear()
                 await changed.wait()
         finally:

@@ -1,16 +1,24 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
 import base64
+import ctypes
+import io
 import os
 from collections.abc import Sequence
 from itertools import zip_longest
 
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from consumers.omissions import Omissions
+from consumers.parsing import Limits
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.office.tables import is_generated_name
+from consumers.parsing.formats.pdf.document import parse_pdf
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -534,3 +542,25 @@ def test_text_after_a_deep_element_or_a_long_text_is_read(name: str, kind: str) 
 def test_text_beyond_the_limit_of_depth_is_in_the_account(name: str) -> None:
     document = read(name, f"<doc><p>first</p>{'<div>' * 5000}inside{'</div>' * 5000}</doc>")
     assert [each for each in account(document) if "the text after line 1" in each], document
+
+
+@pytest.mark.parametrize("strips", [1, 4])
+def test_a_scan_with_a_stamp_awaits_ocr_also_if_it_is_stored_as_strips(strips: int) -> None:
+    jpeg, width, height = io.BytesIO(), 600.0, 800.0
+    Image.new("L", (60, 80), 200).save(jpeg, "JPEG")
+    document = pypdfium2.PdfDocument.new()
+    page = document.new_page(width, height)
+    for number in range(strips):
+        strip = pypdfium2.PdfImage.new(document)
+        strip.load_jpeg(io.BytesIO(jpeg.getvalue()))
+        strip.set_matrix(pypdfium2.PdfMatrix(width, 0, 0, height / strips, 0, number * height / strips))
+        page.insert_obj(strip)
+    stamp = pdfium.FPDFPageObj_NewTextObj(document.raw, b"Helvetica", 12.0)
+    letters = ctypes.create_string_buffer("Scanned by office 1\0".encode("utf-16-le"))
+    pdfium.FPDFText_SetText(stamp, ctypes.cast(letters, ctypes.POINTER(ctypes.c_ushort)))
+    pdfium.FPDFPage_InsertObject(page.raw, stamp)
+    page.gen_content()
+    saved = io.BytesIO()
+    document.save(saved)
+    parsed = parse_pdf(saved.getvalue(), Limits(), Omissions())
+    assert [(picture.page, picture.is_page) for picture in parsed.pictures] == [(1, True)]

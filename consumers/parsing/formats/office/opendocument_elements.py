@@ -9,7 +9,7 @@ from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.office.package import whole_number
 from consumers.parsing.limits import Limits
-from consumers.parsing.spanned_tables import Cell, span
+from consumers.parsing.spanned_tables import MAX_COLUMNS, Cell, span
 
 Element = Any
 _NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
@@ -156,9 +156,12 @@ class TableRows:
     def of_text(self, table: Element) -> Iterator[list[Cell]]:
         """Yields the rows of a table in a text or on a slide."""
         for row in _table_rows(table):
-            cells = [_text_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
-            self._count(len(cells))
-            yield cells
+            cells: list[Cell] = []
+            for cell in row.iterchildren(f"{TABLE}table-cell"):
+                cells += [_text_cell(cell)] * min(_repeated(cell, "columns"), MAX_COLUMNS - len(cells))
+            copies = min(_repeated(row, "rows"), _MAX_REPEATED) if any(cell.text for cell in cells) else 1
+            self._count(len(cells) * copies)
+            yield from [cells] * copies
 
     def of_sheet(self, table: Element) -> Iterator[tuple[int, list[str]]]:
         """Yields (number, texts) of each row that is not empty."""

@@ -133,7 +133,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MAX_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)
-            if max(shares) > _SCAN_SHARE:
+            if sum(shares) > _SCAN_SHARE:  # scanners may store a page as strips
                 pages.scans.add(number)
         elif not pdfium.FPDFPage_CountObjects(page.raw):
             pages.blank.add(number)
