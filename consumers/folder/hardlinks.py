@@ -23,7 +23,7 @@ LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
 
 
 class HardLinks:
-    """The names of files with several hard links, as found by walks. Files with one name take no memory here. Thread-safe.
+    """The names of files with several hard links, as found by walks. Files with a single name are not stored. Thread-safe.
 
     Folders whose documents have the same labels may share one instance. A file with names in several folders is then read only
     in the folder of its first name in path order.

@@ -57,7 +57,7 @@ class OpenFile:
         if not follow_symlinks and has_unchecked_links(self.status, checked_inode):
             os.close(self._fd)
             raise Unreadable(
-                "it became a hard link to another file while it was looked at; it is looked at again", FailureCode.LINK
+                "it became a hard link to another file while it was checked; it is checked again", FailureCode.LINK
             )
         self._digest = blake2b(digest_size=16)
         self._chunk = b""

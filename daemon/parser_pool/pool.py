@@ -57,7 +57,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """When a request is served. `source` is the source whose share of the places the request uses.
+    """The conditions of a request. The request uses a share of the places of `source`.
 
     With `fresh`, the request does not wait for long documents. `slow` means that the document probably takes long. If other
     documents need the place of a document that takes long, the request raises SetAside if `slow` is False; if `slow` is None,

@@ -211,7 +211,7 @@ class DocumentReader:
             work.task = Postponed()
             last.positions = {work.key: None}
         elif folder is not None and position is not None:
-            # While pictures wait for OCR, store the position of another reader, so that the next start finds the work.
+            # While pictures wait for OCR, store no reader version, so that the next start parses the file again.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
 

@@ -125,8 +125,8 @@ def _differences(stored: Document, fresh: Document | None) -> Iterator[str]:
     elif not unchanged(stored, fresh):
         before, now = [ref.passage for ref in stored.passages], [ref.passage for ref in fresh.passages]
         if before != now:
-            yield f"{len(set(now) - set(before))} passages are missing, {len(set(before) - set(now))} are others"
+            yield f"{len(set(now) - set(before))} passages are missing, {len(set(before) - set(now))} differ"
         else:
             parts = ("title", "metadata", "left_out", "source", "passages")
             names = [name for name in parts if getattr(stored, name) != getattr(fresh, name)]
-            yield f"other {', '.join('places or links' if name == 'passages' else name for name in names)}"
+            yield f"different {', '.join('locations or links' if name == 'passages' else name for name in names)}"

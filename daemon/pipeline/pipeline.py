@@ -150,8 +150,8 @@ class Pipeline:
     ) -> None:
         """Accepts a document that its source has parsed. Waits while the commit queue is full.
 
-        Calls `done` of all acknowledgements once the document, or a later version of it, is committed. Raises NotOwner if
-        another source owns the document, which then must not even replace waiting work.
+        Calls `done` of all acknowledgements once the document, or a later version of it, is committed. Raises NotOwner,
+        before any waiting work is replaced, if another source owns the document.
         """
         self.owners.check(source, task.uri)
         acknowledgements = [*more, *(() if acknowledgement is None else (acknowledgement,))]

@@ -159,7 +159,7 @@ class Work:
     seq: int = 0
     """Number in the order of arrival, set by the intake. Work that replaces or continues other work takes over its number."""
     urgency: Urgency = Urgency.FRESH
-    """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
+    """Raised to FRESH while the work runs if fresh work for the same key arrives."""
     slow: bool = False
     """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
     failed: bool = False

@@ -81,9 +81,9 @@ def read_fingerprint(
 ) -> tuple[Fingerprint, bool]:
     """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
 
-    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
-    `follow` is set, raises SwappedError if the opened file or its number of names differs from `seen`: only the names in `seen`
-    were checked, and the inode in the fingerprint later permits reading the file.
+    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Raises
+    SwappedError if the opened file or its number of names differs from `seen`, unless `follow` is set: only the names of the
+    file in `seen` were checked, and the fingerprint's inode later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:

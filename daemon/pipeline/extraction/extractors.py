@@ -53,7 +53,7 @@ async def extract_each(
 
 
 class DeferredExtractor:
-    """Leaves extraction to the model after the commit, so that a slow or unavailable model delays no document.
+    """Defers extraction by the model until after the commit, so that a slow or unavailable model delays no document.
 
     `stand_in` supplies triples until the model has extracted.
     """

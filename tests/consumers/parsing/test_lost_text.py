@@ -147,7 +147,7 @@ def no_to_unicode(data: bytes) -> bytes:
 
 def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
     document = read("own.pdf", no_to_unicode(pdf([[(60, 700, 11, "The key hangs behind the lamp, on the left.")]])))
-    assert document.skipped and "fonts do not say which characters they show" in (document.error or "")
+    assert document.skipped and "fonts do not map their shapes to characters" in (document.error or "")
 
 
 def with_letters(data: bytes, letters: dict[str, str]) -> bytes:

@@ -27,7 +27,7 @@ _ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
 _WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
 _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
-"""A parameter in the page that defines a template, with its default value."""
+"""A template's parameter with its default value: `{{{name|default}}}`."""
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""

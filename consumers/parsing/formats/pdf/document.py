@@ -69,7 +69,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
-        raise Damaged(f"damaged: {error}; copy it again, or save it anew") from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it again") from error
     try:
         count = len(document)
         limits.check_pages(count)
@@ -82,7 +82,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     finally:
         document.close()
     if len(pages.broken) == count:
-        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it anew")
+        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it again")
     lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
     omissions.add(OmissionKind.UNREADABLE_PAGE, count=len(pages.broken), total=count)
     outline = Outline(limits.text_chars, omissions)
@@ -201,9 +201,9 @@ def _pages_without_text(
 def _why_without_text(omissions: Omissions) -> str:
     kinds = {each.kind for each in omissions.done()}
     if OmissionKind.UNKNOWN_CHARACTER in kinds:
-        return "its fonts do not say which characters they show"
+        return "its fonts do not map their shapes to characters"
     if OmissionKind.OTHER in kinds:
-        return "its text stands in vertical columns"
+        return "its text is written in vertical columns"
     return "no text layer: its pages are pictures"
 
 
