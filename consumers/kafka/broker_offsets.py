@@ -26,7 +26,8 @@ log = structlog.get_logger(__name__)
 class OffsetQueries:
     """Offset queries for one consumer's partitions, on the consumer's thread.
 
-    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would affect all.
+    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would leave all
+    without an answer.
     Therefore each leader is queried for its own partitions, and a partition whose leader did not answer is queried alone.
     """
 

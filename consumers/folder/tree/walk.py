@@ -93,7 +93,7 @@ class Walker:
                     yield child, found
 
     def marks_changed(self, directory: bytes) -> bool:
-        """Whether the set of directories that markers exclude has changed since the last examination. Checks `directory` and the
+        """Whether the directories that markers exclude have changed since the last examination. Checks `directory` and the
         directories in it."""
         marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:

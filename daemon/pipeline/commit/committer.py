@@ -96,7 +96,7 @@ class Committer:
         self._replacement: Change | None = None
         """The failure that is being committed in place of a change that could not be committed."""
         self._needed = Dependency(MAX_PAUSE_S)
-        """The disk and the encoder's server."""
+        """The disk and the encoder's server, which commits need."""
 
     @property
     def encoder(self) -> Encoder:
