@@ -10,6 +10,8 @@ from consumers.types import FileRefusal
 
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 """With O_NONBLOCK, because opening a named pipe without a writer would block forever."""
+NO_INODE = -1
+"""A `checked_inode` that no file has: a file with several names is then refused."""
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 _SPECIAL_FILES = (

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.parsing.limits import MIB
 
-MIB = 1 << 20
 _LARGEST_MESSAGE = 512 * MIB
 _STDERR_KEPT = 4096
 _START_TIMEOUT_S = 60.0

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from consumers.failure_codes import FailureCode
 from consumers.records.record import PassageExtraction, Record
+from consumers.records.writer import storable
 from consumers.types import Link as ParsedLink
 from consumers.types import ParsedDocument, Passage
 from daemon.pipeline.records import POSITION
@@ -20,11 +21,6 @@ RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 
 SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
 """Delays for a document that exceeded the time limit: each retry takes the whole limit."""
-
-
-def storable(text: str) -> str:
-    """Replaces lone surrogates, which UTF-8 cannot encode."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def passage_text(passage: Passage) -> PassageText:

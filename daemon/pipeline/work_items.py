@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol
 
+from consumers.openat import NO_INODE
 from consumers.records.record import Record
 from consumers.types import FileChanged, FileEvent, Fingerprint, ParsedDocument
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
@@ -112,8 +113,8 @@ class RetryFile:
     uri: str
     path: bytes
     source: str
-    checked_inode: int = -1
-    """The inode for which the file's folder has checked all names; -1 if unknown."""
+    checked_inode: int = NO_INODE
+    """The inode for which the file's folder has checked all names; `NO_INODE` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
