@@ -4,6 +4,9 @@ Returns the refusal of a path that cannot be opened or is not a regular file."""
 import errno
 import os
 import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.types import FileRefusal
@@ -21,6 +24,29 @@ _SPECIAL_FILES = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """Which file may be opened at a path, and how much of it is read."""
+
+    follow_symlinks: bool = False
+    root: bytes | None = None
+    """The followed folder that the file must lie in; None if the file may lie anywhere."""
+    checked_inode: int | None = None
+    """See `has_unchecked_links`."""
+    max_bytes: int | None = None
+    """Of a larger file, only the beginning is read, if its format can be cut."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"root": None if self.root is None else os.fsdecode(self.root)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "FileAccess":
+        return cls(**{**value, "root": None if value["root"] is None else os.fsencode(value["root"])})
+
+
+ANY_FILE = FileAccess()
 
 
 def open_file(path: bytes, *, root: bytes | None, follow: bool) -> int:

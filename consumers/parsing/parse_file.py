@@ -12,6 +12,7 @@ from functools import partial
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
+from consumers.openat import ANY_FILE, FileAccess
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
 from consumers.parsing.decoding import MAX_CHARACTER_BYTES
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
@@ -43,24 +44,18 @@ def parse_file(
     uri: str,
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
+    access: FileAccess = ANY_FILE,
     *,
-    follow_symlinks: bool = False,
     name: bytes | None = None,
-    root: bytes | None = None,
-    checked_inode: int | None = None,
-    max_bytes: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """Yields the documents of a file, then a summary; no summary if the file could not be opened.
 
-    `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode`
-    ensure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than
-    `max_bytes` is parsed, if its format can be cut. `progress` is called before each picture that OCR reads.
+    `name` replaces the path in format detection, for content that is stored under another name. `progress` is called before
+    each picture that OCR reads.
     """
     name = path if name is None else name
-    open_file = partial(
-        OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode, max_bytes=max_bytes
-    )
+    open_file = partial(OpenFile, path, access)
     recognition = TextRecognition(limits, progress)
     documents = _parse(open_file, name, uri, settings, limits, recognition)
     yield from with_summarised_failures(documents, uri, stem_of(name))

@@ -34,6 +34,7 @@ from consumers.json_documents import parse_json, read_json_document, read_json_l
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
 from consumers.omissions import KIND_OF, Omission
+from consumers.openat import FileAccess
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.splitting.passages import SPLIT_TIMER
@@ -157,11 +158,8 @@ def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: No
                 request["uri"],
                 SplitSettings(**request["settings"]),
                 Limits.from_json(request["limits"]),
-                follow_symlinks=request["follow_symlinks"],
+                FileAccess.from_json(request["access"]),
                 name=None if request["name"] is None else os.fsencode(request["name"]),
-                root=None if request["root"] is None else os.fsencode(request["root"]),
-                checked_inode=request["checked_inode"],
-                max_bytes=request["max_bytes"],
                 progress=progress,
             )
             yield from _batches(found)

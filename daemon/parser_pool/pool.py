@@ -18,6 +18,7 @@ from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
 from consumers.kafka.settings import MessageFormat
+from consumers.openat import ANY_FILE, FileAccess
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -94,20 +95,14 @@ class ParserPool:
         uri: str,
         settings: SplitSettings,
         turn: Turn = Turn(),
+        access: FileAccess = ANY_FILE,
         *,
-        follow_symlinks: bool = False,
         name: bytes | None = None,
-        root: bytes | None = None,
-        checked_inode: int | None = None,
-        max_bytes: int | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """Yields each document of a file when it is ready, and finally the summary if the file could be opened.
 
         `path` must be absolute. If the child is lost, yields a document with an error and the file's URI after the finished
         documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop before its end.
-
-        `root` and `checked_inode` restrict which file may be opened (see `consumers.openat`). Of a file larger than
-        `max_bytes`, only the beginning is parsed.
         """
         limits = replace(self.limits, ocr="now") if turn.recognise and self.limits.ocr == "later" else self.limits
         request = {
@@ -116,11 +111,8 @@ class ParserPool:
             "uri": uri,
             "settings": asdict(settings),
             "limits": limits.to_json(),
-            "follow_symlinks": follow_symlinks,
+            "access": access.to_json(),
             "name": None if name is None else os.fsdecode(name),
-            "root": None if root is None else os.fsdecode(root),
-            "checked_inode": checked_inode,
-            "max_bytes": max_bytes,
         }
         found = self._recognised(request, turn) if turn.recognise else self._messages(request, turn)
         async with aclosing(self._documents(found, uri)) as items:

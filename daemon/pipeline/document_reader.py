@@ -7,12 +7,13 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.folder.tree.mounts import Absence, absence_of
+from consumers.openat import FileAccess
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument
@@ -38,25 +39,17 @@ CHUNK_PASSAGES = 64
 """Number of parsed passages that are indexed together."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderAccess:
-    """A folder whose files may be opened: its root, whether links may lead out of it, and the maximum bytes of one file."""
-
-    root: bytes
-    follow_symlinks: bool
-    max_bytes: int | None = None
-
-
 class DocumentReader:
     """Parses the documents of tasks. A file is opened only if a folder above it is followed."""
 
     def __init__(self, pool: ParserPool, settings: SplitSettings) -> None:
         self._pool = pool
         self._settings = settings
-        self._folders: dict[str, FolderAccess] = {}
+        self._folders: dict[str, FileAccess] = {}
 
-    def follow_folder(self, access: FolderAccess) -> None:
-        """Allows files below this folder to be opened."""
+    def follow_folder(self, access: FileAccess) -> None:
+        """Allows files below the folder `access.root` to be opened."""
+        assert access.root is not None
         self._folders[os.fsdecode(access.root)] = access
 
     async def read(
@@ -81,22 +74,14 @@ class DocumentReader:
             fingerprint: Fingerprint | None = None
             if isinstance(task, FileChanged):
                 fingerprint, inode = task.fingerprint, task.fingerprint.inode
-            elif await asyncio.to_thread(absence_of, task.path, folder.root) is not Absence.REMOVED:
+            elif await asyncio.to_thread(absence_of, task.path, os.fsencode(source)) is not Absence.REMOVED:
                 inode = task.checked_inode
             else:
                 # The file was removed before this retry; no further event will report the removal.
                 yield DocumentChange(work, positions={work.key: None})
                 return
-            stream = self._pool.parse(
-                task.path,
-                task.uri,
-                self._settings,
-                _turn(work, is_superseded),
-                follow_symlinks=folder.follow_symlinks,
-                root=folder.root,
-                checked_inode=inode,
-                max_bytes=folder.max_bytes,
-            )
+            access = replace(folder, checked_inode=inode)
+            stream = self._pool.parse(task.path, task.uri, self._settings, _turn(work, is_superseded), access)
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, fingerprint, None, folder=folder):
                     yield change
@@ -122,7 +107,7 @@ class DocumentReader:
             # or the position of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
             yield DocumentChange(work)
 
-    def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
+    def _above(self, path: bytes) -> tuple[str, FileAccess | None]:
         """Returns the source and the followed folder that contain `path` now. The task may come from an earlier
         configuration."""
         for above in Path(os.fsdecode(path)).parents:
@@ -170,7 +155,7 @@ class DocumentReader:
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
-        folder: FolderAccess | None = None,
+        folder: FileAccess | None = None,
     ) -> AsyncIterator[DocumentChange]:
         """Yields changes of some dozens of passages each, so that a large file is never in memory completely.
 
@@ -194,7 +179,7 @@ class DocumentReader:
                 and item.error is not None
                 and not item.skipped
             ):
-                absence = await asyncio.to_thread(absence_of, work.task.path, folder.root)
+                absence = await asyncio.to_thread(absence_of, work.task.path, os.fsencode(work.source))
                 if absence is Absence.UNMOUNTED:
                     unmounted = True
                     continue

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
+from consumers.openat import FileAccess
 from consumers.types import FileChanged, Fingerprint
 from daemon.errors import NotReady
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
@@ -19,7 +20,7 @@ from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.commit.content_index import ContentCounts, DocumentsByFile
 from daemon.pipeline.document_changes import delivered_change
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
@@ -128,7 +129,7 @@ class Pipeline:
     # Input.
 
     def follow_folder(
-        self, source: str, folder: FolderAccess, known: Iterable[str], committed: PositionCommitted
+        self, source: str, folder: FileAccess, known: Iterable[str], committed: PositionCommitted
     ) -> None:
         """Allows files below the folder to be parsed, and calls `committed` with each committed position.
 
