@@ -32,8 +32,6 @@ NO_TEXT = frozenset(
 _BLOCKS = frozenset((f"{TEXT}p", f"{TEXT}h", f"{TEXT}list", f"{TABLE}table"))
 _MAX_SPACES = 80
 
-Element = Any
-Element = Any
 _MAX_REPEATED = 1000
 """Maximum number of copies of a filled cell or row."""
 _MAX_COLUMNS = 16_384
