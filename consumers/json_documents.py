@@ -9,13 +9,13 @@ from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
-from consumers.part_uri import part_uri
+from consumers.part_uri import NOT_IN_URI, part_uri, percent_encoded
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
 from consumers.types import ParsedDocument, stated_metadata
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
-"""Characters that are percent-encoded in a URI. The percent sign itself is encoded too, so that different ids have
+_NOT_IN_ID = re.compile(f"[{NOT_IN_URI}%]")
+"""Characters of an id that are percent-encoded in its URI. The percent sign is one of them, so that different ids have
 different URIs."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
 _MAX_DEPTH = 32
@@ -43,7 +43,7 @@ def read_json_document(value: object, base_uri: str, default_id: str | None, set
         if not isinstance(value, dict):
             raise _InvalidDocument(f"a document must be a JSON object like {_SHAPE}, not {_type_name(value)}")
         identity = _identity(value, default_id)
-        uri = base_uri + _NOT_IN_URI.sub(_percent_encoded, identity)
+        uri = base_uri + _NOT_IN_ID.sub(percent_encoded, identity)
         return read_json_object(value, uri, settings)
     except _InvalidDocument as error:
         return ParsedDocument(uri, error=str(error), code=FailureCode.JSON)
@@ -217,10 +217,6 @@ def _type_name(value: object) -> str:
 def _valid_unicode(text: str) -> str:
     """Replaces halves of surrogate pairs, which UTF-8 cannot encode."""
     return _SURROGATES.sub("\ufffd", text)
-
-
-def _percent_encoded(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
 
 
 def _digits(number: int) -> str:

@@ -130,15 +130,22 @@ class FileRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class FileRefusal:
+    """Why a file is not read, and what to do about it."""
+
+    reason: str
+    code: FailureCode
+    may_recover: bool = False
+    """Whether a retry may succeed (the document is `failed`). Otherwise the configuration excludes the file (`skipped`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileRefused:
-    """A file is not read at all (no permission, not a regular file, a link). `reason` says why and what to do."""
+    """A file is not read at all (no permission, not a regular file, a link)."""
 
     uri: str
     source: str
-    reason: str
-    failed: bool
-    """True if a retry may succeed (the document is `failed`), False if the configuration excludes the file (`skipped`)."""
-    code: FailureCode
+    refusal: FileRefusal
     fingerprint: Fingerprint | None = None
     scanned: bool = field(default=False, compare=False)
     """See `FileChanged.scanned`."""

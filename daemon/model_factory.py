@@ -17,8 +17,9 @@ from daemon.costs.ledger import CostLedger, Price, charged_to, source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
-from daemon.parser_pool.pool import ParserPool
-from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor, ServerExtractor
+from daemon.parser_pool.children import ChildLimits
+from daemon.parser_pool.pool import ParserPool, PooledExtractor
+from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, ServerExtractor
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.outage import ModelOutage
@@ -305,4 +306,4 @@ def parser_pool(parsing: Parsing) -> ParserPool:
         ocr="off" if parsing.ocr == "off" else "later",
         programs=find_programs(parsing.ocr, parsing.ocr_languages),
     )
-    return ParserPool(parsing.workers, parsing.memory_bytes, parsing.time_limit_s, limits=limits)
+    return ParserPool(parsing.workers, ChildLimits(parsing.memory_bytes, parsing.time_limit_s), limits=limits)

@@ -2,7 +2,7 @@
 
 from consumers.folder.file_uri import file_uri, path_of
 from consumers.folder.folder_watcher import FolderWatcher
+from consumers.folder.hardlinks import HardLinks
 from consumers.folder.settings import FolderSettings, FolderState
-from consumers.folder.tree.hardlinks import HardLinks
 
 __all__ = ["FolderSettings", "FolderState", "FolderWatcher", "HardLinks", "file_uri", "path_of"]

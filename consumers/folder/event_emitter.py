@@ -4,12 +4,11 @@ import os
 import time
 from collections.abc import Callable
 
+from consumers.folder.due_paths import PendingRemovals
 from consumers.folder.file_uri import file_uri
 from consumers.folder.ledger import Entry, Ledger
-from consumers.folder.pending_removals import PendingRemovals
-from consumers.folder.tree.file_status import FileStatus
 from consumers.folder.tree.walk import Walker
-from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRefusal, FileRefused, FileRemoved, Fingerprint
 
 COARSEST_MTIME_NS = 2_000_000_000
 """Coarsest resolution of file timestamps among the file systems in use: two seconds."""
@@ -61,19 +60,16 @@ class FileEventEmitter:
             self._emit(FileChanged(uri, path, self._source, fingerprint, self.scanned))
         self.ledger.put(path, Entry(fingerprint, committed=committed, racy=racy, scan=self.scan_number))
 
-    def refused(self, path: bytes, found: FileStatus, stat: os.stat_result | None = None) -> None:
-        """Reports a file that is not read, for the reason in `found`. `stat` is used if `found` has no stat of its own."""
+    def refused(self, path: bytes, refusal: FileRefusal, stat: os.stat_result | None) -> None:
+        """Reports a file that is not read."""
         self.pending_removals.discard(path)
         entry = self.ledger.get(path)
-        if entry is not None and entry.refused == found.reason:
+        if entry is not None and entry.refused == refusal.reason:
             return
-        stat = stat or found.stat
         # The fingerprint has no digest: a file that was never read must be examined again after a restart, even if unchanged.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
-        self._emit(
-            FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint, self.scanned)
-        )
-        self.ledger.put(path, Entry(fingerprint or Fingerprint(0, 0, 0), refused=found.reason, scan=self.scan_number))
+        self._emit(FileRefused(file_uri(path), self._source, refusal, fingerprint, self.scanned))
+        self.ledger.put(path, Entry(fingerprint or Fingerprint(0, 0, 0), refused=refusal.reason, scan=self.scan_number))
 
     def removed(self, path: bytes) -> None:
         """Reports that the file is gone and drops its entry."""
@@ -99,7 +95,7 @@ class FileEventEmitter:
     def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
         """Returns a vanished path that had this content, preferably with the same inode, or None."""
         best: bytes | None = None
-        for path in self.pending_removals.with_digest(fingerprint.digest or ""):
+        for path in self.pending_removals.with_digest(fingerprint.digest):
             entry = self.ledger.get(path)
             if (
                 entry is None

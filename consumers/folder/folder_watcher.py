@@ -6,17 +6,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
 from consumers.folder.file_uri import path_of
-from consumers.folder.inotify_events import FileHint, apply_event
-from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
+from consumers.folder.hardlinks import HardLinks
+from consumers.folder.inotify import Watches, WatchEvent, WatchLimitError, apply_event
 from consumers.folder.reconciler import Reconciler
 from consumers.folder.settings import FolderSettings, FolderState, StateName
-from consumers.folder.tree.hardlinks import HardLinks
-from consumers.folder.tree.root import check_root
-from consumers.folder.tree.walk import Inode
+from consumers.folder.tree.file_status import FileStatus, Inode
+from consumers.folder.tree.mounts import check_root
 from consumers.types import FileEvent, Fingerprint
 
 FOLDER_RETRY_DELAY_S = 1.0
@@ -78,11 +78,12 @@ class FolderWatcher:
             documents,
             self._hard_links,
         )
-        self._hard_links.join(settings.root, lambda path: self._put_hint(FileHint(path, look=True)))
+        self._hard_links.join(settings.root, lambda path: self._call(partial(self._reconciler.metadata_changed, path)))
         self._reconciler.load(known)
         self._settings = settings
         self._on_state = on_state
-        self._inbox: deque[WatchEvent | FileHint] = deque()
+        self._inbox: deque[WatchEvent | Callable[[], None]] = deque()
+        """Events, and calls of the reconciler that other threads request."""
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"folder {settings.source}", daemon=True)
@@ -113,7 +114,7 @@ class FolderWatcher:
             pending=len(self._reconciler.debounce) + len(self._reconciler.pending_removals) + self._reconciler.reading,
             watches=len(watches) if watches else 0,
             last_scan_at=self._last_scan_at,
-            unconfirmed=self._reconciler.loss.waiting,
+            unconfirmed=self._reconciler.loss.unconfirmed,
             newly_excluded=self._reconciler.loss.excluded,
             excluded=self._reconciler.excluded(),
         )
@@ -148,15 +149,15 @@ class FolderWatcher:
 
         Returns the number of these documents.
         """
-        waiting = self.state.unconfirmed
-        if waiting:
+        unconfirmed = self.state.unconfirmed
+        if unconfirmed:
             self._reconciler.loss.confirm()
             self.rescan()
-        return waiting
+        return unconfirmed
 
     def recheck(self, uri: str) -> None:
         """Queues one file to be read again as if it were new, or removed if it is gone."""
-        self._put_hint(FileHint(path_of(uri)))
+        self._call(partial(self._reconciler.recheck, path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
         """Tells the source which content of the file the daemon has committed.
@@ -164,7 +165,7 @@ class FolderWatcher:
         If `fingerprint` is None, the daemon dropped the file, or could not read it because its drive was unmounted; the file is
         then reported again.
         """
-        self._put_hint(FileHint(path_of(uri), committed=True, fingerprint=fingerprint))
+        self._call(partial(self._reconciler.committed, path_of(uri), fingerprint))
 
     def stop(self, timeout: float = 5.0) -> None:
         """Stops following the folder. Waits at most `timeout` seconds for the thread, which may be inside `emit`."""
@@ -182,10 +183,10 @@ class FolderWatcher:
             self._inbox.append(event)
         self._wake.set()
 
-    # The other methods run on the source's thread; any thread may call `_put_hint`.
+    # The other methods run on the source's thread; any thread may call `_call`.
 
-    def _put_hint(self, hint: FileHint) -> None:
-        self._inbox.append(hint)
+    def _call(self, method: Callable[[], None]) -> None:
+        self._inbox.append(method)
         self._wake.set()
 
     def _run(self) -> None:
@@ -219,15 +220,15 @@ class FolderWatcher:
         self._drain()
         now = time.monotonic()
         reconciler = self._reconciler
-        if reconciler.drives.absent and now >= self._next_drive_check:
+        if reconciler.drives.unmounted and now >= self._next_drive_check:
             self._next_drive_check = now + FOLDER_RETRY_DELAY_S
             reconciler.check_drives()
         if self._requests or now >= self._next_scan:
             self._scan()
-        elif reconciler.debounce.next_due() == 0:
+        elif reconciler.debounce.has_complete:
             reconciler.settle_one(now)
         elif (due := reconciler.pending_removals.next_due()) is not None and due <= now:
-            if check_root(reconciler.root, len(reconciler.ledger), self._trusted_root).status is None:
+            if self._check_root().refusal is not None:
                 self._next_scan = 0.0
             else:
                 reconciler.remove_one(now)
@@ -241,7 +242,7 @@ class FolderWatcher:
     def _rest(self, now: float) -> None:
         reconciler = self._reconciler
         dues = [reconciler.debounce.next_due(), reconciler.pending_removals.next_due(), self._next_scan]
-        if reconciler.drives.absent:
+        if reconciler.drives.unmounted:
             dues.append(self._next_drive_check)
         self._wake.wait(min(IDLE_CHECK_S, max(0.0, min(due for due in dues if due is not None) - now)))
         if self._watches is not None and not self._watches.alive and not self._stopping.is_set():
@@ -255,32 +256,37 @@ class FolderWatcher:
                 self._overflowed = False
                 for _ in range(len(self._inbox)):  # in place, because other threads append concurrently
                     item = self._inbox.popleft()
-                    if isinstance(item, FileHint):
+                    if not isinstance(item, WatchEvent):
                         self._inbox.append(item)
                 if self._watches is not None:
                     self._watches.clear()
             self._next_scan = 0.0
         while self._inbox:
-            if apply_event(self._inbox.popleft(), self._watches, self._reconciler):
+            item = self._inbox.popleft()
+            if not isinstance(item, WatchEvent):
+                item()
+            elif self._watches is not None and apply_event(item, self._watches, self._reconciler):
                 self._next_scan = 0.0
+
+    def _check_root(self) -> FileStatus:
+        return check_root(self._reconciler.root, len(self._reconciler.ledger), self._trusted_root)
 
     def _scan(self) -> None:
         requests = list(self._requests)
         began = time.monotonic()
         reconciler = self._reconciler
-        root = check_root(reconciler.root, len(reconciler.ledger), self._trusted_root)
-        problem = root.problem
-        if root.status is not None:
+        root = self._check_root()
+        refusal = root.refusal
+        if refusal is None:
             if self._state_name not in ("watching", "polling"):
                 self._set_state("scanning")
             if root.inode != self._trusted_root and self._watches is not None:
                 self._watches.clear()
-            refused = reconciler.scan(root.status)
-            problem = refused.reason if refused is not None else ""
+            refusal = reconciler.scan(root)
         for _ in requests:  # not earlier: after a failed scan the requests must still be open
             self._requests.popleft()
-        if problem:
-            self._set_missing(problem, requests)
+        if refusal is not None:
+            self._set_missing(refusal.reason, requests)
             return
         had_scanned, self._trusted_root = self._trusted_root is not None, root.inode
         self._last_scan_at = time.time()
@@ -303,13 +309,13 @@ class FolderWatcher:
         first.
         """
         loss = self._reconciler.loss
-        if loss.missed and self._watches is not None and had_scanned:
+        if loss.missing and self._watches is not None and had_scanned:
             self._stopping.wait(EVENTS_DELAY_S)
             self._drain()
-        missed, excluded = loss.missed, loss.excluded
-        waiting = (missed, sum(excluded.values()))
-        if missed and missed != self._loss_logged[0]:
-            log.warning("removals_need_confirmation", source=self._settings.source, documents=missed, of=loss.known)
+        missing, excluded = loss.missing, loss.excluded
+        waiting = (missing, sum(excluded.values()))
+        if missing and missing != self._loss_logged[0]:
+            log.warning("removals_need_confirmation", source=self._settings.source, documents=missing, of=loss.known)
         if excluded and waiting[1] != self._loss_logged[1]:
             log.warning(
                 "exclusions_need_confirmation", source=self._settings.source, documents=waiting[1], reasons=excluded
@@ -318,26 +324,13 @@ class FolderWatcher:
 
     def _incomplete_reason(self) -> str:
         """Returns why the folder is followed incompletely or not as configured; "" otherwise."""
-        away = [
+        reasons = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
             "there if the files are really gone"
-            for path in sorted(self._reconciler.drives.absent)
+            for path in sorted(self._reconciler.drives.unmounted)
         ]
-        loss = self._reconciler.loss
-        if loss.missed:
-            away.append(
-                f"{loss.lost:,} of {loss.known:,} documents are missing; they are kept until `hippoctl confirm "
-                f"{self._settings.source}` confirms that they are gone; otherwise mount the drive, or correct path, include "
-                "and exclude"
-            )
-        if excluded := loss.excluded:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))
-            away.append(
-                f"new default exclusions leave out documents that are in the memory ({reasons}), such as "
-                f"{os.fsdecode(loss.excluded_example)!r}; they are kept until `hippoctl confirm {self._settings.source}` "
-                "forgets them; to follow them, add a `!` pattern to exclude"
-            )
-        return "; ".join([self._polling_reason, *away] if self._polling_reason else away)
+        reasons += self._reconciler.loss.reasons(self._settings.source)
+        return "; ".join([self._polling_reason, *reasons] if self._polling_reason else reasons)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
         """Handles a missing folder: keeps the ledger, clears the queues and retries after `FOLDER_RETRY_DELAY_S`."""

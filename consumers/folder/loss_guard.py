@@ -6,11 +6,12 @@ reported by inotify events are not guarded. The guard stores nothing: the next s
 missing.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from consumers.folder.due_paths import PendingRemovals
 from consumers.folder.ledger import Ledger
-from consumers.folder.pending_removals import PendingRemovals
 
 GUARDED_DOCUMENTS = 5
 """A folder with fewer documents is not guarded, because reading them again is cheap."""
@@ -29,18 +30,18 @@ class LossGuard:
         self._documents = documents
         self._enabled = enabled
         self._confirmed = False
-        self._held: set[bytes] = set()
+        self._missing: set[bytes] = set()
         self._excluded: dict[bytes, tuple[str, int]] = {}
         """Files that wait because of an exclusion, by path: (reason of the exclusion, number of documents in the file)."""
         self._excluded_documents: Counter[str] = Counter()
-        self.lost = self.known = 0
-        """Number of missed documents and number of all documents in the folder, at the last scan that missed more than
-        half."""
+        self._missing_documents = 0
+        self.known = 0
+        """Number of documents in the folder, at the last scan that did not find more than half of them."""
 
     @property
-    def missed(self) -> int:
+    def missing(self) -> int:
         """Number of documents that wait for confirmation because a scan did not find them."""
-        return self.lost if self._held else 0
+        return self._missing_documents if self._missing else 0
 
     @property
     def excluded(self) -> dict[str, int]:
@@ -49,14 +50,27 @@ class LossGuard:
         return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
-    def excluded_example(self) -> bytes:
-        """Path of one file that waits because of an exclusion; empty if there is none."""
-        return next(iter(self._excluded), b"")
-
-    @property
-    def waiting(self) -> int:
+    def unconfirmed(self) -> int:
         """Number of all documents that wait for confirmation."""
-        return self.missed + sum(self.excluded.values())
+        return self.missing + sum(self.excluded.values())
+
+    def reasons(self, source: str) -> list[str]:
+        """Returns clauses for `status`: which documents of the folder `source` wait for confirmation, and what to do."""
+        reasons = []
+        if self.missing:
+            reasons.append(
+                f"{self.missing:,} of {self.known:,} documents are missing; they are kept until `hippoctl confirm {source}` "
+                "confirms that they are gone; otherwise mount the drive, or correct path, include and exclude"
+            )
+        if excluded := self.excluded:
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))
+            example = next(iter(self._excluded), b"")
+            reasons.append(
+                f"new default exclusions leave out documents that are in the memory ({counts}), such as "
+                f"{os.fsdecode(example)!r}; they are kept until `hippoctl confirm {source}` forgets them; to follow them, "
+                "add a `!` pattern to exclude"
+            )
+        return reasons
 
     def confirm(self) -> None:
         """Lets the next scan of the whole folder remove all files that it does not find."""
@@ -68,7 +82,7 @@ class LossGuard:
 
     def found(self, path: bytes) -> None:
         """Stops guarding a file: it exists, or an event reported its removal."""
-        self._held.discard(path)
+        self._missing.discard(path)
         if path in self._excluded:
             reason, documents = self._excluded.pop(path)
             self._excluded_documents[reason] -= documents
@@ -82,7 +96,7 @@ class LossGuard:
         paths that a new default exclusion leaves out to the exclusion's reason. `whole`: the scan covered the whole folder.
         """
         if whole:
-            self._held.clear()
+            self._missing.clear()
             self._excluded.clear()
             self._excluded_documents.clear()
         confirmed, self._confirmed = whole and self._confirmed, self._confirmed and not whole
@@ -95,12 +109,12 @@ class LossGuard:
         missing = [path for path in missing if path not in self._excluded]
         stamps = set(elsewhere)
         gone = [path for path in missing if path not in self._vanished and self._counts(path, stamps)]
-        candidates = self._held.union(gone)
-        lost = sum(self._documents(path) for path in candidates)
+        candidates = self._missing.union(gone)
+        documents = sum(self._documents(path) for path in candidates)
         known = sum(self._documents(path) for path in self._ledger if self._counts(path))
-        if known < GUARDED_DOCUMENTS or 2 * lost <= known:
+        if known < GUARDED_DOCUMENTS or 2 * documents <= known:
             return missing
-        self._held, self.lost, self.known = candidates, lost, known
+        self._missing, self._missing_documents, self.known = candidates, documents, known
         return [path for path in missing if path not in candidates]
 
     def _counts(self, path: bytes, moved: Iterable[object] = ()) -> bool:

@@ -12,19 +12,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from consumers.failure_codes import FailureCode
-from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
+from consumers.folder.due_paths import MAX_UNSETTLED_S, DebounceQueue, Unsettled
 from consumers.folder.event_emitter import FileEventEmitter
 from consumers.folder.file_uri import file_uri, path_of
+from consumers.folder.hardlinks import LINK_LOOK_S, HardLinks, LinkCheck
 from consumers.folder.ledger import Entry
-from consumers.folder.link_check import LINK_LOOK_S, LinkCheck
 from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
-from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
+from consumers.folder.tree.file_status import FileStatus, Inode, SwappedError, read_fingerprint
 from consumers.folder.tree.follow_rules import FollowRules
-from consumers.folder.tree.hardlinks import HardLinks
-from consumers.folder.tree.walk import Inode, Walker
-from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
+from consumers.folder.tree.walk import Walker
+from consumers.openat import refusal_of_error
+from consumers.types import EXCLUSIONS_VERSION, FileEvent, FileRefusal, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
 """Seconds before a vanished file is removed. The file may come back (an editor's save) or appear under another path
@@ -100,20 +99,18 @@ class Reconciler:
         """Queues a file that a program closed after writing or moved into place: it is complete."""
         self._check_marker(path, 0)
         if self._may_follow(path):
-            self.debounce.put(path, time.monotonic(), 0, content=True)
+            self.debounce.put(path, time.monotonic(), complete=True, content=True)
 
     def file_written(self, path: bytes) -> None:
         """Queues a file that is new or being written, until it is quiet."""
         self._check_marker(path, 0)
         if self._may_follow(path):
-            now = time.monotonic()
-            self.debounce.put(path, now, now + self._settle_s, content=True)
+            self.debounce.put(path, time.monotonic(), self._settle_s, content=True)
 
     def metadata_changed(self, path: bytes) -> None:
         """Queues a path whose metadata changed, but probably not its content."""
         if self._may_follow(path) and path not in self.debounce:
-            now = time.monotonic()
-            self.debounce.put(path, now, now + self._settle_s)
+            self.debounce.put(path, time.monotonic(), self._settle_s)
 
     def directory_appeared(self, path: bytes) -> None:
         """Compares a directory that is new, was moved here, or became readable."""
@@ -129,7 +126,7 @@ class Reconciler:
         """Queues the removal of a file, or of a directory with all files below it, that was deleted or moved away."""
         self._check_marker(path, REMOVAL_GRACE_S)
         due = time.monotonic() + REMOVAL_GRACE_S
-        for vanished in self.drives.on_present_drives(self.ledger.below(path)):
+        for vanished in self.drives.on_mounted_drives(self.ledger.below(path)):
             self.loss.found(vanished)
             self._postpone_removal(vanished, due)
         self.links_need_rescan |= self._walker.forget_below(path)
@@ -139,7 +136,7 @@ class Reconciler:
         entry = self.ledger.get(path)
         if entry is not None:
             self.ledger.put(path, Entry(entry.fingerprint, refused="", committed=entry.committed))
-        self.debounce.put(path, time.monotonic(), 0)
+        self.debounce.put(path, time.monotonic(), complete=True)
 
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
         """Records that the daemon has committed the file.
@@ -156,14 +153,13 @@ class Reconciler:
             self.ledger.pop(path)
         elif entry.refused is None:
             entry.must_repeat = True
-            now = time.monotonic()
-            self.debounce.put(path, now, now)
+            self.debounce.put(path, time.monotonic())
 
     # Work: compare and emit.
 
-    def scan(self, top: FileStatus) -> FileStatus | None:
-        """Compares the whole tree with the ledger. `top` is the status of the root. If the root cannot be listed, returns
-        its status with the reason."""
+    def scan(self, top: FileStatus) -> FileRefusal | None:
+        """Compares the whole tree with the ledger. `top` is the status of the root. Returns the refusal if the root cannot be
+        listed."""
         self.links_need_rescan = False
         self._walker.forget_all()
         self._hard_links.forget(self.root)
@@ -192,7 +188,7 @@ class Reconciler:
             self._events.scanned = False
         return True
 
-    def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
+    def _settle(self, path: bytes, waiting: Unsettled, now: float) -> None:
         if path in self._marker_checks:
             self._marker_checks.discard(path)
             self._compare_if_markers_changed(path)
@@ -205,32 +201,34 @@ class Reconciler:
                 self._compare(path, found)
         elif not self._rules.follows(path):
             self.path_vanished(path)
-        elif found.kind == "refused":
-            self._events.refused(path, found)
+        elif found.refusal is not None:
+            self._events.refused(path, found.refusal, found.stat)
         else:
             self._settle_file(path, waiting, found, now)
 
     def remove_one(self, now: float) -> None:
         """Removes one vanished path whose grace time is over, unless the file is back or may have moved."""
-        path = self.pending_removals.pop_due(now)
-        if path is None:
+        due = self.pending_removals.pop_due(now)
+        if due is None:
             return
+        path, _ = due
         entry = self.ledger.get(path)
         found = self._walker.status_of(path)
-        exists = found.kind == "file" or (found.kind == "refused" and (found.failed or not found.unknown))
+        refusal = found.refusal
+        exists = found.kind == "file" if refusal is None else refusal.may_recover or not found.unknown
         if entry is None:
             pass
         elif exists and self._rules.follows(path) and self._events.is_reachable(path):
-            self.debounce.put(path, now, now, stamp=found.stamp)
+            self.debounce.put(path, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
             # A queued path has the same stamp: the file may have moved to it.
             self._postpone_removal(path, now + REMOVAL_EXTENSION_S)
-        elif not self.drives.is_on_absent_drive(path):
+        elif not self.drives.is_on_unmounted_drive(path):
             self._events.removed(path)
             self._hard_links.removed(path, self.root)
 
-    def _compare(self, top: bytes, first: FileStatus, *, scanning: bool = False) -> FileStatus | None:
-        """Queues the paths at which the tree at `top` and the ledger differ. Returns the status of the root if it cannot be
+    def _compare(self, top: bytes, first: FileStatus, *, scanning: bool = False) -> FileRefusal | None:
+        """Queues the paths at which the tree at `top` and the ledger differ. Returns the refusal of the root if it cannot be
         listed."""
         self._events.scan_number += 1
         differing: list[tuple[bytes, FileStatus]] = []
@@ -239,7 +237,7 @@ class Reconciler:
                 for known in self.ledger.below(path):
                     self._mark_found(known)
                 if path == self.root:
-                    return found
+                    return found.refusal
             self._hard_links.add(path, found.stat)
             entry = self._mark_found(path)
             as_known = entry is not None and entry.refused is None and (found.unknown or entry.matches(found))
@@ -248,7 +246,7 @@ class Reconciler:
             else:
                 differing.append((path, found))
             self._watch_target(path, found)
-        missing = self.drives.on_present_drives(path for path in self.ledger.below(top) if self._is_missing(path))
+        missing = self.drives.on_mounted_drives(path for path in self.ledger.below(top) if self._is_missing(path))
         new = [found.stamp for path, found in differing if found.kind == "file" and path not in self.ledger]
         missing = self.loss.forgettable(missing, new, self._newly_excluded(missing), whole=scanning)
         self._queue_differences(differing, missing, scanning and self._are_many(differing))
@@ -274,10 +272,9 @@ class Reconciler:
         """Queues the directory of `path` if `path` is a marker. The marker appeared or vanished, so the directory's exclusions
         may have changed."""
         if self._rules.is_marker(path):
-            now = time.monotonic()
             directory = os.path.dirname(path)
             self._marker_checks.add(directory)
-            self.debounce.put(directory, now, now + wait_s)
+            self.debounce.put(directory, time.monotonic(), wait_s)
 
     def _compare_if_markers_changed(self, directory: bytes) -> None:
         """Compares `directory` if the set of directories that its markers exclude has changed."""
@@ -306,9 +303,9 @@ class Reconciler:
             if entry is not None and entry.refused is not None and self._walker.status_of(path).kind == "directory":
                 self._events.removed(path)  # it was refused before and is a followed directory now
         for path, found in differing:
-            if found.kind == "refused":  # at once, because only the walk knows why a directory or a link is refused
+            if found.refusal is not None:  # at once, because only the walk knows why a directory or a link is refused
                 self._events.scanned = scanned
-                self._events.refused(path, found)
+                self._events.refused(path, found.refusal, found.stat)
                 self._events.scanned = False
                 continue
             if path in self.debounce:
@@ -317,11 +314,11 @@ class Reconciler:
             settled = stamp in stamps or (not self.polling and self._is_quiet(found))
             if not settled:
                 wait = self._settle_s + REMOVAL_GRACE_S
-            self.debounce.put(path, now, now if settled else now + self._settle_s, stamp=stamp, scanned=scanned)
+            self.debounce.put(path, now, 0.0 if settled else self._settle_s, stamp=stamp, scanned=scanned)
         for path in missing:
             self._postpone_removal(path, now + wait)
 
-    def _settle_file(self, path: bytes, waiting: WaitingPath, found: FileStatus, now: float) -> None:
+    def _settle_file(self, path: bytes, waiting: Unsettled, found: FileStatus, now: float) -> None:
         entry = self.ledger.get(path)
         self.pending_removals.discard(path)
         self.loss.found(path)
@@ -332,7 +329,7 @@ class Reconciler:
             return
         overdue = now - waiting.since >= MAX_UNSETTLED_S
         stamp = found.stamp
-        if not (waiting.due == 0 or overdue or waiting.stamp == stamp or (not self.polling and self._is_quiet(found))):
+        if not (waiting.complete or overdue or waiting.stamp == stamp or (not self.polling and self._is_quiet(found))):
             self.debounce.put_back(path, waiting, now + self._settle_s, stamp)
             return
         try:
@@ -346,7 +343,7 @@ class Reconciler:
             self.path_vanished(path)
             return
         except OSError as error:
-            self._events.refused(path, refused_status(error), found.stat)
+            self._events.refused(path, refusal_of_error(error), found.stat)
             return
         if steady or overdue:
             self._events.settled(path, fingerprint)
@@ -354,24 +351,24 @@ class Reconciler:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
     def _is_refused_by_links(
-        self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
+        self, path: bytes, waiting: Unsettled, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
         """Checks the file's hard links; refuses the file or queues it again if necessary. Returns whether it must not
         be read now."""
         verdict = self._link_check.check(path, found, entry, now - waiting.since)
         if verdict.waits:
             self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
-        elif verdict.reason:
-            self._events.refused(path, FileStatus("refused", found.stat, reason=verdict.reason, code=FailureCode.LINK))
+        elif verdict.refusal is not None:
+            self._events.refused(path, verdict.refusal, found.stat)
         for other in verdict.names - {path}:
             before = self.ledger.get(other)
             if before is not None and before.refused is not None:
-                self.debounce.put(other, time.monotonic(), 0)
-        return verdict.waits or bool(verdict.reason)
+                self.debounce.put(other, time.monotonic(), complete=True)
+        return verdict.waits or verdict.refusal is not None
 
     def _watch_target(self, path: bytes, found: FileStatus) -> None:
-        if found.link and found.kind == "file" and found.stat is not None:
-            self._watch_directory(path, (found.stat.st_dev, found.stat.st_ino), True)
+        if found.link and found.kind == "file" and found.inode is not None:
+            self._watch_directory(path, found.inode, True)
 
     def _postpone_removal(self, path: bytes, due: float) -> None:
         entry = self.ledger.get(path)

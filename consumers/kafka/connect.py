@@ -1,21 +1,30 @@
-"""Connections to the brokers: whether a broker is reachable, and why the client's connections fail."""
+"""Connections to the brokers: whether a broker is reachable, why connections fail, and which topics exist."""
 
 import contextlib
 import logging
 import socket
 import time
-from collections.abc import Mapping
-from threading import current_thread
+from collections.abc import Mapping, Sequence
+from threading import Event, current_thread
 from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.errors import AuthorizationError, KafkaError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError
 
-from consumers.kafka.settings import KafkaSettings
+from consumers.kafka.settings import KafkaSettings, reader_config
 
 _CONNECT_TIMEOUT_S = 1.0
 _DEFAULT_PORT = 9092
 _REMEMBERED_S = 10.0
+
+_LOGIN_ERRORS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
+
+# The client logs several lines a second while a broker is unreachable. hippod logs one line, with the last message as the
+# reason.
+_connections = logging.getLogger("kafka.net")
+_connections.propagate = False
+_connections.setLevel(logging.WARNING)
+_connections.addHandler(logging.NullHandler())  # without a handler, Python would write the lines to stderr
 
 
 def reachable(settings: KafkaSettings) -> bool:
@@ -66,16 +75,6 @@ class ConnectionLog(logging.Handler):
         return _if_recent(self._refusal)
 
 
-_LOGIN_ERRORS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
-
-# The client logs several lines a second while a broker is unreachable. hippod logs one line, with the last message as the
-# reason.
-_connections = logging.getLogger("kafka.net")
-_connections.propagate = False
-_connections.setLevel(logging.WARNING)
-_connections.addHandler(logging.NullHandler())  # without a handler, Python would write the lines to stderr
-
-
 def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> KafkaConsumer:
     """Opens a consumer; `connection_log` listens to it. If the construction fails, ends the thread that kafka-python leaves
     running."""
@@ -111,3 +110,29 @@ def _accepts_connection(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def missing_topics(settings: KafkaSettings, topics: Sequence[str]) -> list[str]:
+    """Returns the topics among `topics` that do not exist. Raises OSError if the brokers do not answer."""
+    try:
+        consumer = open_consumer(reader_config(settings, KafkaConsumer.DEFAULT_CONFIG))
+        try:
+            known = consumer.topics()
+        finally:
+            consumer.close(autocommit=False, timeout_ms=2000)
+    except KafkaError as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
+    return [topic for topic in topics if topic not in known]
+
+
+def await_partitions(consumer: KafkaConsumer, topics: Sequence[str], stop: Event, timeout_s: float) -> None:
+    """Waits until `consumer` knows the partitions of its subscribed `topics`, `stop` is set, or `timeout_s` has passed.
+
+    kafka-python 3.0 forgets the subscribed topics if `subscribe` is called while its first metadata request is pending. The
+    member would then join its group without knowing the topics, assign no partition, and force the whole group to rejoin.
+    """
+    deadline = time.monotonic() + timeout_s
+    while any(not consumer._cluster.partitions_for_topic(topic) for topic in topics) and time.monotonic() < deadline:
+        consumer._cluster.request_update()
+        if stop.wait(0.05):
+            return

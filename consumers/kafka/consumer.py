@@ -1,27 +1,36 @@
-"""The Kafka consumer: one member of a consumer group. The consumer's thread only fetches; other threads and processes
-decode and index."""
+"""The Kafka consumer: one member of a consumer group, and its state, which `status` shows. The consumer's thread only fetches;
+other threads and processes decode and index."""
 
 import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError, UnknownBrokerIdError
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    SaslAuthenticationFailedError,
+    UnknownBrokerIdError,
+    UnsupportedSaslMechanismError,
+)
 
-from consumers.kafka.connect import ConnectionLog, open_consumer, reachable
-from consumers.kafka.consumer_state import ConsumerState, partition_names, state_after
-from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets
-from consumers.kafka.offsets.fetch_positions import FetchPositions
-from consumers.kafka.offsets.group_offsets import GroupOffsets
-from consumers.kafka.offsets.group_positions import GroupPositions
-from consumers.kafka.offsets.offset_queries import OffsetQueries
-from consumers.kafka.rebalance import RebalanceListener
+from consumers.kafka.broker_offsets import GroupOffsets, OffsetQueries
+from consumers.kafka.connect import ConnectionLog, await_partitions, open_consumer, reachable
+from consumers.kafka.fetch_positions import FetchPositions, GroupPositions, RebalanceListener
+from consumers.kafka.message import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets
 from consumers.kafka.settings import KafkaSettings, consumer_config
-from consumers.kafka.topics import await_partitions
+
+MAX_NAMED_PARTITIONS = 5
+"""Maximum number of partitions that a state's detail names."""
 
 POLL_MS = 200
 REPORT_INTERVAL_S = 1.0
@@ -37,8 +46,15 @@ WORKS_AFTER_S = 30.0
 """A consumer that failed after this time had worked: its failure is the first one."""
 DENIED_RETRY_DELAY_S = 5.0
 """Pause after a refused login, because servers lock accounts that try too often."""
-
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerState:
+    """`state`: "starting", "joining", "following", "unreachable", "missing" (a topic), "denied", "error" or "stopped"."""
+
+    state: str = "starting"
+    detail: str = ""
 
 
 class TopicConsumer:
@@ -74,7 +90,7 @@ class TopicConsumer:
         )
         self._group_offsets = GroupOffsets(settings.name, stored)
         self._ends: dict[Partition, int] = {}
-        self._asked: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
+        self._reported: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
         """The partitions of the last report, and the time (monotonic seconds) of their assignment."""
         self._unanswered: frozenset[TopicPartition] = frozenset()
         self._end_requests: deque[tuple[float, Future[dict[Partition, int]]]] = deque()
@@ -188,7 +204,9 @@ class TopicConsumer:
     def _report(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
         self._next_report = time.monotonic() + REPORT_INTERVAL_S
         self._report_requested.clear()
-        asked = time.monotonic()  # requests after this time may concern messages that are newer than the ends found now
+        queried = (
+            time.monotonic()
+        )  # requests after this time may concern messages that are newer than the ends found now
         self._group_offsets.commit(consumer)
         assigned = consumer.assignment()
         if not listener.rebalances:
@@ -199,8 +217,8 @@ class TopicConsumer:
             else:
                 self._unreachable()
             return
-        if assigned != self._asked[0]:
-            self._asked = frozenset(assigned), asked
+        if assigned != self._reported[0]:
+            self._reported = frozenset(assigned), queried
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
@@ -226,10 +244,10 @@ class TopicConsumer:
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
         # The group assigns no partition to a member whose client does not know the topics' partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
-        while self._end_requests and self._end_requests[0][0] < asked:
+        while self._end_requests and self._end_requests[0][0] < queried:
             # Joining the group may take longer than the timeout, which runs from the request or the assignment,
             # whichever is later.
-            if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
+            if not complete and queried < max(self._end_requests[0][0], self._reported[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
             if request.set_running_or_notify_cancel():  # false if the caller has cancelled the request
@@ -264,3 +282,25 @@ class TopicConsumer:
         if self.state.state != state or (state == "following" and self.state.detail != detail):
             log.info("kafka_state", source=self._settings.name, state=state, **({"detail": detail} if detail else {}))
         self.state = ConsumerState(state, detail)
+
+
+def partition_names(tps: Collection[TopicPartition]) -> str:
+    named = [f"{tp.topic}/{tp.partition}" for tp in sorted(tps)]
+    more = f" and {len(named) - MAX_NAMED_PARTITIONS} more" if len(named) > MAX_NAMED_PARTITIONS else ""
+    return ", ".join(named[:MAX_NAMED_PARTITIONS]) + more
+
+
+def state_after(error: Exception, refused: str) -> tuple[str, str]:
+    """Returns the state after an error, and its detail. `refused` is the brokers' message about a recently refused
+    login, or ""."""
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
+    if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refused:
+        return "denied", f"the brokers refuse the login: {refused or reason}"
+    if isinstance(error, AuthorizationError):
+        return "denied", f"the brokers refuse access: {reason}"
+    if isinstance(error, KafkaConfigurationError):
+        return "error", f"the brokers cannot be followed with these options: {reason}"
+    if isinstance(error, KafkaTimeoutError | OSError):
+        return "unreachable", reason
+    return "error", reason

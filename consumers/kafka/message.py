@@ -1,4 +1,4 @@
-"""A Kafka message and its JSON encoding, which is sent between processes and kept in the store."""
+"""A Kafka message and its JSON encoding, which is sent between processes and kept in the store; events of the consumer."""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka.consumer.fetcher import ConsumerRecord
+
+Partition = tuple[str, int]
+"""Topic and partition number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,31 @@ def _text(value: bytes | None) -> str | None:
 
 def _bytes(value: str | None) -> bytes | None:
     return None if value is None else value.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStarted:
+    """The partition is read from `offset` on. `recreated`: the topic was created again, so stored offsets are
+    invalid."""
+
+    partition: Partition
+    offset: int
+    recreated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesFetched:
+    """New messages. Messages of one partition are in offset order."""
+
+    messages: tuple[KafkaMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffsets:
+    """The next offset to fetch and the end offset of each partition of this consumer."""
+
+    fetched: Mapping[Partition, int]
+    ends: Mapping[Partition, int]
+
+
+ConsumerEvent = PartitionStarted | MessagesFetched | PartitionOffsets

@@ -34,15 +34,15 @@ class KafkaSettings:
 
 
 RESERVED_OPTIONS: Mapping[str, str] = {
-    "bootstrap_servers": "brokers says it",
-    "group_id": "group says it",
-    "auto_offset_reset": "start says it",
+    "bootstrap_servers": "it is set by brokers",
+    "group_id": "it is set by group",
+    "auto_offset_reset": "it is set by start",
     "enable_auto_commit": "positions are committed with the store",
     "auto_commit_interval_ms": "positions are committed with the store",
     "default_offset_commit_callback": "positions are committed with the store",
     "consumer_timeout_ms": "hippod never stops listening",
     "transactional_id": "nothing is sent in transactions",
-    **dict.fromkeys(("key_deserializer", "value_deserializer", "key_serializer", "value_serializer"), "format says it"),
+    **dict.fromkeys(("key_deserializer", "value_deserializer", "key_serializer", "value_serializer"), "it is set by format"),
     **dict.fromkeys(
         (
             "kafka_client", "selector", "metric_reporters", "ssl_context", "sasl_oauth_token_provider", "partitioner",

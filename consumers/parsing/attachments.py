@@ -74,7 +74,7 @@ def with_attachment_links(
 def attachment_context(parsed: ParsedText, title: str) -> dict[str, Any]:
     """Returns the metadata that a document gives to its attachments: its title, sender and date.
 
-    `title` replaces a missing title. An attachment's own metadata take precedence.
+    `title` is used if the document has none. An attachment's own metadata take precedence.
     """
     context: dict[str, Any] = {"attached_to": parsed.title or title}
     context |= {key: parsed.metadata[key] for key in ("from", "date") if key in parsed.metadata}

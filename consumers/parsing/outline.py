@@ -110,7 +110,7 @@ class Outline:
         page: int | None = None,
         sheet: str | None = None,
     ) -> None:
-        """Adds a picture. If OCR does not read it, it is reported, unless it is `described` in the text."""
+        """Adds a picture. If OCR does not read the picture, reports it, unless the text describes it (`described`)."""
         unread = None if described else OmissionKind.PICTURE
         before = len(self.blocks)
         self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))

@@ -1,30 +1,31 @@
 """Turns a file into documents: opens it safely, detects its format, parses and splits it. Runs in a worker process.
 
-`parse_file` does not raise: for a file that cannot be parsed, it yields a document with `error`; for a file that should not be
-indexed, a document with `error` and `skipped`. The worker pool reports files that exceed its limits of time or memory.
+For a file that cannot be parsed, `parse_file` yields a document with `error`; for a file that should not be indexed, a document
+with `error` and `skipped`. It raises no error of a format's library. The worker pool reports files that exceed its limits of
+time or memory.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
+from consumers.openat import ANY_FILE, FileAccess
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
-from consumers.parsing.conversations.json_lines import read_lines
 from consumers.parsing.decoding import MAX_CHARACTER_BYTES
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON_LINES
-from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Damaged, Limits, NotADocument, NotIndexed, TooLarge
 from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
-from consumers.parsing.several_documents import read_collection
+from consumers.parsing.several_documents import read_collection, read_lines
 from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -33,30 +34,28 @@ READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\
 """First bytes of zip, OLE and gzip files. Such files cannot be cut, because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
+_SMALL = 16 << 20
+_GZIP_WINDOW = 31
+"""zlib's `wbits` for a gzip header and the largest window."""
+
 
 def parse_file(
     path: bytes,
     uri: str,
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
+    access: FileAccess = ANY_FILE,
     *,
-    follow_symlinks: bool = False,
     name: bytes | None = None,
-    root: bytes | None = None,
-    checked_inode: int | None = None,
-    max_bytes: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """Yields the documents of a file, then a summary; no summary if the file could not be opened.
 
-    `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode`
-    ensure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than
-    `max_bytes` is parsed, if its format can be cut. `progress` is called before each picture that OCR reads.
+    `name` replaces the path in format detection, for content that is stored under another name. `progress` is called before
+    each picture that OCR reads.
     """
     name = path if name is None else name
-    open_file = partial(
-        OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode, max_bytes=max_bytes
-    )
+    open_file = partial(OpenFile, path, access)
     recognition = TextRecognition(limits, progress)
     documents = _parse(open_file, name, uri, settings, limits, recognition)
     yield from with_summarised_failures(documents, uri, stem_of(name))
@@ -247,3 +246,26 @@ def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:
     """Yields (line, whether it is complete). Omits the last line of a cut file, because its end is missing."""
     while (line := file.read_line(limits.json_line_bytes)) is not None and not (file.is_cut and file.ended_in_line):
         yield line
+
+
+def unpack_gzip(data: bytes, limits: Limits) -> bytes:
+    """Returns the unpacked content of all members. Raises NotADocument if it exceeds the limits, Unreadable if it is
+    damaged."""
+    max_bytes = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
+    unpacked = bytearray()
+    rest = data
+    while rest[:2] == b"\x1f\x8b":
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        try:
+            unpacked += member.decompress(rest, max_bytes + 1 - len(unpacked))
+        except zlib.error as error:
+            raise Damaged(f"damaged: it cannot be unpacked ({error}); copy it again") from error
+        if len(unpacked) > max_bytes:
+            raise TooLarge(
+                f"unpacks to more than {max_bytes:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
+                "or unpack it into the folder"
+            )
+        if not member.eof:
+            raise Damaged("cut short: its end is missing; copy it again")
+        rest = member.unused_data.lstrip(b"\0")
+    return bytes(unpacked)

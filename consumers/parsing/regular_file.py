@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
-from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
-from consumers.openat import has_unchecked_links, open_file
+from consumers.openat import FileAccess, has_unchecked_links, open_file, refusal_of_error, refusal_of_special_file
 from consumers.parsing.limits import NotADocument, NotIndexed, Unreadable
-from consumers.types import content_digest
+from consumers.types import FileRefusal, content_digest
 
 _CHUNK = 1 << 20
 
@@ -32,41 +31,31 @@ class ParseSummary:
 
 
 class OpenFile:
-    """A regular file that is read once from start to end. A context manager; every error says what the user can do.
+    """A regular file that is read once from start to end. A context manager; every error says what the user can do."""
 
-    `root` is the followed folder that the path must stay within. `checked_inode` is the inode whose hard links the reconciler
-    has checked (see `consumers.openat`). Only the first `max_bytes` bytes are read.
-    """
-
-    def __init__(
-        self,
-        path: bytes,
-        *,
-        follow_symlinks: bool,
-        root: bytes | None = None,
-        checked_inode: int | None = None,
-        max_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, path: bytes, access: FileAccess) -> None:
         try:
-            self._fd = open_file(path, root=root, follow=follow_symlinks)
+            self._fd = open_file(path, root=access.root, follow=access.follow_symlinks)
         except OSError as error:
             raise _refused(refusal_of_error(error)) from error
         self.status = os.fstat(self._fd)
         if not stat.S_ISREG(self.status.st_mode):
             os.close(self._fd)
             raise _refused(refusal_of_special_file(self.status.st_mode))
-        if not follow_symlinks and has_unchecked_links(self.status, checked_inode):
+        if not access.follow_symlinks and has_unchecked_links(self.status, access.checked_inode):
             os.close(self._fd)
             raise Unreadable(
-                "it became a hard link to another file while it was looked at; it is looked at again", FailureCode.LINK
+                "it became a hard link to another file while it was checked; it is checked again", FailureCode.LINK
             )
         self._digest = blake2b(digest_size=16)
-        self._rest = b""
+        self._chunk = b""
+        self._at = 0
+        """Position in `_chunk` of the next line."""
         self.read_bytes = 0
         """Number of bytes read so far."""
         self._at_end = False
-        self._max_bytes = max_bytes
-        self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
+        self._max_bytes = access.max_bytes
+        self.is_cut = access.max_bytes is not None and self.status.st_size > access.max_bytes
         """Whether only the beginning of the file is read."""
         self.ended_in_line = False
         """Whether the last line from `read_line` had no line end. In a cut file, that line is incomplete."""
@@ -94,16 +83,16 @@ class OpenFile:
         parts: list[bytes] = []
         length = 0
         while True:
-            end = self._rest.find(b"\n")
-            piece = self._rest if end < 0 else self._rest[:end]
+            end = self._chunk.find(b"\n", self._at)
+            piece = self._chunk[self._at : end if end >= 0 else None]
             if length <= limit:
                 parts.append(piece[: limit + 1])
             length += len(piece)
             if end >= 0:
-                self._rest = self._rest[end + 1 :]
+                self._at = end + 1
                 break
-            self._rest = b"" if self._at_end else self._read()
-            if not self._rest:
+            self._chunk, self._at = b"" if self._at_end else self._read(), 0
+            if not self._chunk:
                 if not length:
                     return None
                 self.ended_in_line = True

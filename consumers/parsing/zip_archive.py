@@ -8,6 +8,7 @@ from lxml import etree
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge, Unreadable
+from consumers.parsing.xml_limits import XML_OPTIONS
 
 _SMALL = 16 << 20
 
@@ -68,7 +69,7 @@ def check_members(package: zipfile.ZipFile) -> None:
 def parse_xml(data: bytes, name: str) -> Any:
     """Returns the root element of the part `name`, without comments and with unresolved entities. Raises Unreadable for
     invalid XML."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    parser = etree.XMLParser(remove_comments=True, remove_pis=True, **XML_OPTIONS)
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:

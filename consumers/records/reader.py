@@ -6,6 +6,7 @@ Arrow's full validation runs before a value is used. Untrusted bytes are also fi
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import KIND_OF, TEXT_CHARS, Omission, OmissionKind
+from consumers.part_uri import NOT_IN_URI
 from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
 from consumers.records.schema import FAILED, REMOVED, REQUIRED, SCHEMA, SKIPPED, STATES, VERSION, VERSION_KEY
 from consumers.records.writer import ROW_GROUP_RECORDS
@@ -25,6 +27,7 @@ from consumers.types import Link, ParsedDocument, Passage, Triple
 MAX_URI_CHARS = 8192
 MAX_OMISSION_CHARS = 2 * TEXT_CHARS
 PARQUET_MAGIC = b"PAR1"
+_INVALID = re.compile(f"[{NOT_IN_URI}]")
 
 
 def from_message(value: bytes) -> Record:
@@ -106,8 +109,10 @@ def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 def _record(columns: Mapping[str, pa.Array], row: int) -> Record:
     value = {name: column[row].as_py() for name, column in columns.items() if name != "vectors"}
     uri, state = value["uri"], value["state"]
-    if not uri or len(uri) > MAX_URI_CHARS or not uri.isprintable():
-        raise RecordError(f'"uri" must be a URI of at most {MAX_URI_CHARS} printable characters')
+    if not uri or len(uri) > MAX_URI_CHARS or _INVALID.search(uri):
+        raise RecordError(
+            f'"uri" must be a URI of at most {MAX_URI_CHARS} characters, without spaces and control characters'
+        )
     if state not in STATES:
         raise RecordError(f'"state" must be one of {", ".join(STATES)}')
     position = None if value["position"] is None else SourcePosition.from_json(value["position"])

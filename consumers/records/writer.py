@@ -81,10 +81,10 @@ def _row(record: Record) -> dict[str, Any]:
     extractions = record.extractions or (None,) * len(document.passages)
     passages = [
         {
-            "title": _text(passage.title),
-            "text": _text(passage.text),
+            "title": storable(passage.title),
+            "text": storable(passage.text),
             "location": json.dumps(dict(passage.location)),
-            "triples": None if passage.triples is None else [list(map(_text, triple)) for triple in passage.triples],
+            "triples": None if passage.triples is None else [list(map(storable, triple)) for triple in passage.triples],
             "extraction": None if extraction is None else asdict(extraction),
         }
         for passage, extraction in zip(document.passages, extractions, strict=True)
@@ -92,8 +92,8 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "uri": document.uri,
         "state": state_of(document),
-        "title": _text(document.title),
-        "error": None if document.error is None else _text(document.error),
+        "title": storable(document.title),
+        "error": None if document.error is None else storable(document.error),
         "code": None if document.code is None else document.code.value,
         "modified_at": document.modified_at,
         "metadata": json.dumps(metadata),
@@ -101,18 +101,23 @@ def _row(record: Record) -> dict[str, Any]:
         "position": None if record.position is None else record.position.to_json(),
         "passages": passages,
         "left_out": [
-            {"kind": each.kind.value, "count": each.count, "text": _text(each.text)} for each in document.left_out
+            {"kind": each.kind.value, "count": each.count, "text": storable(each.text)} for each in document.left_out
         ],
         "links": [
-            {"target": _text(link.target), "heading": _text(link.heading), "text": _text(link.text), "passage": number}
+            {
+                "target": storable(link.target),
+                "heading": storable(link.heading),
+                "text": storable(link.text),
+                "passage": number,
+            }
             for number, passage in enumerate(document.passages)
             for link in passage.links
         ],
     }
 
 
-def _text(text: str) -> str:
-    """Replaces characters that UTF-8 cannot encode, as the store does."""
+def storable(text: str) -> str:
+    """Replaces lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

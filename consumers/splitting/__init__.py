@@ -1,9 +1,8 @@
 """Splits a document's text into passages at content-defined boundaries."""
 
 from consumers.splitting.blocks import SEPARATOR, Attachment, ParsedText, Picture, PlacedLink, SplitSettings, TextBlock
-from consumers.splitting.passages import paragraphs, split, split_text
+from consumers.splitting.passages import TOKEN, count_tokens, paragraphs, split, split_text
 from consumers.splitting.supplied_triples import assign_triples, read_triples
-from consumers.splitting.tokens import TOKEN, count_tokens
 
 __all__ = [
     "SEPARATOR",

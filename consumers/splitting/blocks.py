@@ -13,7 +13,7 @@ SEPARATOR = " › "
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
-    """Sizes of passages in tokens (`consumers.splitting.tokens`).
+    """Sizes of passages in tokens (`consumers.splitting.passages`).
 
     `max_tokens` is the maximum length of a passage; a section up to this length becomes one passage. Consecutive
     sections shorter than `min_tokens` share a passage.

@@ -1,23 +1,72 @@
-"""Turns blocks into passages: one per section; long sections are split at boundaries."""
+"""Turns blocks into passages: one per section. A long section is divided into units (blocks, sentences, lines, runs of words).
+Its passages begin and end between units, at the boundaries that `consumers.splitting.boundaries` finds.
+
+Sizes are in tokens: a token is a word, a CJK character, or a punctuation mark. A word is a run of letters, digits and
+underscores. A run of more than 32 characters counts as one token per started 32 characters, so that text without spaces is
+measured too. Chinese and Japanese are written without spaces, so each of their characters is a token.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ContextDecorator
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any
+from hashlib import blake2b
+from itertools import groupby, pairwise
+from time import perf_counter
+from typing import Any, Self
+from zlib import crc32
 
-from consumers.splitting.atomic_units import units_of
 from consumers.splitting.blocks import SEPARATOR, SplitSettings, TextBlock
 from consumers.splitting.boundaries import Unit, cut_section
-from consumers.splitting.timing import SPLIT_TIMER
-from consumers.splitting.tokens import count_tokens
+from consumers.splitting.sentences import sentence_starts
 from consumers.types import Link, Passage
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,32}}|[^\w\s]")
 
 MAX_LINKS = 10_000
 """Maximum number of links of a document; further links are dropped. A link in a heading counts once for each passage below the
 heading."""
-
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
+_RUN_MASK = 15
+"""A run of words ends where these 4 bits of a hash are zero, on average after 16 tokens."""
+_RUN_LIMIT = 64
+_KEYED_CHARS = 200
+
+
+def count_tokens(text: str) -> int:
+    if len(text) < 100_000:
+        return len(TOKEN.findall(text))
+    return sum(1 for _ in TOKEN.finditer(text))  # a list of tens of millions of strings would not fit into memory
+
+
+class WorkTimer(ContextDecorator):
+    """Adds up the seconds that the decorated functions take. Nested calls count once. For one thread."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = self._began if self._depth else perf_counter()
+        self._depth += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += perf_counter() - self._began
+
+    def reset(self) -> float:
+        """Returns the seconds since the last reset."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
+SPLIT_TIMER = WorkTimer()
+"""The time that splitting takes in this process, which is a part of the time of parsing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +235,65 @@ def _location(block: TextBlock, lines: int) -> dict[str, Any]:
         "time": block.time,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int) -> list[Unit]:
+    """Returns each block as one unit if it fits into a passage. Divides longer blocks into sentences, then lines, then runs
+    of words."""
+    units: list[Unit] = []
+    for index, (block, tokens) in enumerate(zip(blocks, counts, strict=True)):
+        level = _PARAGRAPH if block.joint.count("\n") > 1 else _LINE
+        if tokens <= max_tokens:
+            units.append(Unit(index, 0, len(block.text), tokens, level, _key(block.text)))
+        else:
+            units.extend(_pieces(index, block.text, level, max_tokens))
+    return units
+
+
+def _key(text: str) -> int:
+    """Returns a hash of the beginning of a piece. The hash does not depend on white space."""
+    beginning = " ".join(text[:_KEYED_CHARS].split())
+    return int.from_bytes(blake2b(beginning.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def _pieces(block: int, text: str, level: int, max_tokens: int) -> Iterator[Unit]:
+    for start, end in _sentences_or_lines(text, max_tokens):
+        tokens = count_tokens(text[start:end])
+        unit_level = level if start == 0 else _SENTENCE
+        if tokens <= max_tokens:
+            if tokens:
+                yield Unit(block, start, end, tokens, unit_level, _key(text[start:end]))
+            continue
+        for run_start, run_end, run_tokens in _runs(text, start, end, min(_RUN_LIMIT, max_tokens)):
+            at = unit_level if run_start == start else _WORDS
+            yield Unit(block, run_start, run_end, run_tokens, at, _key(text[run_start:run_end]))
+
+
+def _sentences_or_lines(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
+    starts = [*sentence_starts(text), len(text)]
+    for start, end in pairwise(starts):
+        # A token has at least one character, so a sentence of at most `max_tokens` characters is within the limit.
+        if end - start <= max_tokens or "\n" not in text[start:end] or count_tokens(text[start:end]) <= max_tokens:
+            yield start, end
+            continue
+        while start < end:
+            found = text.find("\n", start, end)
+            stop = end if found < 0 else found + 1
+            yield start, stop
+            start = stop
+
+
+def _runs(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int, int]]:
+    """Yields runs of words in an overlong sentence: (start, end, tokens). A hash of two neighbouring words decides where a
+    run ends."""
+    run_start, tokens, previous = start, 0, ""
+    for match in TOKEN.finditer(text, start, end):
+        word = match.group()
+        ends_run = tokens >= 4 and crc32(f"{previous} {word}".encode("utf-8", "surrogatepass")) & _RUN_MASK == 0
+        if tokens and (ends_run or tokens >= limit):
+            yield run_start, match.start(), tokens
+            run_start, tokens = match.start(), 0
+        tokens += 1
+        previous = word
+    if tokens:
+        yield run_start, end, tokens

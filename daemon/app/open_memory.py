@@ -91,8 +91,8 @@ class Memory(RunningParts):
     async def open(self, lock: StoreLock, events: EventHub, opening: OpeningStep, reencode: bool = False) -> "Memory":
         """Loads the encoder, opens the store, and builds the parts. With `reencode`, the store's encoder may be missing."""
         self.pool = parser_pool(self._config.parsing)
-        self._stack.push_async_callback(self.pool.close)
-        self.pool.start()
+        self._stack.push_async_callback(self.pool.children.close)
+        self.pool.children.start()
         await self._open_store(lock, opening, reencode)
         self._build_queries()
         await self._build_pipeline(events)

@@ -84,7 +84,7 @@ class ShardReader:
         self._runner.close()
 
     async def _close(self) -> None:
-        await self._pool.close()
+        await self._pool.children.close()
         await self._models.close()
 
     def read(self, shard: Shard) -> tuple[str, int]:

@@ -70,8 +70,7 @@ def worker(config: Config) -> Iterator[Finding]:
             yield Finding(WORKER, "fail", problem, "correct [worker]; `hippod-worker --check` shows the same")
         return
     # kafka-python is imported only if there is a worker to check.
-    from consumers.kafka.connect import reachable
-    from consumers.kafka.topics import missing_topics
+    from consumers.kafka.connect import missing_topics, reachable
 
     if not reachable(section.settings):
         hint = "start the broker, or correct brokers in [worker]"

@@ -85,8 +85,8 @@ async def run(config: Config) -> None:
     async with AsyncExitStack() as stack:
         section = config.worker
         pool = parser_pool(config.parsing)
-        stack.push_async_callback(pool.close)
-        pool.start()
+        stack.push_async_callback(pool.children.close)
+        pool.children.start()
         notifier.status(f"starting: loading the encoder {config.encoder.model}")
         encoder = await asyncio.to_thread(load_encoder, config) if section.encode else None
         models = Models(config)

@@ -13,7 +13,7 @@ from consumers.records.record import PassageExtraction, Record, RecordVectors, S
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import timed
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.document_mapping import normalised_triples, passage_text
+from daemon.pipeline.document_changes import normalised_triples, passage_text
 from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder

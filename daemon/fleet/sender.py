@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from consumers.failure_codes import FailureCode
-from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
+from consumers.kafka.offset_tracker import MessageAcknowledgement
 from consumers.kafka.record_publisher import RecordPublisher
 from consumers.records.messages import RecordMessage, to_messages
 from consumers.records.record import Record
@@ -17,7 +17,7 @@ from consumers.records.writer import state_of
 from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import RecordMaker
 from daemon.observe.metrics import RECORDS
-from daemon.pipeline.outage import Dependency, encoder_is_away
+from daemon.pipeline.outage import Dependency, encoder_is_unavailable
 from daemon.sources.kafka.dead_letter_queue import are_brokers_unreachable
 from memory.encoder.errors import EncoderRefused
 
@@ -97,7 +97,7 @@ class RecordSender:
         try:
             problem = "the embeddings server does not answer"
             encode = partial(self._maker.encoded, records)
-            return await self.needed.until_done("records_wait", encode, encoder_is_away, problem)
+            return await self.needed.until_done("records_wait", encode, encoder_is_unavailable, problem)
         except EncoderRefused as error:
             if len(records) > 1:
                 return [done for record in records for done in await self._encoded([record])]

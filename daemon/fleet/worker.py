@@ -10,7 +10,7 @@ import structlog
 from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement
+from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement
 from consumers.kafka.record_publisher import RecordPublisher
 from consumers.records.record import Record, SourcePosition
 from consumers.splitting import SplitSettings

@@ -22,22 +22,23 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO
 
-from consumers.document_codec import document_to_json
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_document, read_json_lines
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
+from consumers.omissions import KIND_OF, Omission
+from consumers.openat import FileAccess
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
-from consumers.splitting.timing import SPLIT_TIMER
-from consumers.types import ParsedDocument
+from consumers.splitting.passages import SPLIT_TIMER
+from consumers.types import Link, ParsedDocument, Passage
 from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
@@ -157,11 +158,8 @@ def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: No
                 request["uri"],
                 SplitSettings(**request["settings"]),
                 Limits.from_json(request["limits"]),
-                follow_symlinks=request["follow_symlinks"],
+                FileAccess.from_json(request["access"]),
                 name=None if request["name"] is None else os.fsencode(request["name"]),
-                root=None if request["root"] is None else os.fsencode(request["root"]),
-                checked_inode=request["checked_inode"],
-                max_bytes=request["max_bytes"],
                 progress=progress,
             )
             yield from _batches(found)
@@ -274,6 +272,52 @@ def _in_parts(document: ParsedDocument) -> Iterator[Message]:
     for start in range(0, len(passages), _BATCH_PASSAGES):
         end = start + _BATCH_PASSAGES
         yield {"passages": passages[start:end], "more": end < len(passages)}
+
+
+# Documents in messages. pydantic is not used, because importing it would double the start time of this process.
+
+
+def document_to_json(document: ParsedDocument) -> dict[str, Any]:
+    """Returns values that `json.dumps` accepts. `passages` is a list, so that a long document can be sent in parts."""
+    return {
+        "uri": document.uri,
+        "title": document.title,
+        "passages": [_passage_values(passage) for passage in document.passages],
+        "metadata": dict(document.metadata),
+        "modified_at": document.modified_at,
+        "error": document.error,
+        "code": document.code,
+        "skipped": document.skipped,
+        "deleted": document.deleted,
+        "left_out": [[each.kind, each.count, each.text] for each in document.left_out],
+    }
+
+
+def document_from_json(value: Mapping[str, Any]) -> ParsedDocument:
+    code = value["code"]
+    return ParsedDocument(
+        uri=value["uri"],
+        title=value["title"],
+        passages=tuple(map(_passage, value["passages"])),
+        metadata=value["metadata"],
+        modified_at=value["modified_at"],
+        error=value["error"],
+        skipped=value["skipped"],
+        deleted=value["deleted"],
+        code=None if code is None else FailureCode(code),
+        left_out=tuple(Omission(KIND_OF[kind], count, text) for kind, count, text in value["left_out"]),
+    )
+
+
+def _passage_values(passage: Passage) -> list[Any]:
+    links = [[link.target, link.heading, link.text] for link in passage.links]
+    return [passage.title, passage.text, dict(passage.location), passage.triples, links]
+
+
+def _passage(value: Sequence[Any]) -> Passage:
+    title, text, location, given, links = value
+    triples = None if given is None else tuple((s, p, o) for s, p, o in given)
+    return Passage(title, text, location, triples, tuple(Link(*link) for link in links))
 
 
 def _limit_cpu(seconds: int) -> None:

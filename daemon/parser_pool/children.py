@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.parsing.limits import MIB
 
-MIB = 1 << 20
 _LARGEST_MESSAGE = 512 * MIB
 _STDERR_KEPT = 4096
 _START_TIMEOUT_S = 60.0
@@ -50,11 +50,13 @@ Message = dict[str, Any]
 
 
 class ChildLost(Exception):
-    """The child has ended or must not be used again. The message continues a sentence that begins with "parsing it …"."""
+    """The child has ended or must not be used again. The message is the predicate of a sentence about the task. `remedy` says
+    what to do if the task was to parse a file."""
 
-    def __init__(self, message: str, code: FailureCode) -> None:
+    def __init__(self, message: str, code: FailureCode, remedy: str = "split it up, or exclude it") -> None:
         super().__init__(message)
         self.code = code
+        self.remedy = remedy
 
 
 class Child:
@@ -78,8 +80,9 @@ class Child:
             process = await cls._spawn(memory_bytes, timeout_s, environment)
         except OSError as error:
             raise ChildLost(
-                f"could not begin: no process for it ({error.strerror or error}); it is tried again",
+                f"could not begin, because no process could be started ({error.strerror or error})",
                 FailureCode.CRASH,
+                "it is tried again",
             ) from error
         child = cls(process, memory_bytes)
         try:
@@ -141,10 +144,10 @@ class Child:
             async with asyncio.timeout(timeout_s):
                 length = int.from_bytes(await pipe.readexactly(4))
                 if length > _LARGEST_MESSAGE:
-                    raise ChildLost("gave more text than fits into memory; split it up", FailureCode.MEMORY)
+                    raise ChildLost("gave more text than fits into memory", FailureCode.MEMORY)
                 body = await pipe.readexactly(length)
         except TimeoutError:
-            raise ChildLost(f"took longer than {timeout_s:g} s; split it up, or exclude it", FailureCode.TIME) from None
+            raise ChildLost(f"took longer than {timeout_s:g} s", FailureCode.TIME) from None
         except (asyncio.IncompleteReadError, ConnectionResetError):
             raise await self._why_ended() from None
         message: Message = json.loads(body)
@@ -159,7 +162,7 @@ class Child:
         """Returns the exception for an error that the child reported."""
         if reason == "memory":
             return self._too_much()
-        return ChildLost(f"failed: {reason}", FailureCode.INTERNAL)
+        return ChildLost(f"failed: {reason}", FailureCode.INTERNAL, "see the log")
 
     def interrupt(self) -> None:
         """Kills the child; a pending `receive` raises ChildLost."""
@@ -185,22 +188,18 @@ class Child:
         if any(sign in self._errors for sign in _NO_MEMORY):
             return self._too_much()
         if -code == signal.SIGXCPU:
-            return ChildLost("took more processor time than allowed; split it up, or exclude it", FailureCode.TIME)
+            return ChildLost("took more processor time than allowed", FailureCode.TIME)
         if -code == signal.SIGKILL:
             return ChildLost(
-                "was ended by the system, most likely for want of memory; free some, then retry it", FailureCode.MEMORY
+                "was ended by the system, probably because it lacked memory",
+                FailureCode.MEMORY,
+                "free some, then retry it",
             )
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-        return ChildLost(
-            f"failed: the parser crashed ({how}); the file may be damaged: save it again, or exclude it",
-            FailureCode.CRASH,
-        )
+        return ChildLost(f"crashed ({how})", FailureCode.CRASH, "the file may be damaged: save it again, or exclude it")
 
     def _too_much(self) -> ChildLost:
-        return ChildLost(
-            f"needed more than {self._memory_bytes // MIB:,} MiB of memory; split it up, or exclude it",
-            FailureCode.MEMORY,
-        )
+        return ChildLost(f"needed more than {self._memory_bytes // MIB:,} MiB of memory", FailureCode.MEMORY)
 
     async def _read_errors(self) -> None:
         """Keeps the end of the child's stderr. Reads continuously, so that the child never blocks when it writes to stderr."""
@@ -286,7 +285,7 @@ class Children:
 
     async def _start(self) -> Child:
         if self.closed:
-            raise ChildLost("was cancelled, because the parsers were stopped", FailureCode.OTHER)
+            raise ChildLost("was cancelled, because the parsers were stopped", FailureCode.OTHER, "")
         child = await Child.start(self.limits.memory_bytes, self.limits.timeout_s)
         self.all.add(child)
         return child

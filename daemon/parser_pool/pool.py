@@ -14,17 +14,19 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
-from consumers.document_codec import document_from_json
 from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
 from consumers.kafka.settings import MessageFormat
+from consumers.openat import ANY_FILE, FileAccess
 from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
-from daemon.parser_pool.children import MIB, Child, ChildLimits, ChildLost, Children
+from daemon.parser_pool.child_main import document_from_json
+from daemon.parser_pool.children import Child, ChildLimits, ChildLost, Children
 from daemon.parser_pool.places import ParsePlaces
+from memory.openie.registry import WorkerBackend
 from store.types import Extraction, PassageText
 
 Message = dict[str, Any]
@@ -56,7 +58,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """When a request is served. `source` is the source whose share of the places the request uses.
+    """The conditions of a request. The request uses a share of the places of `source`.
 
     With `fresh`, the request does not wait for long documents. `slow` means that the document probably takes long. If other
     documents need the place of a document that takes long, the request raises SetAside if `slow` is False; if `slow` is None,
@@ -75,39 +77,17 @@ class ParserPool:
     """At most `size` children for parsing, one more for fresh work, one for OCR, and `size` for extraction.
 
     `daemon.parser_pool.places` distributes the parsing children among sources. Extraction has separate places, because a long
-    document keeps its parsing child while its first passages are extracted. `ChildLimits` describes the other parameters.
+    document keeps its parsing child while its first passages are extracted. `children` starts and ends the children.
     """
 
-    def __init__(
-        self,
-        size: int = 2,
-        memory_bytes: int = 1024 * MIB,
-        timeout_s: float = 60.0,
-        *,
-        limits: Limits | None = None,
-        recycle_after: int = 2_000,
-        recycle_rss_bytes: int = 256 * MIB,
-    ) -> None:
-        self.size = size
-        self.timeout_s = timeout_s
+    def __init__(self, size: int = 2, child: ChildLimits | None = None, *, limits: Limits | None = None) -> None:
+        child = child or ChildLimits()
         self.limits = limits or Limits()
-        self.places = ParsePlaces(size, timeout_s)
+        self.places = ParsePlaces(size, child.timeout_s)
+        self.children = Children(child)
+        self._timeout_s = child.timeout_s
         self._extracting = asyncio.Semaphore(size)
         self._recognising = asyncio.Semaphore(1)
-        self.children = Children(ChildLimits(memory_bytes, timeout_s, recycle_after, recycle_rss_bytes))
-
-    def start(self) -> None:
-        """Starts the first child without waiting for it. Other children are started when no child is idle."""
-        self.children.start()
-
-    async def close(self) -> None:
-        """Kills all children; requests in progress fail."""
-        await self.children.close()
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The process ids of the children."""
-        return self.children.pids
 
     async def parse(
         self,
@@ -115,20 +95,14 @@ class ParserPool:
         uri: str,
         settings: SplitSettings,
         turn: Turn = Turn(),
+        access: FileAccess = ANY_FILE,
         *,
-        follow_symlinks: bool = False,
         name: bytes | None = None,
-        root: bytes | None = None,
-        checked_inode: int | None = None,
-        max_bytes: int | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """Yields each document of a file when it is ready, and finally the summary if the file could be opened.
 
         `path` must be absolute. If the child is lost, yields a document with an error and the file's URI after the finished
         documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop before its end.
-
-        `root` and `checked_inode` restrict which file may be opened (see `consumers.openat`). Of a file larger than
-        `max_bytes`, only the beginning is parsed.
         """
         limits = replace(self.limits, ocr="now") if turn.recognise and self.limits.ocr == "later" else self.limits
         request = {
@@ -137,11 +111,8 @@ class ParserPool:
             "uri": uri,
             "settings": asdict(settings),
             "limits": limits.to_json(),
-            "follow_symlinks": follow_symlinks,
+            "access": access.to_json(),
             "name": None if name is None else os.fsdecode(name),
-            "root": None if root is None else os.fsdecode(root),
-            "checked_inode": checked_inode,
-            "max_bytes": max_bytes,
         }
         found = self._recognised(request, turn) if turn.recognise else self._messages(request, turn)
         async with aclosing(self._documents(found, uri)) as items:
@@ -187,7 +158,7 @@ class ParserPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            with self._loss_as_failure("parsing it"):
+            with self._loss_as_failure("parsing", of_file=True):
                 async with aclosing(self._decoded(self._messages(request, Turn(source, fresh=True)))) as items:
                     async for item in items:
                         if isinstance(item, ParsedDocument):
@@ -222,20 +193,16 @@ class ParserPool:
 
     async def _verdicts(self, request: Message, source: str) -> list[str | None]:
         found: list[str | None] = []
-        with self._loss_as_failure("reading it"):
+        with self._loss_as_failure("reading"):
             async with aclosing(self._messages(request, Turn(source, fresh=True))) as messages:
                 async for message in messages:
                     found.extend(message["verdicts"])
         return found
 
-    async def extract(self, backend: str, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns the extraction of each passage by the `WorkerBackend` (`memory.openie.registry`) named `backend`.
-
-        If the child is lost, raises ParserFailed and returns no result.
-        """
+    async def request_extractions(self, request: Message, count: int) -> list[Message]:
+        """Returns the JSON of `count` extractions. Raises ParserFailed if the child is lost."""
         found: list[Message] = []
-        request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
-        with self._loss_as_failure(f"extraction of {len(passages)} passages"):
+        with self._loss_as_failure(f"extraction from {count} passages"):
             async with (
                 self._extracting,
                 self.children.borrow() as child,
@@ -243,32 +210,25 @@ class ParserPool:
             ):
                 async for message in messages:
                     found.extend(message["extractions"])
-        return [
-            Extraction(
-                passage.id,
-                fields["extractor"],
-                entities=tuple(fields["entities"]),
-                triples=tuple((s, p, o) for s, p, o in fields["triples"]),
-                took_ms=float(fields.get("took_ms", 0.0)),
-            )
-            for passage, fields in zip(passages, found, strict=True)
-        ]
+        return found
 
     @contextlib.contextmanager
-    def _loss_as_failure(self, task: str) -> Iterator[None]:
-        """Raises ParserFailed, with a message that begins with `task`, or PoolClosed, in place of ChildLost."""
+    def _loss_as_failure(self, task: str, *, of_file: bool = False) -> Iterator[None]:
+        """Raises ParserFailed, or PoolClosed, in place of ChildLost. The message begins with `task`, and ends in the remedy for
+        a file if the task is `of_file`."""
         try:
             yield
         except ChildLost as error:
             if self.children.closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise ParserFailed(f"{task} {error}", error.code) from error
+            remedy = f"; {error.remedy}" if of_file and error.remedy else ""
+            raise ParserFailed(f"{task} {error}{remedy}", error.code) from error
 
     async def _documents(
         self, found: AsyncGenerator[Message, None], uri: str
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            with self._loss_as_failure("parsing it"):
+            with self._loss_as_failure("parsing", of_file=True):
                 async with aclosing(self._decoded(found)) as items:
                     async for item in items:
                         if not isinstance(item, list):
@@ -351,9 +311,9 @@ class ParserPool:
 
     async def _answer(self, child: Child, request: Message) -> AsyncGenerator[Message, None]:
         """Yields the child's messages. The time limit counts only while a message is awaited."""
-        await child.send(request, self.timeout_s)
+        await child.send(request, self._timeout_s)
         while True:
-            message = await child.receive(self.timeout_s)
+            message = await child.receive(self._timeout_s)
             if "error" in message:
                 raise child.lost(message["error"])
             if "done" in message:
@@ -369,3 +329,27 @@ def _assembled(whole: Message, part: Message) -> Message:
         return dict(part["document"])
     whole["passages"] += part["passages"]
     return whole
+
+
+class PooledExtractor:
+    """A `PassageExtractor` that runs an OpenIE backend in the pool's children, because its Python code would delay queries."""
+
+    def __init__(self, pool: ParserPool, backend: WorkerBackend) -> None:
+        self._pool = pool
+        self._backend = backend.name
+        self.name = backend.extractor_name("")
+
+    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
+        """Returns the extraction of each passage. Raises ParserFailed if the child is lost."""
+        request = {"op": "extract", "backend": self._backend, "passages": [asdict(each) for each in passages]}
+        found = await self._pool.request_extractions(request, len(passages))
+        return [
+            Extraction(
+                passage.id,
+                fields["extractor"],
+                entities=tuple(fields["entities"]),
+                triples=tuple((s, p, o) for s, p, o in fields["triples"]),
+                took_ms=float(fields.get("took_ms", 0.0)),
+            )
+            for passage, fields in zip(passages, found, strict=True)
+        ]

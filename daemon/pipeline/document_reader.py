@@ -7,29 +7,27 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.folder.tree.mounts import Absence, absence_of
+from consumers.openat import FileAccess
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
-from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
+from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument
 from daemon.parser_pool.pool import ParserPool, Turn
-from daemon.pipeline.document_mapping import failed_document, to_store_document
-from daemon.pipeline.records import take_record
+from daemon.pipeline.document_changes import delivered_change, document_change, failed_document, imported_passage
 from daemon.pipeline.work_items import (
     AddedDocument,
     DeliveredDocument,
     DocumentChange,
     Postponed,
     RetryFile,
-    Task,
     Urgency,
     Work,
 )
-from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
 """Position of a file that is refused without being opened. It differs from all real ones, and marks the file as known after a
@@ -37,14 +35,8 @@ restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
-
-@dataclass(frozen=True, slots=True)
-class FolderAccess:
-    """A folder whose files may be opened: its root, whether links may lead out of it, and the maximum bytes of one file."""
-
-    root: bytes
-    follow_symlinks: bool
-    max_bytes: int | None = None
+CHUNK_PASSAGES = 64
+"""Number of parsed passages that are indexed together."""
 
 
 class DocumentReader:
@@ -53,10 +45,11 @@ class DocumentReader:
     def __init__(self, pool: ParserPool, settings: SplitSettings) -> None:
         self._pool = pool
         self._settings = settings
-        self._folders: dict[str, FolderAccess] = {}
+        self._folders: dict[str, FileAccess] = {}
 
-    def follow_folder(self, access: FolderAccess) -> None:
-        """Allows files below this folder to be opened."""
+    def follow_folder(self, access: FileAccess) -> None:
+        """Allows files below the folder `access.root` to be opened."""
+        assert access.root is not None
         self._folders[os.fsdecode(access.root)] = access
 
     async def read(
@@ -81,27 +74,26 @@ class DocumentReader:
             fingerprint: Fingerprint | None = None
             if isinstance(task, FileChanged):
                 fingerprint, inode = task.fingerprint, task.fingerprint.inode
-            elif await asyncio.to_thread(_lost, task.path, folder.root) is not Lost.GONE:
+            elif await asyncio.to_thread(absence_of, task.path, os.fsencode(source)) is not Absence.REMOVED:
                 inode = task.checked_inode
             else:
                 # The file was removed before this retry; no further event will report the removal.
                 yield DocumentChange(work, positions={work.key: None})
                 return
-            stream = self._pool.parse(
-                task.path,
-                task.uri,
-                self._settings,
-                _turn(work, is_superseded),
-                follow_symlinks=folder.follow_symlinks,
-                root=folder.root,
-                checked_inode=inode,
-                max_bytes=folder.max_bytes,
-            )
+            access = replace(folder, checked_inode=inode)
+            stream = self._pool.parse(task.path, task.uri, self._settings, _turn(work, is_superseded), access)
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, fingerprint, None, folder=folder):
                     yield change
         elif isinstance(task, FileRefused):
-            refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
+            refused = failed_document(
+                task.uri,
+                task.source,
+                task.refusal.reason,
+                task.refusal.code,
+                work.attempts,
+                skipped=not task.refusal.may_recover,
+            )
             yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
             async for change in self._added(work, task, _turn(work, is_superseded)):
@@ -115,7 +107,7 @@ class DocumentReader:
             # or the position of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
             yield DocumentChange(work)
 
-    def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
+    def _above(self, path: bytes) -> tuple[str, FileAccess | None]:
         """Returns the source and the followed folder that contain `path` now. The task may come from an earlier
         configuration."""
         for above in Path(os.fsdecode(path)).parents:
@@ -127,12 +119,14 @@ class DocumentReader:
     async def _added(self, work: Work, task: AddedDocument, turn: Turn) -> AsyncIterator[DocumentChange]:
         value = await asyncio.to_thread(json.loads, task.text)
         if task.whole:
-            yield _outcome(work, [_whole(task.uri, value)], task.text)
+            yield document_change(work, [imported_passage(task.uri, value)], task.text)
         elif "content_base64" in value:
             async for change in self._uploaded(work, task, value, turn):
                 yield change
         else:
-            yield _outcome(work, [await self._pool.parse_json(task.text, task.uri, self._settings, turn)], task.text)
+            yield document_change(
+                work, [await self._pool.parse_json(task.text, task.uri, self._settings, turn)], task.text
+            )
 
     async def _uploaded(
         self, work: Work, task: AddedDocument, value: dict[str, Any], turn: Turn
@@ -146,7 +140,7 @@ class DocumentReader:
                     error=f'"content_base64" is not base64 ({error}); send the file\'s bytes encoded',
                     code=FailureCode.JSON,
                 )
-                yield _outcome(work, [read], None)
+                yield document_change(work, [read], None)
                 return
             name = os.fsencode(str(value.get("filename", "")))
             stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, turn, name=name)
@@ -161,7 +155,7 @@ class DocumentReader:
         position: Fingerprint | None,
         payload: str | None,
         title: Any = None,
-        folder: FolderAccess | None = None,
+        folder: FileAccess | None = None,
     ) -> AsyncIterator[DocumentChange]:
         """Yields changes of some dozens of passages each, so that a large file is never in memory completely.
 
@@ -171,7 +165,7 @@ class DocumentReader:
         """
         gathered: list[ParsedDocument] = []
         size = 0
-        away = awaits_ocr = False
+        unmounted = awaits_ocr = False
         async for item in items:
             if isinstance(item, ParseSummary):
                 awaits_ocr = item.awaits_ocr
@@ -185,24 +179,24 @@ class DocumentReader:
                 and item.error is not None
                 and not item.skipped
             ):
-                lost = await asyncio.to_thread(_lost, work.task.path, folder.root)
-                away = away or lost is Lost.AWAY
-                if lost is Lost.AWAY:
+                absence = await asyncio.to_thread(absence_of, work.task.path, os.fsencode(work.source))
+                if absence is Absence.UNMOUNTED:
+                    unmounted = True
                     continue
-                if lost is Lost.GONE and position is not None:
+                if absence is Absence.REMOVED and position is not None:
                     position = replace(position, digest=None)  # not parsed, so it must be checked if it returns
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
             if size >= CHUNK_PASSAGES:
-                yield _outcome(work, gathered, payload, final=False)
+                yield document_change(work, gathered, payload, final=False)
                 gathered, size = [], 0
-        last = _outcome(work, gathered, payload)
+        last = document_change(work, gathered, payload)
         last.awaits_ocr = awaits_ocr
-        if away:
+        if unmounted:
             work.task = Postponed()
             last.positions = {work.key: None}
         elif folder is not None and position is not None:
-            # While pictures wait for OCR, store the position of another reader, so that the next start finds the work.
+            # While pictures wait for OCR, store no reader version, so that the next start parses the file again.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
 
@@ -214,90 +208,3 @@ def _write_decoded(file: "tempfile._TemporaryFileWrapper[bytes]", content: str) 
 
 def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
     return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
-
-
-class Lost(Enum):
-    """Why a file is not at its path."""
-
-    GONE = auto()
-    AWAY = auto()
-    """The drive may be unmounted, or everything next to the file was deleted too; the folder's source handles both cases."""
-
-
-def _lost(path: bytes, root: bytes) -> Lost | None:
-    """Returns why the file does not exist; None if it exists.
-
-    The drive may be unmounted if the nearest existing folder above the file, up to `root`, is empty or unreadable: it may be a
-    mount point, or on a failing drive.
-    """
-    if os.path.lexists(path):
-        return None
-    for above in Path(os.fsdecode(path)).parents:
-        try:
-            with os.scandir(above) as entries:
-                return Lost.AWAY if next(entries, None) is None else Lost.GONE
-        except (FileNotFoundError, NotADirectoryError):
-            if len(os.fsencode(above)) <= len(root):
-                break
-        except OSError:
-            break
-    return Lost.AWAY
-
-
-CHUNK_PASSAGES = 64
-"""Number of parsed passages that are indexed together."""
-
-
-def retry_payload(task: Task) -> str | None:
-    """Returns the data that a retry of a failed task needs if the task has no file; None if it needs none."""
-    if isinstance(task, AddedDocument):
-        return task.text
-    if isinstance(task, DeliveredDocument) and task.payload is not None:
-        return task.payload()
-    return None
-
-
-def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
-    """Returns the change for failed work: a failed document with the data that a retry needs."""
-    payload = retry_payload(work.task)
-    failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
-    return DocumentChange(work, [failed])
-
-
-def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
-    """Returns the change for a document that its source has parsed."""
-    if task.document is None:
-        return DocumentChange(work)
-    if task.record is not None:
-        change = _outcome(work, [task.document], retry_payload(task) if task.document.error is not None else None)
-        take_record(change, task.record)
-        return change
-    failing = task.document.error is not None and not task.document.skipped
-    change = _outcome(work, [task.document], retry_payload(task) if failing else None)
-    if failing:
-        # The same bytes would fail again, so schedule no retry. Keep the metadata: it contains the message's position.
-        change.documents = [
-            replace(
-                document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at
-            )
-            for document in change.documents
-        ]
-    return change
-
-
-def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final: bool = True) -> DocumentChange:
-    documents: list[Document] = []
-    texts: dict[str, PassageText] = {}
-    for item in read:
-        if item.deleted:
-            continue  # documents that are not in `work.seen` are removed
-        retried_from = payload if item.error is not None else None
-        document, passages = to_store_document(item, work.source, work.attempts, retried_from)
-        documents.append(document)
-        texts.update((passage.id, passage) for passage in passages)
-    return DocumentChange(work, documents, texts, final=final)
-
-
-def _whole(uri: str, value: dict[str, Any]) -> ParsedDocument:
-    triples = tuple((str(s), str(p), str(o)) for s, p, o in value["triples"])
-    return ParsedDocument(uri, value["title"], (Passage(value["title"], value["text"], {}, triples),))

@@ -1,20 +1,20 @@
 """Turns events of followed folders into work, and reports committed positions to the folders' watchers."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from consumers.folder import path_of
 from consumers.parsing import parses_alike
 from consumers.types import EMPTY, FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
-from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.ownership import Owners
-from daemon.pipeline.work_items import Change, DocumentChange, FileTakenOver, Urgency
+from daemon.pipeline.work_items import DocumentChange, FileTakenOver, Urgency, Work
 from store.store import Store
-from store.types import Batch, Document, State
+from store.types import Document, State
 
 PositionCommitted = Callable[[str, Fingerprint | None], None]
 """Called with a file's URI and the file's position in the store; None if the store has no position for it."""
@@ -57,7 +57,7 @@ class FileEvents:
         for uri in files:
             for each in self._documents_by_file.of(uri):
                 if (document := self._store.document(each)) is not None and document.source != source:
-                    self._intake.put(uri, FileTakenOver(uri, source), source, urgency=Urgency.BULK)
+                    self._intake.put(Work(uri, FileTakenOver(uri, source), source, urgency=Urgency.BULK))
                     break
 
     def emit(self, event: FileEvent) -> None:
@@ -81,7 +81,7 @@ class FileEvents:
         if isinstance(event, FileMoved):
             self._take_move(event, urgency)
         else:
-            self._intake.put(event.uri, event, event.source, urgency=urgency)
+            self._intake.put(Work(event.uri, event, event.source, urgency=urgency))
 
     def _take_move(self, event: FileMoved, urgency: Urgency) -> None:
         """Renames the file's documents at once, and parses the file again if its new name may change the result.
@@ -94,15 +94,16 @@ class FileEvents:
         if documents:
             # If the file must be parsed, store no position yet: after a restart the file must not count as parsed.
             positions = {event.uri: event.fingerprint.to_json()} if known else {}
-            work = self._intake.put(event.uri, event, event.source, urgency=urgency)
+            work = self._intake.put(Work(event.uri, event, event.source, urgency=urgency))
             if self._intake.take(work) is not None:
                 # Queue the change now, before work for a new file with the old name.
                 self._commits.put_now(DocumentChange(work, positions=positions))
         else:
-            self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
+            removal = FileRemoved(event.old_uri, event.source)
+            self._intake.put(Work(event.old_uri, removal, event.source, urgency=urgency))
         if not known:
             changed = FileChanged(event.uri, event.path, event.source, event.fingerprint)
-            self._intake.put(event.uri, changed, event.source, urgency=urgency)
+            self._intake.put(Work(event.uri, changed, event.source, urgency=urgency))
 
     def _movable_documents(self, event: FileMoved) -> list[Document]:
         """Returns the file's documents; none if work for the old or new name waits or runs.
@@ -123,13 +124,19 @@ class FileEvents:
         self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
         return self._in_batch
 
-    def committed(self, changes: Sequence[Change], batch: Batch) -> None:
-        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit."""
-        for uri, position in batch.positions.items():
+    def committed(
+        self, batch: Mapping[str, Any | None], changes: Iterable[tuple[str, Mapping[str, Any | None]]]
+    ) -> None:
+        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit.
+
+        `batch` contains the batch's positions, `changes` the source and the positions of each change in the batch.
+        """
+        for uri, position in batch.items():
             # Keep a position that arrived during the commit. Drop the positions of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
-        for change in changes:
-            if isinstance(change, DocumentChange) and (listener := self._listeners.get(change.work.source)):
-                for uri, position in change.positions.items():
-                    listener(uri, Fingerprint.from_json(position) if position else None)
+        for source, positions in changes:
+            if (listener := self._listeners.get(source)) is not None:
+                for uri, position in positions.items():
+                    if uri in batch:  # not if the change was refused
+                        listener(uri, Fingerprint.from_json(position) if position else None)

@@ -8,7 +8,7 @@ from typing import Any
 from consumers.folder.file_uri import path_of
 from consumers.types import READER_VERSION, Fingerprint
 from daemon.parser_pool.pool import ParserFailed, SetAside
-from daemon.pipeline.document_mapping import unchanged
+from daemon.pipeline.document_changes import unchanged
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.work_items import DocumentChange, RetryFile, Urgency, Work, container_uri
@@ -76,7 +76,7 @@ class FreshBuild:
     async def _parse(self, file: str, source: str, position: Fingerprint) -> list[DocumentChange]:
         task = RetryFile(file, path_of(file), source, position.inode)
         for slow in (False, True):
-            work = Work(file, task, 0, source, urgency=Urgency.BULK, slow=slow, recognise=True)
+            work = Work(file, task, source, urgency=Urgency.BULK, slow=slow, recognise=True)
             try:
                 return [change async for change in self._reader.read(work)]
             except SetAside:
@@ -125,8 +125,8 @@ def _differences(stored: Document, fresh: Document | None) -> Iterator[str]:
     elif not unchanged(stored, fresh):
         before, now = [ref.passage for ref in stored.passages], [ref.passage for ref in fresh.passages]
         if before != now:
-            yield f"{len(set(now) - set(before))} passages are missing, {len(set(before) - set(now))} are others"
+            yield f"{len(set(now) - set(before))} passages are missing, {len(set(before) - set(now))} differ"
         else:
             parts = ("title", "metadata", "left_out", "source", "passages")
             names = [name for name in parts if getattr(stored, name) != getattr(fresh, name)]
-            yield f"other {', '.join('places or links' if name == 'passages' else name for name in names)}"
+            yield f"different {', '.join('locations or links' if name == 'passages' else name for name in names)}"

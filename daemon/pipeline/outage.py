@@ -27,7 +27,7 @@ LOG_INTERVAL_S = 60.0
 """Minimum interval between log lines of the same error in one outage."""
 
 PROBE_MAX_PAUSE_S = 30.0
-TROUBLE_GRACE_S = 2.0
+SUSPECTED_S = 2.0
 """Time after which failing calls are reported, even before the outage is confirmed."""
 
 Result = TypeVar("Result")
@@ -70,9 +70,9 @@ class Dependency:
         `what` precedes the error in the reason. `since` is the beginning of the outage; None means now.
         """
         head = f"{what}: " if what else ""
-        said = str(error) if is_own_error(error) else f"{type(error).__name__}: {error}"
+        text = str(error) if is_own_error(error) else f"{type(error).__name__}: {error}"
         began = self.outage.since if self.outage is not None else since or time.time()
-        self.outage = Outage(event, head + said, began, head + loggable(error))
+        self.outage = Outage(event, head + text, began, head + loggable(error))
         self._pause_s = min(2 * self._pause_s or MIN_PAUSE_S, self._max_pause_s)
         kind, now = (event, type(error), system_error(error)), time.monotonic()
         if kind != self._logged or now >= self._log_at:
@@ -92,16 +92,16 @@ class Dependency:
         self,
         event: str,
         attempt: Callable[[], Awaitable[Result]],
-        is_away: Callable[[Exception], bool],
+        is_unavailable: Callable[[Exception], bool],
         what: str = "",
         **fields: object,
     ) -> Result:
-        """Repeats `attempt` until it succeeds; returns its result. Raises errors for which `is_away` is false."""
+        """Repeats `attempt` until it succeeds; returns its result. Raises errors for which `is_unavailable` is false."""
         while True:
             try:
                 result = await attempt()
             except Exception as error:
-                if not is_away(error):
+                if not is_unavailable(error):
                     raise
                 await self.wait(event, error, what, **fields)
             else:
@@ -109,7 +109,7 @@ class Dependency:
                 return result
 
 
-def encoder_is_away(error: Exception) -> bool:
+def encoder_is_unavailable(error: Exception) -> bool:
     """Returns whether the encoder's server is unavailable; false if it only refuses a text."""
     return isinstance(error, EncoderServerDown) and not isinstance(error, EncoderRefused)
 
@@ -124,7 +124,7 @@ class ModelOutage:
     def __init__(self, probe: Callable[[], Awaitable[None]] | None, waiting: Callable[[], int]) -> None:
         self._probe = probe
         self._waiting = waiting
-        self._trouble: Outage | None = None
+        self._suspected: Outage | None = None
         self._server = Dependency(PROBE_MAX_PAUSE_S)
         self._began = asyncio.Event()
         self.up = asyncio.Event()
@@ -132,19 +132,19 @@ class ModelOutage:
 
     @property
     def current(self) -> Outage | None:
-        """The outage, confirmed or assumed because calls have failed for `TROUBLE_GRACE_S`; None if the model answers."""
+        """The outage, confirmed or assumed because calls have failed for `SUSPECTED_S`; None if the model answers."""
         if self._server.outage is not None:
             return self._server.outage
-        trouble = self._trouble
-        return trouble if trouble is not None and time.time() - trouble.since > TROUBLE_GRACE_S else None
+        suspected = self._suspected
+        return suspected if suspected is not None and time.time() - suspected.since > SUSPECTED_S else None
 
     def note_call(self, outcome: str, good: bool) -> None:
         """Records the outcome of a call, so that failures are visible before all retries have failed."""
         if good:
-            self._trouble = None
-        elif self._trouble is None:
+            self._suspected = None
+        elif self._suspected is None:
             why = f"calls to the model fail ({outcome})"
-            self._trouble = Outage("model_down", why, time.time(), why)
+            self._suspected = Outage("model_down", why, time.time(), why)
 
     async def confirm(self) -> bool:
         """Probes the model after a failed call; returns whether the model is unavailable.
@@ -154,7 +154,7 @@ class ModelOutage:
         if self._server.outage is None:
             error = await self._probe_error()
             if error is not None and self._server.outage is None:
-                since = self._trouble.since if self._trouble is not None else None
+                since = self._suspected.since if self._suspected is not None else None
                 self._server.failed("model_down", error, since=since, waiting=self._waiting())
                 self.up.clear()
                 self._began.set()
@@ -179,6 +179,6 @@ class ModelOutage:
                 await self._server.wait("model_down", error, waiting=self._waiting())
             since = self._server.outage.since if self._server.outage is not None else time.time()
             log.info("model_back", waited_s=round(time.time() - since, 1), waiting=self._waiting())
-            self._trouble = None
+            self._suspected = None
             self._server.restored()
             self.up.set()

@@ -2,50 +2,46 @@
 
 The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes work from the intake,
 has it parsed (`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer`
-makes a batch of changes (`batching`), encodes it and commits it. `_after_commit` notifies everything that waits for the commit
-(`commit_events`, acknowledgements).
+makes a batch of changes (`batching`), encodes it and commits it, and `batching` notifies everything that waits for the commit.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
-from consumers.records.record import Record
-from consumers.types import FileChanged, FileMoved, Fingerprint
+from consumers.openat import FileAccess
+from consumers.types import FileChanged, Fingerprint
 from daemon.errors import NotReady
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
-from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
-from daemon.pipeline.commit.commit_events import Publish, report_commit, report_documents
+from daemon.pipeline.commit.batching import Batches, Publish
+from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.committer import Committer
-from daemon.pipeline.commit.content_counts import ContentCounts
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess, delivered_change
+from daemon.pipeline.commit.content_index import ContentCounts, DocumentsByFile
+from daemon.pipeline.document_changes import delivered_change
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
 from daemon.pipeline.incoming.inbox_progress import POSITION as INBOX_POSITION
 from daemon.pipeline.incoming.intake import STOPPING, Intake
-from daemon.pipeline.ownership import ADDED, NotOwner, Owners
+from daemon.pipeline.ownership import ADDED, Owners
 from daemon.pipeline.read_loop import ReadingLoop
-from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
+from daemon.pipeline.records import record_of
 from daemon.pipeline.work_items import (
     Acknowledgement,
-    Change,
     DeliveredDocument,
-    DocumentChange,
     ExtractionsFound,
     RemoveDocument,
     Task,
     Urgency,
     Work,
     container_uri,
-    merged_positions,
 )
 from memory.types import Encoder
-from store.store import CommitResult, Store
-from store.types import Batch, Document, Extraction, State
+from store.store import Store
+from store.types import Document, Extraction, State
 
 log = structlog.get_logger()
 
@@ -69,14 +65,14 @@ class Pipeline:
         readers: int,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         on_commit: Callable[[Sequence[str]], None] = lambda _passages: None,
-        asked_recently: Callable[[], bool] = lambda: False,
+        queries_run: Callable[[], bool] = lambda: False,
         *,
         owners: Owners,
     ) -> None:
         """`readers` is the number of concurrent parsing tasks. `owners` determines which source may change which documents.
 
         `on_commit` is called after each commit, before waiting tasks continue. Its argument is the ids of the passages in the
-        written documents, except passages whose triples the documents supply. `asked_recently` returns whether a query is
+        written documents, except passages whose triples the documents supply. `queries_run` returns whether a query is
         running or has just ended.
         """
         self.owners = owners
@@ -84,26 +80,22 @@ class Pipeline:
         self._reader = reader
         self._publish = publish
         self._readers = readers
-        self._on_commit = on_commit
         self.intake = Intake(self._announce)
         self.inbox = Inbox(
             store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION), store.check_folder
         )
         self.documents_by_file = DocumentsByFile(store.documents())
         self.content_counts = ContentCounts(store, self.documents_by_file)
-        self.committer = Committer(
-            store,
-            encoder,
-            extractor,
-            self._make_batch,
-            self.content_counts.commit,
-            self._after_commit,
-            limits,
-            asked_recently,
+        queue = CommitQueue(limits)
+        self.file_events = FileEvents(store, self.documents_by_file, self.intake, queue, owners)
+        batches = Batches(
+            store, self.documents_by_file, owners, self.inbox, self.file_events, publish, on_commit, self._finish
         )
-        self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue, owners)
-        self.reading = ReadingLoop(store, self.intake, reader, extractor, self.committer.queue, self._finish)
-        self._removed = RemovedRecords(store.positions)
+        commit = self.content_counts.commit
+        self.committer = Committer(
+            store, encoder, extractor, queue, batches.make, commit, batches.committed, queries_run
+        )
+        self.reading = ReadingLoop(store, self.intake, reader, extractor, queue, self._finish)
         self._retries: dict[str, RetryDocument] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -137,7 +129,7 @@ class Pipeline:
     # Input.
 
     def follow_folder(
-        self, source: str, folder: FolderAccess, known: Iterable[str], committed: PositionCommitted
+        self, source: str, folder: FileAccess, known: Iterable[str], committed: PositionCommitted
     ) -> None:
         """Allows files below the folder to be parsed, and calls `committed` with each committed position.
 
@@ -159,15 +151,16 @@ class Pipeline:
     ) -> None:
         """Accepts a document that its source has parsed. Waits while the commit queue is full.
 
-        Calls `done` of all acknowledgements once the document, or a later version of it, is committed. Raises NotOwner if
-        another source owns the document, which then must not even replace waiting work.
+        Calls `done` of all acknowledgements once the document, or a later version of it, is committed. Raises NotOwner,
+        before any waiting work is replaced, if another source owns the document.
         """
         self.owners.check(source, task.uri)
-        acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
+        acknowledgements = [*more, *(() if acknowledgement is None else (acknowledgement,))]
         if (newer := self._newer_under_way(task)) is not None:
             newer.acknowledgements.extend(acknowledgements)
             return
-        work = self.intake.put(task.uri, task, source, attempts, acknowledgements=acknowledgements, urgency=urgency)
+        work = Work(task.uri, task, source, attempts, urgency=urgency, acknowledgements=acknowledgements)
+        self.intake.put(work)
         if task.is_read and self.intake.take(work) is not None:
             await self.committer.queue.put(delivered_change(work, task))
 
@@ -217,7 +210,7 @@ class Pipeline:
             removed.set_exception(NotReady(STOPPING))
         else:
             task = RemoveDocument(uri, sees, _found(self.intake.waiting_for(uri)))
-            self.intake.put(uri, task, ADDED).waiters.append(removed)
+            self.intake.put(Work(uri, task, ADDED, waiters=[removed]))
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
@@ -265,46 +258,10 @@ class Pipeline:
         """
         if self.intake.busy(container_uri(uri)):
             return False
-        self.intake.put(container_uri(uri), task, self.owners.owner(uri).source, attempts)
+        self.intake.put(Work(container_uri(uri), task, self.owners.owner(uri).source, attempts))
         return True
 
     # Results.
-
-    def _make_batch(self, changes: Sequence[Change]) -> Batch:
-        permitted = [change for change in changes if self._is_permitted(change)]
-        batch = make_batch(self._store, self.documents_by_file, permitted)
-        touched = self.file_events.batch_positions()
-        delivered = merged_positions(_acknowledgements(changes))
-        removals = self._removed.positions(_applied_records(self._store, permitted))
-        added = self.inbox.positions([place for work in _ended_work(changes) for place in work.inbox_places])
-        return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
-
-    def _is_permitted(self, change: Change) -> bool:
-        """Returns whether the change's source owns all documents that it writes and removes. Every change passes this check."""
-        # A client's right to remove is checked when the request arrives.
-        if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
-            return True
-        task = change.work.task
-        moved = (task.old_uri,) if isinstance(task, FileMoved) else ()
-        try:
-            for uri in (change.work.key, *moved, *(document.uri for document in change.documents)):
-                self.owners.check(change.work.source, uri)
-        except NotOwner as refused:
-            log.warning("change_refused", uri=change.work.key, source=change.work.source, error=refused)
-            return False
-        return True
-
-    def _after_commit(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
-        self.documents_by_file.update(batch)
-        self._removed.committed(batch.positions)
-        report_documents(batch, committed, self._publish)
-        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
-        self.file_events.committed(changes, batch)
-        for acknowledgement in _acknowledgements(changes):
-            acknowledgement.done()
-        for work in _ended_work(changes):
-            self._finish(work)
-        report_commit(batch, committed, took_ms, self._publish)
 
     def _announce(self, key: str, source: str) -> None:
         before, coming = self._store.document(key), Document(key, source, state=State.PENDING)
@@ -328,20 +285,3 @@ def _found(waiting: Work | None) -> Fingerprint | None:
     if isinstance(task, FileChanged):
         return task.fingerprint
     return task.found if isinstance(task, RemoveDocument) else None
-
-
-def _applied_records(store: Store, changes: Sequence[Change]) -> Iterator[Record]:
-    for change in changes:
-        if isinstance(change, DocumentChange) and not is_overtaken(store, change.work.task):
-            record = record_of(change.work.task)
-            if record is not None:
-                yield record
-
-
-def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
-    return (each for work in _ended_work(changes) for each in work.acknowledgements)
-
-
-def _ended_work(changes: Sequence[Change]) -> Iterator[Work]:
-    """Returns the work that these changes complete."""
-    return (change.work for change in changes if isinstance(change, DocumentChange) and change.final)

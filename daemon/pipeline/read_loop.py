@@ -13,7 +13,8 @@ from consumers.types import FileChanged
 from daemon.observe.metrics import timed
 from daemon.parser_pool.pool import ParserFailed, SetAside
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.document_reader import DocumentReader, failed_change
+from daemon.pipeline.document_changes import failed_change, internal_reason
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, RetryFile, Work
@@ -160,7 +161,7 @@ class ReadingLoop:
             if isinstance(error, ParserFailed):
                 failed = failed_change(work, str(error), error.code)
             else:
-                failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)
+                failed = failed_change(work, internal_reason(error), FailureCode.INTERNAL)
             await self._commits.put(failed)
         finally:
             if source is not None:
@@ -182,6 +183,8 @@ class ReadingLoop:
         async for change in self._reader.read(work, lambda: self._intake.is_superseded(work)):
             while change.texts and self._intake.paused and (work.seen or not self._intake.is_superseded(work)):
                 await self._intake.changed()
+            if work.failed:
+                return
             if self._intake.is_superseded(work) and not work.seen:
                 self._supersede(work)
                 return

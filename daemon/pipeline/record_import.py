@@ -18,7 +18,7 @@ from store.types import is_statement
 UNCOMMITTED_RECORDS = 1024
 """Maximum uncommitted records of an import: enough to fill commits, few enough to use little memory."""
 READ_RECORDS = 64
-"""Records that are read from the file at a time, in a thread."""
+"""Number of records read from the file in one step, in a thread."""
 
 log = structlog.get_logger()
 

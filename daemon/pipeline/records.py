@@ -1,17 +1,14 @@
-"""Applies records to the store. A record's triples and vectors are used unchanged; old records never replace newer ones."""
+"""The vectors that records supply, and the order of records: an older record never replaces a newer one."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from consumers.records.record import PassageExtraction, Record, RecordError, SourcePosition
-from daemon.pipeline.document_mapping import normalised_triples
-from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, Task
+from consumers.records.record import Record, RecordError, SourcePosition
+from daemon.pipeline.work_items import DeliveredDocument, Task
 from memory.batch_encoding import EncodedAhead, triple_text
-from store.log.extraction_costs import add_costs
 from store.store import Store
-from store.types import EncoderIdentity, PassageRef, PassageText
+from store.types import EncoderIdentity, PassageText
 
 POSITION = "record"
 """Metadata key of a document for the source position of its record."""
@@ -19,38 +16,6 @@ REMOVED_PREFIX = "removed:"
 """Prefix of the store's positions for the source positions of removals."""
 REMEMBERED_REMOVALS = 100_000
 """Number of the newest removals to remember, so that an older record does not restore a removed document."""
-
-
-def take_record(change: DocumentChange, record: Record) -> None:
-    """Adds the record's extractions, costs and vectors to the change made from its document.
-
-    Extractions are stored per document, not per passage: another document with other labels may contain the same text.
-    """
-    at = {POSITION: record.position.to_json()} if record.position is not None else {}
-    for number, document in enumerate(change.documents):
-        stated = {key: value for key, value in document.metadata.items() if key != POSITION}
-        change.documents[number] = replace(document, metadata=stated | at)
-    if record.document.error is not None or record.document.deleted:
-        return
-    [document] = change.documents
-    pairs = zip(document.passages, record.extractions, strict=True)
-    refs = tuple(_with_extraction(ref, extraction) for ref, extraction in pairs)
-    change.documents = [replace(document, passages=refs)]
-    change.record = record
-    for extraction in record.extractions:
-        if extraction is not None and extraction.error is None:
-            cost = {extraction.extractor: (1, extraction.prompt_tokens, extraction.completion_tokens)}
-            change.supplied_costs = add_costs(change.supplied_costs, cost)
-
-
-def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> PassageRef:
-    """Returns the passage with the triples of the record's extraction, which belong to this document only.
-
-    Triples that the document itself states take precedence. If the record's extraction failed, the local extractor is used.
-    """
-    if extraction is None or extraction.error is not None or ref.triples is not None:
-        return ref
-    return replace(ref, triples=normalised_triples(extraction.triples, mentions=True), extractor=extraction.extractor)
 
 
 def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol
 
+from consumers.openat import NO_INODE
 from consumers.records.record import Record
 from consumers.types import FileChanged, FileEvent, Fingerprint, ParsedDocument
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
@@ -112,8 +113,8 @@ class RetryFile:
     uri: str
     path: bytes
     source: str
-    checked_inode: int = -1
-    """The inode for which the file's folder has checked all names; -1 if unknown."""
+    checked_inode: int = NO_INODE
+    """The inode for which the file's folder has checked all names; `NO_INODE` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +155,16 @@ class Work:
 
     key: str
     task: Task
-    seq: int
     source: str
     attempts: int = 0
+    seq: int = 0
+    """Number in the order of arrival, set by the intake. Work that replaces or continues other work takes over its number."""
     urgency: Urgency = Urgency.FRESH
-    """Becomes FRESH while the work runs if fresh work for the same key waits for it."""
+    """Raised to FRESH while the work runs if fresh work for the same key arrives."""
     slow: bool = False
     """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
+    failed: bool = False
+    """Whether a change of it could not be committed: a failed document was committed instead. Further changes are dropped."""
     recognise: bool = False
     """Whether this is OCR work: the document was parsed, but not its pictures. OCR work waits for all other work."""
     seen: set[str] = field(default_factory=set)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from daemon.contract.status import PassageShare, ReaderShare
-from daemon.pipeline.commit.content_counts import ContentCounts
+from daemon.pipeline.commit.content_index import ContentCounts
 
 
 class Provenance:

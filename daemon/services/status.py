@@ -223,7 +223,7 @@ class StatusService:
     def _rss(self) -> int:
         """Returns the resident memory of the daemon and its child processes, in bytes."""
         total = int(self._process.memory_info().rss)
-        for pid in () if self._memory is None else self._memory.pool.pids:
+        for pid in () if self._memory is None else self._memory.pool.children.pids:
             try:
                 total += int(psutil.Process(pid).memory_info().rss)
             except psutil.Error:

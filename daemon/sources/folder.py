@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field
 
 from consumers.folder import FolderSettings, FolderWatcher, HardLinks, file_uri
+from consumers.openat import FileAccess
 from consumers.types import EMPTY, EXCLUSIONS_VERSION, Fingerprint
 from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.values import AnyPath, Globs, Labels, MiB, Section
@@ -89,8 +90,6 @@ class FolderSource(Source):
     def __init__(
         self, folder: FolderSection, pipeline: "Pipeline", store: "Store", hard_links: HardLinks | None = None
     ) -> None:
-        from daemon.pipeline.document_reader import FolderAccess  # the configuration imports this module
-
         settings = FolderSettings(**folder.model_dump(exclude={"labels", "labels_from_documents"}))
         self.name = settings.source
         known = _known_files(self.name, folder.uri_prefix, pipeline, store)
@@ -103,7 +102,7 @@ class FolderSource(Source):
             documents=lambda uri: max(documents.count(uri), 1),
             hard_links=None if folder.follow_symlinks else hard_links,
         )
-        access = FolderAccess(os.fsencode(folder.path), folder.follow_symlinks, folder.max_bytes)
+        access = FileAccess(folder.follow_symlinks, os.fsencode(folder.path), max_bytes=folder.max_bytes)
         pipeline.follow_folder(self.name, access, known, self._source.committed)
 
     def start(self) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from consumers.document_codec import document_from_json, document_to_json
 from consumers.failure_codes import FailureCode
 from consumers.parsing import NotADocument, Unreadable, parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
+from daemon.parser_pool.child_main import document_from_json, document_to_json
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from consumers.document_codec import document_from_json, document_to_json
 from consumers.omissions import TEXT_CHARS, Omission, OmissionKind, Omissions
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError
 from consumers.records.writer import to_batch, to_message
 from consumers.types import ParsedDocument, Passage, stated_metadata
-from daemon.pipeline.document_mapping import to_store_document, unchanged
+from daemon.parser_pool.child_main import document_from_json, document_to_json
+from daemon.pipeline.document_changes import to_store_document, unchanged
 from daemon.services.documents.document_references import document_entry
 from store.lance.schema.documents import from_row, to_columns
 from store.reader import count_omissions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.openat import open_file
+from consumers.openat import FileAccess, open_file
 from consumers.parsing import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -87,9 +87,8 @@ def test_a_hard_link_that_took_the_files_place_is_not_read(root: Path, outside: 
     (root / "new").rename(path)
 
     def parsed(checked_inode: int | None) -> ParsedDocument:
-        [first, *_] = parse_file(
-            os.fsencode(path), path.as_uri(), SplitSettings(), root=os.fsencode(root), checked_inode=checked_inode
-        )
+        access = FileAccess(root=os.fsencode(root), checked_inode=checked_inode)
+        [first, *_] = parse_file(os.fsencode(path), path.as_uri(), SplitSettings(), access=access)
         assert isinstance(first, ParsedDocument)
         return first
 

@@ -15,7 +15,7 @@ def test_a_file_is_known_by_the_position_of_this_reader_alone(tmp_path: Path) ->
     stored = read.to_json()
 
     def is_known(position: dict[str, object]) -> bool:
-        return Entry(Fingerprint.from_json(position), committed=True).matches(FileStatus("file", stat))
+        return Entry(Fingerprint.from_json(position), committed=True).matches(FileStatus(stat))
 
     assert Fingerprint.from_json(stored) == read
     assert is_known(stored)

@@ -159,9 +159,11 @@ TRUSTED = {
     "numbers": {
         "cli/client/uploads.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
         "daemon/services/status.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
-        "daemon/pipeline/commit/content_counts.py": ["sum((ms for _, ms in times)) / count"],
-        "consumers/parsing/formats/pdf/document.py": ["(right - left) * (top - bottom) / max(width * height, 1.0)"],
-        "consumers/parsing/formats/pdf/page_image.py": ["_MAX_PIXELS / max(width * height, 1.0)"],
+        "daemon/pipeline/commit/content_index.py": ["sum((ms for _, ms in times)) / count"],
+        "consumers/parsing/formats/pdf/document.py": [
+            "(right - left) * (top - bottom) / max(width * height, 1.0)",
+            "_MAX_PIXELS / max(width * height, 1.0)",
+        ],
         "consumers/parsing/ocr/tesseract.py": [
             "sum((each.confidence * len(each.text) for each in paragraphs)) / letters",
             "sum((float(row[_CONFIDENCE]) * len(row[_TEXT].strip()) for row in members)) / letters",

@@ -9,27 +9,35 @@ from hashlib import blake2b
 from typing import Literal
 
 from consumers.failure_codes import FailureCode
-from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
-from consumers.openat import open_file
-from consumers.types import Fingerprint, Stamp, content_digest
+from consumers.openat import open_file, refusal_of_error, refusal_of_special_file
+from consumers.types import FileRefusal, Fingerprint, Stamp, content_digest
 
 _BLOCK = 1 << 20
 
 
+Inode = tuple[int, int]
+"""(device, inode)."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """What is at a path.
+    """What is at a path. `stat` is the target's if a link is followed; None if nothing is there, and for some refused paths."""
 
-    `stat` is set for files, directories and refused special files. `reason` says why the path is refused. `failed`: a retry may
-    succeed.
-    """
-
-    kind: Literal["gone", "file", "directory", "refused"]
     stat: os.stat_result | None = None
     link: bool = False
-    reason: str = ""
-    failed: bool = False
-    code: FailureCode = FailureCode.UNREADABLE
+    refusal: FileRefusal | None = None
+
+    @property
+    def kind(self) -> Literal["gone", "file", "directory", "refused"]:
+        if self.refusal is not None:
+            return "refused"
+        if self.stat is None:
+            return "gone"
+        return "directory" if stat.S_ISDIR(self.stat.st_mode) else "file"
+
+    @property
+    def inode(self) -> Inode | None:
+        return (self.stat.st_dev, self.stat.st_ino) if self.stat else None
 
     @property
     def stamp(self) -> Stamp | None:
@@ -39,10 +47,7 @@ class FileStatus:
     @property
     def unknown(self) -> bool:
         """Whether the path could not be examined, so that its content is unknown."""
-        return self.kind == "refused" and self.stat is None and not self.link
-
-
-GONE = FileStatus("gone")
+        return self.refusal is not None and self.stat is None and not self.link
 
 
 def file_status(path: bytes, *, follow: bool) -> FileStatus:
@@ -52,31 +57,19 @@ def file_status(path: bytes, *, follow: bool) -> FileStatus:
         found = os.lstat(path)
         link = stat.S_ISLNK(found.st_mode)
         if link and not follow:
-            return FileStatus(
-                "refused",
-                link=True,
-                reason="a symbolic link; set follow_symlinks = true to follow it",
-                code=FailureCode.LINK,
-            )
+            reason = "a symbolic link; set follow_symlinks = true to follow it"
+            return FileStatus(link=True, refusal=FileRefusal(reason, FailureCode.LINK))
         if link:
             found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         if not link:
-            return GONE
+            return FileStatus()
         reason = "a symbolic link to nothing; restore its target or remove the link"
-        return FileStatus("refused", link=True, reason=reason, failed=True, code=FailureCode.LINK)
+        return FileStatus(link=True, refusal=FileRefusal(reason, FailureCode.LINK, may_recover=True))
     except OSError as error:
-        return refused_status(error)
-    return _classify(found, link)
-
-
-def refused_status(error: OSError, what: str = "file") -> FileStatus:
-    """Returns the refused status for `error`."""
-    return _refused(refusal_of_error(error, what))
-
-
-def _refused(refusal: FileRefusal, found: os.stat_result | None = None, link: bool = False) -> FileStatus:
-    return FileStatus("refused", found, link, refusal.reason, refusal.may_recover, refusal.code)
+        return FileStatus(refusal=refusal_of_error(error))
+    readable = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return FileStatus(found, link, None if readable else refusal_of_special_file(found.st_mode))
 
 
 class SwappedError(Exception):
@@ -88,9 +81,9 @@ def read_fingerprint(
 ) -> tuple[Fingerprint, bool]:
     """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
 
-    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
-    `follow` is set, raises SwappedError if the opened file or its number of names differs from `seen`: only the names in `seen`
-    were checked, and the inode in the fingerprint later permits reading the file.
+    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Raises
+    SwappedError if the opened file or its number of names differs from `seen`, unless `follow` is set: only the names of the
+    file in `seen` were checked, and the fingerprint's inode later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
@@ -122,11 +115,3 @@ def _link_state(found: os.stat_result) -> tuple[int, ...]:
     """Returns (device, inode, number of names, ctime). Linking and renaming change the ctime; it is 0 for a file with one
     name."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
-
-
-def _classify(found: os.stat_result, link: bool) -> FileStatus:
-    if stat.S_ISDIR(found.st_mode):
-        return FileStatus("directory", found, link)
-    if not stat.S_ISREG(found.st_mode):
-        return _refused(refusal_of_special_file(found.st_mode), found, link)
-    return FileStatus("file", found, link)

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from consumers.failure_codes import FailureCode
-from consumers.folder.tree.file_status import FileStatus, file_status, refused_status
+from consumers.folder.tree.file_status import FileStatus, Inode, file_status
 from consumers.folder.tree.follow_rules import FollowRules
 from consumers.folder.tree.mounts import MountedDrives
-
-Inode = tuple[int, int]
-"""(device, inode)."""
+from consumers.openat import refusal_of_error
+from consumers.types import FileRefusal
 
 
 class Walker:
@@ -54,8 +53,8 @@ class Walker:
             if followed_already is not None:
                 yield path, followed_already
                 continue
-            assert directory.stat is not None
-            inode = (directory.stat.st_dev, directory.stat.st_ino)
+            assert directory.stat is not None and directory.inode is not None
+            inode = directory.inode
             if path == top and path != self._rules.root:
                 self.drives.record(path, directory.stat.st_dev)
             if self._follow:
@@ -68,7 +67,7 @@ class Walker:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                yield path, refused_status(error, "directory")
+                yield path, FileStatus(refusal=refusal_of_error(error, "directory"))
                 continue
             self._all_excluded.subtract(self._excluded.pop(path, ()))
             self.marked.discard(path)
@@ -94,7 +93,7 @@ class Walker:
                     yield child, found
 
     def marks_changed(self, directory: bytes) -> bool:
-        """Whether markers exclude other directories than at the last examination. Checks `directory` and the
+        """Whether the directories that markers exclude have changed since the last examination. Checks `directory` and the
         directories in it."""
         marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:
@@ -139,16 +138,10 @@ class Walker:
         self.marked.clear()
 
     def _followed_already(self, path: bytes, found: FileStatus) -> FileStatus | None:
-        if not found.link or found.stat is None:
+        if not found.link or found.inode is None:
             return None
-        other = self._visited.get((found.stat.st_dev, found.stat.st_ino))
+        other = self._visited.get(found.inode)
         if other is None or other == path:
             return None
-        where = os.fsdecode(other)
-        return FileStatus(
-            "refused",
-            found.stat,
-            True,
-            f"a symbolic link to {where!r}, which is followed already",
-            code=FailureCode.LINK,
-        )
+        reason = f"a symbolic link to {os.fsdecode(other)!r}, which is followed already"
+        return FileStatus(found.stat, link=True, refusal=FileRefusal(reason, FailureCode.LINK))

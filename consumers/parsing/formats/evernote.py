@@ -15,6 +15,7 @@ from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.formats.registry import BY_MIME_TYPE
 from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
+from consumers.parsing.xml_limits import XML_OPTIONS
 from consumers.splitting import Attachment, ParsedText
 
 Element = Any
@@ -27,8 +28,7 @@ def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Yields (title, content) of each note. Raises Unreadable if there is no note."""
     found = False
     try:
-        options = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
-        for _, note in etree.iterparse(io.BytesIO(data), events=("end",), tag="note", **options):
+        for _, note in etree.iterparse(io.BytesIO(data), events=("end",), tag="note", recover=True, **XML_OPTIONS):
             found = True
             yield _text(note.find("title")), etree.tostring(note, encoding="utf-8", with_tail=False)
             note.clear()
@@ -39,10 +39,10 @@ def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    note = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
+    note = etree.fromstring(data, etree.XMLParser(**XML_OPTIONS))
     outline = Outline(limits.text_chars, omissions)
     content = note.findtext("content") or ""
-    page = tree(content.encode("utf-8", "replace")) if content.strip() else None
+    page = tree(content.encode("utf-8", "replace"), omissions) if content.strip() else None
     if page is not None:
         _prepare(page, omissions)
         HtmlWalk(outline, lines=False).run(page)

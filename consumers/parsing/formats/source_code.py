@@ -52,7 +52,7 @@ def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str)
     _Comments(outline).read(lexer, text)
     blocks = outline.done()
     if not blocks:
-        raise NotADocument("source code without comments that say something; exclude it", FailureCode.NO_TEXT)
+        raise NotADocument("source code without comments of four words or more; exclude it", FailureCode.NO_TEXT)
     return ParsedText(blocks, "", {"language": lexer.name})
 
 

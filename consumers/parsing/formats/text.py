@@ -52,7 +52,7 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
             lines[number] = ""
     if not any(line.strip() for line in lines):
         raise TooLarge(
-            f"its only text is in lines of more than {limits.line_chars:,} characters, which nobody is meant to read; exclude "
+            f"its only text is in lines of more than {limits.line_chars:,} characters, which are data, not text; exclude "
             "it, or break it into lines"
         )
     return "\n".join(lines)

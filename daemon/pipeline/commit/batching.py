@@ -1,63 +1,115 @@
-"""Builds one batch from changes: determines which documents each task replaces, moves and removes."""
+"""Makes one batch from changes: determines which documents each task replaces, moves and removes. Reports each commit: to
+clients and the log, to the sources, and to the work that waits for it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import structlog
+
+from consumers.failure_codes import FailureCode
+from consumers.records.record import Record
 from consumers.types import EMPTY, FileMoved, FileRemoved
-from daemon.pipeline.document_mapping import unchanged
-from daemon.pipeline.records import is_overtaken, record_of
+from daemon.contract.status import EventName
+from daemon.observe.metrics import DOCUMENTS, FAILURES
+from daemon.pipeline.commit.content_index import DocumentsByFile
+from daemon.pipeline.document_changes import unchanged
+from daemon.pipeline.folder_events import FileEvents
+from daemon.pipeline.incoming.inbox import Inbox
+from daemon.pipeline.ownership import NotOwner, Owners
+from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
 from daemon.pipeline.work_items import (
+    Acknowledgement,
     Change,
+    DocumentChange,
     ExtractionsFound,
     FileTakenOver,
     Postponed,
     RemoveDocument,
     Task,
+    Work,
     container_uri,
+    merged_positions,
 )
 from store.log.extraction_costs import add_costs
-from store.store import Store
-from store.types import Batch, Document, Extraction, ExtractionCosts, PassageText
+from store.store import CommitResult, Store
+from store.types import Batch, Document, Extraction, ExtractionCosts, PassageText, State
+
+log = structlog.get_logger()
+
+Publish = Callable[..., None]
+"""The type of `daemon.api.event_hub.EventHub.publish`."""
 
 
-class DocumentsByFile:
-    """The documents of each file, in memory because the store cannot look up a URI prefix."""
+class Batches:
+    """Makes the batches of a pipeline and reports their commits. Use on the event loop only."""
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._uris: dict[str, set[str]] = {}
-        for document in documents:
-            self.add(document.uri)
+    def __init__(
+        self,
+        store: Store,
+        documents_by_file: DocumentsByFile,
+        owners: Owners,
+        inbox: Inbox,
+        file_events: FileEvents,
+        publish: Publish,
+        on_commit: Callable[[Sequence[str]], None],
+        finish: Callable[[Work], None],
+    ) -> None:
+        """`on_commit` is called with the passages that may need extraction, before waiting tasks continue. `finish` is called
+        with completed work."""
+        self._store = store
+        self._documents_by_file = documents_by_file
+        self._owners = owners
+        self._inbox = inbox
+        self._file_events = file_events
+        self._publish = publish
+        self._on_commit = on_commit
+        self._finish = finish
+        self._removed = RemovedRecords(store.positions)
 
-    def __iter__(self) -> Iterator[str]:
-        """Iterates over the URIs of files with documents, and the URIs of documents that belong to no file."""
-        return iter(self._uris)
+    def make(self, changes: Sequence[Change]) -> Batch:
+        """Returns one batch from changes that touch different keys, without the changes that their source may not make."""
+        permitted = [change for change in changes if self._is_permitted(change)]
+        batch = make_batch(self._store, self._documents_by_file, permitted)
+        touched = self._file_events.batch_positions()
+        delivered = merged_positions(_acknowledgements(changes))
+        removals = self._removed.positions(_applied_records(self._store, permitted))
+        added = self._inbox.positions([place for work in _ended_work(changes) for place in work.inbox_places])
+        return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
-    def add(self, uri: str) -> None:
-        self._uris.setdefault(container_uri(uri), set()).add(uri)
+    def _is_permitted(self, change: Change) -> bool:
+        """Returns whether the change's source owns all documents that it writes and removes, and its work has not failed. Every
+        change passes this check."""
+        if isinstance(change, DocumentChange) and change.work.failed:
+            return False
+        # A client's right to remove is checked when the request arrives.
+        if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
+            return True
+        task = change.work.task
+        moved = (task.old_uri,) if isinstance(task, FileMoved) else ()
+        try:
+            for uri in (change.work.key, *moved, *(document.uri for document in change.documents)):
+                self._owners.check(change.work.source, uri)
+        except NotOwner as refused:
+            log.warning("change_refused", uri=change.work.key, source=change.work.source, error=refused)
+            return False
+        return True
 
-    def discard(self, uri: str) -> None:
-        key = container_uri(uri)
-        uris = self._uris.get(key)
-        if uris is not None:
-            uris.discard(uri)
-            if not uris:
-                del self._uris[key]
-
-    def update(self, batch: Batch) -> None:
-        """Applies the additions and removals of a commit."""
-        for document in batch.documents:
-            self.add(document.uri)
-        for uri in batch.removed:
-            self.discard(uri)
-
-    def count(self, key: str) -> int:
-        """Returns the number of documents in a file. May be called from any thread."""
-        return len(self._uris.get(key, ()))
-
-    def of(self, key: str) -> set[str]:
-        """Returns the URIs of the documents in the file `key`, or of the document `key`."""
-        return self._uris.get(key, set())
+    def committed(self, changes: Sequence[Change], batch: Batch, committed: CommitResult, took_ms: float) -> None:
+        """Updates the indexes, and notifies everything that waits for the commit."""
+        self._documents_by_file.update(batch)
+        self._removed.committed(batch.positions)
+        _report_documents(batch, committed, self._publish)
+        self._on_commit([ref.passage for each in batch.documents for ref in each.passages if ref.triples is None])
+        self._file_events.committed(
+            batch.positions,
+            [(change.work.source, change.positions) for change in changes if isinstance(change, DocumentChange)],
+        )
+        for acknowledgement in _acknowledgements(changes):
+            acknowledgement.done()
+        for work in _ended_work(changes):
+            self._finish(work)
+        _report_commit(batch, committed, took_ms, self._publish)
 
 
 def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequence[Change]) -> Batch:
@@ -97,7 +149,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 supplied_costs = add_costs(supplied_costs, change.supplied_costs)
             work.seen.add(document.uri)
         unread = documents_by_file.of(work.key) - work.seen
-        if unread and change.final and not change.awaits_ocr and not _removes_itself(work.task):
+        if unread and change.final and not change.awaits_ocr and not _keeps_unnamed_documents(work.task):
             removed += sorted(unread - {document.uri for document in documents})
         texts.update(change.texts)
         extractions.update(change.extractions)
@@ -132,7 +184,7 @@ def _empty_positions(
     return found
 
 
-def _removes_itself(task: Task) -> bool:
+def _keeps_unnamed_documents(task: Task) -> bool:
     """Whether the task keeps the documents of its file that it does not name."""
     return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument | Postponed) or record_of(task) is not None
 
@@ -164,3 +216,64 @@ def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: F
             continue
         out.append(replace(document, uri=task.uri + uri[len(task.old_uri) :], source=task.source))
     return out
+
+
+def _applied_records(store: Store, changes: Sequence[Change]) -> Iterator[Record]:
+    for change in changes:
+        if isinstance(change, DocumentChange) and not is_overtaken(store, change.work.task):
+            record = record_of(change.work.task)
+            if record is not None:
+                yield record
+
+
+def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
+    return (each for work in _ended_work(changes) for each in work.acknowledgements)
+
+
+def _ended_work(changes: Sequence[Change]) -> Iterator[Work]:
+    """Returns the work that these changes complete."""
+    return (
+        change.work
+        for change in changes
+        if isinstance(change, DocumentChange) and change.final and not change.work.failed
+    )
+
+
+def _report_documents(batch: Batch, committed: CommitResult, publish: Publish) -> None:
+    commit, replaced = committed.seq, committed.replaced
+    for document in batch.documents:
+        DOCUMENTS.labels(document.state.value).inc()
+        if document.state is not State.INDEXED:
+            reason = document.code or FailureCode.OTHER
+            FAILURES.labels(document.state.value, reason).inc()
+            if document.state is State.FAILED:
+                log.warning("document_failed", uri=document.uri, commit=commit, reason=reason)
+            else:
+                log.info("document_skipped", uri=document.uri, commit=commit, reason=reason)
+        before = replaced.get(document.uri)
+        left_out = [omission.text for omission in document.left_out]
+        publish(
+            document.state.value,
+            document.uri,
+            before=before,
+            after=document,
+            commit=commit,
+            error=document.error,
+            left_out=left_out,
+        )
+    for uri in batch.removed:
+        DOCUMENTS.labels(State.REMOVED.value).inc()
+        publish(State.REMOVED.value, uri, before=replaced.get(uri), commit=commit)
+
+
+def _report_commit(batch: Batch, committed: CommitResult, took_ms: float, publish: Publish) -> None:
+    publish(EventName.COMMIT, None, commit=committed.seq, documents=len(batch.documents), removed=len(batch.removed))
+    log.info(
+        "committed",
+        commit=committed.seq,
+        documents=len(batch.documents),
+        removed=len(batch.removed),
+        passages=committed.born,
+        forgotten=committed.died,
+        took_ms=round(took_ms, 1),
+    )

@@ -16,12 +16,11 @@ from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
 from daemon.observe.redaction import raised_at, system_error
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.document_reader import failed_change
+from daemon.pipeline.document_changes import failed_change, internal_reason
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
-from daemon.pipeline.outage import Dependency, Outage, encoder_is_away
+from daemon.pipeline.outage import Dependency, Outage, encoder_is_unavailable
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.uninterrupted import finish_even_if_cancelled
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
@@ -68,21 +67,21 @@ class Committer:
         store: Store,
         encoder: Encoder,
         extractor: PassageExtractor,
+        queue: CommitQueue,
         make_batch: MakeBatch,
         write_batch: WriteBatch,
         after_commit: AfterCommit,
-        limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
-        asked_recently: Callable[[], bool] = lambda: False,
+        queries_run: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries run or just ended."""
+        """`write_batch` commits a completed batch to `store`. `queries_run` returns whether queries run or just ended."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._make_batch = make_batch
         self._write_batch = write_batch
         self._after_commit = after_commit
-        self._asked_recently = asked_recently
-        self.queue = CommitQueue(limits)
+        self._queries_run = queries_run
+        self.queue = queue
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
         self._switching = asyncio.Lock()
@@ -97,7 +96,7 @@ class Committer:
         self._replacement: Change | None = None
         """The failure that is being committed in place of a change that could not be committed."""
         self._needed = Dependency(MAX_PAUSE_S)
-        """The disk and the encoder's server."""
+        """The disk and the encoder's server, which commits need."""
 
     @property
     def encoder(self) -> Encoder:
@@ -143,7 +142,7 @@ class Committer:
     async def _pause_since(self, ended: float) -> None:
         """Pauses while queries run. `ended` is the monotonic time at which the last batch ended."""
         pause_s = ended + COMMIT_PAUSE_S - time.monotonic()
-        if pause_s > 0 and self._asked_recently():
+        if pause_s > 0 and self._queries_run():
             await asyncio.sleep(pause_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
@@ -173,7 +172,7 @@ class Committer:
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error, fresh)
                     return
-                if encoder_is_away(error):
+                if encoder_is_unavailable(error):
                     made_by = self._encoder.identity
                     await self._needed.wait("encoder_unreachable", error, encoder=made_by.name, dim=made_by.dim)
                 else:
@@ -279,6 +278,7 @@ class Committer:
             return
         log.error("commit_failed_for_document", uri=change.work.key, error=error, exc_info=error)
         await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL), fresh)
+        change.work.failed = True
 
     async def _isolate_extraction(self, found: ExtractionsFound, error: Exception, fresh: bool) -> None:
         """Commits the extractions one by one; commits the extraction that causes the error as a failure."""
@@ -316,11 +316,6 @@ class RepeatedErrors:
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
         return self._count >= MAX_SAME_ERRORS and not _is_transient(error)
-
-
-def internal_reason(error: Exception) -> str:
-    """Returns the error text for a document that causes an internal error of hippod."""
-    return f"internal error: {error!r}; see the log"
 
 
 def _is_transient(error: Exception) -> bool:

@@ -1,7 +1,7 @@
 """Asynchronous extractors for the pipeline: each takes a batch of passages and returns one extraction per passage.
 
-`PooledExtractor` runs in the child processes. `ServerExtractor` calls the model's server before the document is passed on;
-hippod-worker uses it because it commits nothing.
+`daemon.parser_pool.pool.PooledExtractor` runs in the child processes. `ServerExtractor` calls the model's server before the
+document is passed on; hippod-worker uses it because it commits nothing.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from typing import Protocol
 import structlog
 
 from daemon.costs.daily_budget import DailyBudget
-from daemon.parser_pool.pool import ParserFailed, ParserPool
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.outage import ModelOutage
 from memory.llm.errors import ModelDown, ModelError
 from memory.openie.llm.extractor import NamedEntities
-from memory.openie.registry import PassageReader, WorkerBackend
+from memory.openie.registry import PassageReader
 from store.types import Extraction, ExtractionOutcome, PassageText
 
 log = structlog.get_logger()
@@ -31,18 +31,6 @@ class PassageExtractor(Protocol):
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         """Returns at most one extraction per passage. A passage without one is committed without triples."""
         ...
-
-
-class PooledExtractor:
-    """Runs an OpenIE backend in worker processes, because its Python code would delay queries."""
-
-    def __init__(self, pool: ParserPool, backend: WorkerBackend) -> None:
-        self._pool = pool
-        self._backend = backend.name
-        self.name = backend.extractor_name("")
-
-    async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        return await self._pool.extract(self._backend, passages)
 
 
 async def extract_each(
@@ -65,7 +53,7 @@ async def extract_each(
 
 
 class DeferredExtractor:
-    """Leaves extraction to the model after the commit, so that a slow or unavailable model delays no document.
+    """Defers extraction by the model until after the commit, so that a slow or unavailable model delays no document.
 
     `stand_in` supplies triples until the model has extracted.
     """

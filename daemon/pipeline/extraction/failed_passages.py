@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.pipeline.document_mapping import RETRY_DELAYS_S
+from daemon.pipeline.document_changes import RETRY_DELAYS_S
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
@@ -85,9 +85,9 @@ class FailedPassages:
     def discard(self, passage: str) -> None:
         self._failures.pop(passage, None)
 
-    def matching(self, wanted: Callable[[str, float | None], bool]) -> list[tuple[str, int]]:
-        """Returns (id, attempts) of the failures for which `wanted(id, time of the next attempt)` is true."""
-        return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
+    def matching(self, is_due: Callable[[str, float | None], bool]) -> list[tuple[str, int]]:
+        """Returns (id, attempts) of the failures for which `is_due(id, time of the next attempt)` is true."""
+        return [(id, failure.attempts) for id, failure in self._failures.items() if is_due(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
         """Returns the failures of passages that a document needs extracted."""

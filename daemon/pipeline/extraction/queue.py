@@ -181,9 +181,9 @@ class ExtractionQueue:
         ids = await asyncio.to_thread(self._store.passages_by_extraction, lambda state: not self._is_done(state))
         return [id for id in ids if not self._is_queued(id)]
 
-    def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
-        """Retries the failed passages for which `wanted(id, time of the next attempt)` is true; returns their ids."""
-        failed = self._failed.matching(wanted)
+    def retry(self, is_due: Callable[[str, float | None], bool]) -> list[str]:
+        """Retries the failed passages for which `is_due(id, time of the next attempt)` is true; returns their ids."""
+        failed = self._failed.matching(is_due)
         for id, attempts in failed:
             self.enqueue([id], attempts)
         return [id for id, _ in failed]
@@ -371,6 +371,21 @@ class ExtractionQueue:
             await self._change()
 
     def next_passages(self, count: int) -> Sequence[PassageText]:
-        """Returns the next passages of the queue. They stay in the queue until `add_found` or `add_failure`."""
-        texts = (self._store.passage(id) for id in list(self._waiting)[:count])
-        return [text for text in texts if text is not None]
+        """Returns the next passages of the queue. They stay in the queue until `add_found` or `add_failure`.
+
+        Drops passages that no document needs now: a later commit may queue them again.
+        """
+        passages, unneeded = list[PassageText](), list[str]()
+        for id in self._waiting:
+            if len(passages) == count:
+                break
+            passage = self._store.passage(id) if self._store.documents_to_extract(id) else None
+            if passage is None:
+                unneeded.append(id)
+            else:
+                passages.append(passage)
+        for id in unneeded:
+            del self._waiting[id]
+        if unneeded:
+            self._notify()
+        return passages

@@ -55,7 +55,7 @@ class InboxFiles:
 
     def tickets(self) -> list[int]:
         """Returns the tickets that have a file, oldest first."""
-        return sorted(int(path.stem) for path in self._folder.glob("*.jsonl"))
+        return sorted(int(path.stem) for path in self._folder.glob("*.jsonl") if path.stem.isdecimal())
 
     def put(self, documents: Sequence[AddedDocument]) -> int:
         """Writes the documents; returns their ticket once a power failure cannot lose them. On OSError, no file remains."""
@@ -73,9 +73,16 @@ class InboxFiles:
             raise
         return ticket
 
-    def read(self, ticket: int) -> list[AddedDocument]:
-        with self._file(ticket).open(encoding="utf-8") as file:
-            return [AddedDocument(**json.loads(line)) for line in file]
+    def read(self, ticket: int) -> list[AddedDocument] | None:
+        """Returns the documents of a ticket. If its file is damaged, renames the file, logs an error and returns None."""
+        path = self._file(ticket)
+        try:
+            with path.open(encoding="utf-8") as file:
+                return [AddedDocument(**json.loads(line)) for line in file]
+        except (ValueError, TypeError) as error:
+            damaged = path.replace(path.with_suffix(".damaged"))
+            log.error("inbox_file_damaged", file=str(damaged), error=error)
+            return None
 
     def delete(self, ticket: int) -> None:
         self._file(ticket).unlink(missing_ok=True)
@@ -109,15 +116,14 @@ class Inbox:
 
     def recover(self) -> None:
         """Queues the documents that an earlier run did not finish, oldest first."""
-        left = []
+        left = {}
         for ticket in self._files.tickets():
             if self._progress.is_ticket_done(ticket):
                 self._files.delete(ticket)  # a crash after the last commit left the file behind
-            else:
-                left.append(ticket)
+            elif (documents := self._files.read(ticket)) is not None:
+                left[ticket] = documents
         self._progress.start_at(left)
-        for ticket in left:
-            documents = self._files.read(ticket)
+        for ticket, documents in left.items():
             weight = _weight(documents)
             self.capacity.take(*weight)
             self._expect(ticket, weight)
@@ -203,13 +209,13 @@ class Inbox:
             while ticket in self._weights:
                 await self._intake.changed()
 
-    def indexed_up_to(self, wanted: int) -> int:
-        """Returns the highest ticket, at most `wanted`, such that all tickets up to it are indexed.
+    def indexed_up_to(self, ticket: int) -> int:
+        """Returns the highest ticket, at most `ticket`, such that all tickets up to it are indexed.
 
         Excludes tickets that this store never issued, which a client may have if the store was restored from a backup.
         """
         following = min(self._weights, default=self._progress.unused)
-        return min(following - 1, wanted)
+        return min(following - 1, ticket)
 
     def waiting(self, tickets: Iterable[int]) -> int:
         """Returns the number of uncommitted documents of these tickets."""
@@ -240,7 +246,7 @@ class Inbox:
                 continue
             # Imported documents (`whole`) are bulk. For requests of many documents, the intake itself detects the burst.
             urgency = Urgency.BULK if document.whole else Urgency.FRESH
-            self._intake.put(document.uri, document, ADDED, inbox_places=[place], urgency=urgency)
+            self._intake.put(Work(document.uri, document, ADDED, inbox_places=[place], urgency=urgency))
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 
 from daemon.errors import NotReady
 from daemon.pipeline.backpressure import Burst
-from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from daemon.pipeline.incoming.lanes import Lanes
-from daemon.pipeline.work_items import Acknowledgement, Task, Urgency, Work, container_uri, may_grow
+from daemon.pipeline.work_items import Urgency, Work, container_uri, may_grow
 
 STOPPING = "hippod is stopping; ask again when it is back"
 
@@ -22,8 +21,7 @@ class Intake:
     A line of a file has its own key, so work for a line replaces no other work. Lines are processed concurrently, and before
     waiting work for their file. They are never processed concurrently with their file, whose parsing yields all lines.
 
-    Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number. Work that
-    replaces earlier work takes over the earlier number.
+    Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number.
     """
 
     def __init__(self, on_put: Callable[[str, str], None] = lambda _key, _source: None) -> None:
@@ -45,51 +43,35 @@ class Intake:
         self.burst = Burst()
         """Counts the work done since the queue was last empty."""
         self._seq = 0
-        self._open: set[int] = set()
         self._listeners: set[asyncio.Event] = set()
 
-    def put(
-        self,
-        key: str,
-        task: Task,
-        source: str,
-        attempts: int = 0,
-        inbox_places: Iterable[InboxPlace] = (),
-        acknowledgements: Iterable[Acknowledgement] = (),
-        urgency: Urgency = Urgency.FRESH,
-        recognise: bool = False,
-    ) -> Work:
-        """Adds work for `key`; it replaces waiting work for the key."""
+    def put(self, work: Work) -> Work:
+        """Adds work and returns it; it replaces waiting work with the same key."""
         if not self._waiting and not self._active:
             self.burst = Burst()
         self._seq += 1
-        earlier = self._waiting.pop(key, None)
-        work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
-        work.urgency, work.recognise = urgency, recognise
-        work.inbox_places, work.acknowledgements = list(inbox_places), list(acknowledgements)
+        work.seq = self._seq
+        earlier = self._waiting.pop(work.key, None)
         if earlier is not None:
             self._lanes.remove(earlier)
-            work.urgency = min(urgency, earlier.urgency)
+            work.seq, work.urgency = earlier.seq, min(work.urgency, earlier.urgency)
             # Extend the earlier work's lists: copying them at each change of a key would take quadratic time.
             earlier.inbox_places.extend(work.inbox_places)
             earlier.acknowledgements.extend(work.acknowledgements)
-            work.inbox_places, work.acknowledgements, work.waiters = (
-                earlier.inbox_places,
-                earlier.acknowledgements,
-                earlier.waiters,
-            )
+            earlier.waiters.extend(work.waiters)
+            work.inbox_places, work.acknowledgements = earlier.inbox_places, earlier.acknowledgements
+            work.waiters = earlier.waiters
         else:
-            self._count_line(key, 1)
-        self._waiting[key] = work
-        self._freeing.pop(key, None)
-        if not may_grow(task):
-            self._freeing[key] = work
+            self._count_line(work.key, 1)
+        self._waiting[work.key] = work
+        self._freeing.pop(work.key, None)
+        if not may_grow(work.task):
+            self._freeing[work.key] = work
         self._lanes.put(work)
-        if (active := self._active.get(key)) is not None:
+        if (active := self._active.get(work.key)) is not None:
             active.urgency = min(active.urgency, work.urgency)
-        self._open.add(work.seq)
         self._notify()
-        self._on_put(key, source)
+        self._on_put(work.key, work.source)
         return work
 
     def stop(self) -> None:
@@ -114,11 +96,14 @@ class Intake:
         self._notify()
 
     def put_ocr(self, work: Work) -> None:
-        """Adds OCR work for the document of `work`, which is active now. Its inbox places stay open until the OCR is done."""
+        """Adds OCR work for the document of `work`, which is active now. The OCR work takes over the number and inbox
+        places."""
         if self.is_superseded(work):
             return
         places, work.inbox_places = work.inbox_places, []
-        self.put(work.key, work.task, work.source, work.attempts, places, urgency=Urgency.BULK, recognise=True)
+        ocr = Work(work.key, work.task, work.source, work.attempts, urgency=Urgency.BULK, recognise=True)
+        ocr.inbox_places = places
+        self.put(ocr).seq = work.seq
 
     def take_ocr(self) -> Work | None:
         """Takes and returns the next OCR work. None if other work waits or the intake is paused."""
@@ -132,14 +117,14 @@ class Intake:
         """Returns once the intake is not paused."""
         await self._room.wait()
 
-    def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns `wanted`, if given, or the next work; its key must be free. None if there is no such work.
+    def take(self, chosen: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
+        """Takes and returns `chosen`, if given, or the next work; its key must be free. None if there is no such work.
 
         `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
         cannot enlarge the memory.
         """
-        if wanted is not None:
-            work = wanted if self.paused is None or wanted.key in self._freeing else None
+        if chosen is not None:
+            work = chosen if self.paused is None or chosen.key in self._freeing else None
         elif self.paused is not None:
             work = next((each for each in self._freeing.values() if self._free(each.key)), None)
         else:
@@ -157,8 +142,10 @@ class Intake:
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
-        """Transfers the acknowledgements, inbox places and waiters of the superseded `work` to the later work for its key."""
+        """Transfers the number, acknowledgements, inbox places and waiters of the superseded `work` to the later work for its
+        key."""
         later = self._waiting[work.key]
+        later.seq = work.seq
         later.inbox_places = [*work.inbox_places, *later.inbox_places]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
         later.waiters = [*work.waiters, *later.waiters]
@@ -170,7 +157,6 @@ class Intake:
             del self._active[work.key]
             self._count_line(work.key, -1)
             self.burst.done += 1
-        self._open.discard(work.seq)
         self._notify()
         for waiter in work.waiters:
             if not waiter.done():
@@ -240,7 +226,7 @@ class Intake:
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:
-            while any(seq <= last for seq in self._open):
+            while any(work.seq <= last for work in (*self._active.values(), *self._waiting.values())):
                 changed.clear()
                 await changed.wait()
         finally:

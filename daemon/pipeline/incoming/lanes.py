@@ -64,7 +64,7 @@ class Lanes:
         self._lanes = {urgency: Lane() for urgency in Urgency}
         self._ocr = Lane()
         self._places: dict[str, tuple[Lane, Turn, Group | None]] = {}
-        """Lane, turn, and group (None unless the work arrived as fresh) of each key's work."""
+        """The lane, turn and group of each key's work. The group is None for work that did not arrive as fresh."""
         self._groups: Counter[Group] = Counter()
         """Number of waiting items by group, counting only items that arrived as fresh."""
         self._fresh_in_a_row = 0

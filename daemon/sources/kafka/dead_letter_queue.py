@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from consumers.kafka.dead_letters import DeadLetters
 from consumers.kafka.decode import message_uri
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
+from consumers.kafka.offset_tracker import MessageAcknowledgement
 from consumers.kafka.settings import KafkaSettings
 from consumers.types import ParsedDocument
 from daemon.pipeline.outage import Dependency

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from consumers.failure_codes import FailureCode
 from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
-from consumers.records.assembler import PartAssembler
-from consumers.records.messages import Part, part_of, position_of, uri_of
+from consumers.kafka.offset_tracker import MessageAcknowledgement
+from consumers.records.messages import Part, PartAssembler, part_of, position_of, uri_of
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, SourcePosition
 from consumers.types import ParsedDocument

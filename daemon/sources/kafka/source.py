@@ -11,9 +11,8 @@ from typing import Generic, TypeVar
 import structlog
 
 from consumers.kafka.decode import is_newer, message_uri
-from consumers.kafka.events import Partition, PartitionStarted
-from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
+from consumers.kafka.message import KafkaMessage, Partition, PartitionStarted
+from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.parser_pool.pool import ParserPool

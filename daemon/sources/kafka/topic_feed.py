@@ -9,9 +9,15 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from consumers.kafka.consumer import TopicConsumer
-from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, PartitionOffsets, PartitionStarted
-from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
+from consumers.kafka.message import (
+    ConsumerEvent,
+    KafkaMessage,
+    MessagesFetched,
+    Partition,
+    PartitionOffsets,
+    PartitionStarted,
+)
+from consumers.kafka.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.kafka.settings import KafkaSettings
 from daemon.pipeline.outage import Dependency
 

@@ -8,7 +8,7 @@ import pytest
 from watchdog.observers.inotify_c import InotifyConstants as In
 
 from consumers.folder import FolderSettings, FolderWatcher
-from consumers.folder.inotify_watches import WatchEvent
+from consumers.folder.inotify import WatchEvent
 from consumers.types import FileChanged, FileEvent, FileMoved
 from tests.consumers.folder.support import PATIENCE_S, Daemon, Folder, digest, rescanned, until, uri
 
@@ -103,7 +103,7 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
 
 
 def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.folder.debounce.MAX_UNSETTLED_S", 0.3)
+    monkeypatch.setattr("consumers.folder.due_paths.MAX_UNSETTLED_S", 0.3)
     monkeypatch.setattr("consumers.folder.reconciler.MAX_UNSETTLED_S", 0.3)
     daemon = folder.scanned(settle_ms=5_000)
     with (folder.root / "log").open("ab", buffering=0) as file:

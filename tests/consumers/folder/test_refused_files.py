@@ -51,9 +51,9 @@ def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:
         until(lambda: len(daemon.refused) == 3)
         folder.rescan()
     assert len(daemon.events) == 3
-    assert "a named pipe, not a regular file" in daemon.refused[uri(folder.root / "fifo")].reason
-    assert "a socket, not a regular file" in daemon.refused[uri(folder.root / "socket")].reason
-    assert not any(event.failed for event in daemon.refused.values())
+    assert "a named pipe, not a regular file" in daemon.refused[uri(folder.root / "fifo")].refusal.reason
+    assert "a socket, not a regular file" in daemon.refused[uri(folder.root / "socket")].refusal.reason
+    assert not any(event.refusal.may_recover for event in daemon.refused.values())
 
 
 @pytest.mark.process
@@ -63,8 +63,8 @@ def test_a_file_without_read_permission_fails_and_is_read_once_it_may_be(unprivi
     path.chmod(0)
     daemon = unprivileged.scanned()
     refused = daemon.refused[uri(path)]
-    assert refused.failed
-    assert "give hippod's user read access" in refused.reason
+    assert refused.refusal.may_recover
+    assert "give hippod's user read access" in refused.refusal.reason
     path.chmod(0o600)
     unprivileged.rescan()
     assert daemon.digests == {uri(path): digest(b"x")}
@@ -92,8 +92,8 @@ def test_a_directory_that_cannot_be_listed_fails_and_keeps_what_is_known_below(u
     daemon = unprivileged.scanned()
     directory.chmod(0)
     unprivileged.rescan()
-    assert "read access" in daemon.refused[uri(directory)].reason
-    assert daemon.refused[uri(directory)].failed
+    assert "read access" in daemon.refused[uri(directory)].refusal.reason
+    assert daemon.refused[uri(directory)].refusal.may_recover
     assert daemon.digests == {uri(directory / "sub/a"): digest(b"a")}
     directory.chmod(0o700)
     (directory / "b").write_bytes(b"b")
@@ -119,7 +119,7 @@ def test_a_path_longer_than_the_system_allows_is_refused_with_the_reason(folder:
     daemon = folder.scanned()
     assert daemon.digests == {uri(folder.root / "short"): digest(b"x")}
     (refused,) = daemon.refused.values()
-    assert "longer than the system allows" in refused.reason
+    assert "longer than the system allows" in refused.refusal.reason
     subprocess.run(["rm", "-rf", os.fspath(folder.root / name)], check=True)
     folder.rescan()
     assert daemon.refused == {}

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from consumers.kafka.offsets.offset_tracker import InFlight, OffsetTracker
+from consumers.kafka.offset_tracker import InFlight, OffsetTracker
 
 
 def test_the_offset_waits_for_the_messages_before():

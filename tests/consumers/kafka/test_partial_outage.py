@@ -12,9 +12,8 @@ import pytest
 
 pytest.importorskip("confluent_kafka")
 
-from consumers.kafka.consumer import TopicConsumer
-from consumers.kafka.consumer_state import ConsumerState
-from consumers.kafka.events import ConsumerEvent, MessagesFetched, PartitionOffsets, PartitionStarted
+from consumers.kafka.consumer import ConsumerState, TopicConsumer
+from consumers.kafka.message import ConsumerEvent, MessagesFetched, PartitionOffsets, PartitionStarted
 from consumers.kafka.settings import KafkaSettings
 from tests.consumers.kafka.cluster import Cluster
 from tests.consumers.kafka.following import article, following, positions, source

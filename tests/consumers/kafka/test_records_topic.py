@@ -9,7 +9,6 @@ pytest.importorskip("confluent_kafka")
 
 from consumers.kafka.record_publisher import RecordPublisher
 from consumers.kafka.settings import KafkaSettings
-from consumers.records import assembler
 from consumers.records.messages import to_messages
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.parser_pool.pool import ParserPool
@@ -65,7 +64,7 @@ class Replica:
         owners = Owners(KAFKA.claims(self._section))
         self.pipeline = Pipeline(self.store, Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1, owners=owners)
         self.pool = ParserPool(1)
-        self.pool.start()
+        self.pool.children.start()
         self.pipeline.start()
         self.source = RecordsSource(self._section, self.store, self.pipeline, self.pool)
         self.source.start()
@@ -79,7 +78,7 @@ class Replica:
     async def __aexit__(self, *_):
         await self.pipeline.stop(5)
         await self.source.close()
-        await self.pool.close()
+        await self.pool.children.close()
         self.store.close()
 
 
@@ -130,7 +129,7 @@ def compacted(messages, aged):
 
 def test_a_compacted_topic_gives_a_new_replica_the_same_memory(cluster, tmp_path, monkeypatch):
     """Compaction may leave some parts of replaced multi-part records; these parts do not block the reading."""
-    monkeypatch.setattr(assembler, "ORPHAN_WAIT_S", 0.1)
+    monkeypatch.setattr("consumers.records.messages.ORPHAN_WAIT_S", 0.1)
     monkeypatch.setattr(records_source, "EXPIRY_INTERVAL_S", 0.1)
     topic, short = cluster.topic(1), cluster.topic(1)
     # 1 is replaced by a longer one, 2 by one in fewer parts, 3 and 4 are removed, 5 is added again; 6 and 7 stay unchanged.

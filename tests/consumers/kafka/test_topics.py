@@ -12,9 +12,8 @@ pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaConsumer
 
-from consumers.kafka.connect import open_consumer
+from consumers.kafka.connect import await_partitions, open_consumer
 from consumers.kafka.settings import KafkaSettings, consumer_config
-from consumers.kafka.topics import await_partitions
 from tests.consumers.kafka.cluster import Cluster
 from tests.e2e.real_hippod import until
 

@@ -223,6 +223,15 @@ def test_each_note_of_evernote_is_a_document_with_its_files() -> None:
     assert text(file) == "Boil it." and file.metadata["attached_to"] == "Wool dye"
 
 
+def test_each_note_of_evernote_has_a_uri_of_its_own_whatever_the_titles() -> None:
+    titles = ["scan-3", "scan", "scan", "scan"]
+    notes = "".join(
+        f"<note><title>{title}</title><content>Text {n}.</content></note>" for n, title in enumerate(titles)
+    )
+    documents = read(f"<en-export>{notes}</en-export>".encode(), "notes.enex")
+    assert [text(each) for each in documents.values()] == [f"Text {n}." for n in range(4)]
+
+
 def test_every_file_of_a_message_of_outlook_keeps_its_own_content() -> None:
     files = [attribute(2, 0x69002, bytes(14)) + attribute(2, 0x6800F, b"%d" % number) for number in range(1002)]
     parsed = parse_tnef(b"\x78\x9f\x3e\x22\x01\x00" + b"".join(files), Limits(), Omissions())

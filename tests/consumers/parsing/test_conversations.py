@@ -126,6 +126,16 @@ SLACK = [
 ]
 
 
+def test_messages_whose_times_state_a_zone_or_none_are_ordered_together() -> None:
+    messages = [
+        {"author": "a", "text": "hello there", "timestamp": 1700000000},
+        {"author": "b", "text": "yes indeed", "created_at": "2023-11-14T22:15:00"},
+    ]
+    (document,) = read({"messages": messages})
+    assert document.passages[0].text == "a: hello there (22:13)\nb: yes indeed (22:15)"
+    assert document.metadata["published_at"] == "2023-11-14T22:13:20+00:00"
+
+
 def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
     first, second = read(SLACK)
     assert [first.uri[-15:], second.uri[-15:]] == ["kiln/2024-05-01", "kiln/2024-05-02"]

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import pytest
 
+from consumers.openat import FileAccess
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -304,11 +305,11 @@ def test_symbolic_links_are_followed_only_when_asked(tmp_path: Path) -> None:
     link = tmp_path / "link.txt"
     link.symlink_to(tmp_path / "real.txt")
     assert "symbolic link" in (only(parse_file(bytes(link), "u", S)).error or "")
-    document, _ = parse_file(bytes(link), "u", S, follow_symlinks=True)
+    document, _ = parse_file(bytes(link), "u", S, access=FileAccess(follow_symlinks=True))
     assert isinstance(document, ParsedDocument) and document.passages
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    assert only(parse_file(bytes(loop), "u", S, follow_symlinks=True)).skipped
+    assert only(parse_file(bytes(loop), "u", S, access=FileAccess(follow_symlinks=True))).skipped
 
 
 def test_a_missing_file_fails_and_is_worth_another_try(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from consumers.folder.tree.file_status import read_fingerprint
 from consumers.omissions import OmissionKind
+from consumers.openat import FileAccess
 from consumers.parsing import Limits, ParseSummary, parse_file
 from consumers.parsing.formats.registry import FORMATS, MAILBOX
 from consumers.splitting import SplitSettings
@@ -39,7 +40,7 @@ CUT = [each for each in FORMATS if each.cut_at is not None and each is not MAILB
 def parsed(
     path: Path, max_bytes: int | None, limits: Limits | None = None
 ) -> tuple[list[ParsedDocument], ParseSummary]:
-    *documents, summary = parse_file(bytes(path), "u", S, limits or Limits(), max_bytes=max_bytes)
+    *documents, summary = parse_file(bytes(path), "u", S, limits or Limits(), FileAccess(max_bytes=max_bytes))
     assert isinstance(summary, ParseSummary)
     return [each for each in documents if isinstance(each, ParsedDocument)], summary
 
@@ -134,7 +135,7 @@ def test_of_json_lines_those_within_the_limit_are_documents(tmp_path: Path) -> N
 def test_what_can_be_read_only_as_a_whole_is_skipped_with_the_reason(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    found = list(parse_file(bytes(path), "u", S, max_bytes=len(content) - 1))
+    found = list(parse_file(bytes(path), "u", S, access=FileAccess(max_bytes=len(content) - 1)))
     assert isinstance(found[0], ParsedDocument)
     assert found[0].skipped and found[0].code == "too large"
     assert (found[0].error or "").startswith(
@@ -167,7 +168,7 @@ def test_other_limits_leave_out_what_is_beyond_them(
 def test_a_log_that_grows_while_it_is_read_counts_as_read(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("one line\n" * 20)
-    found = parse_file(bytes(path), "u", S, max_bytes=90)
+    found = parse_file(bytes(path), "u", S, access=FileAccess(max_bytes=90))
     document = next(found)
     with path.open("a") as log:
         log.write("another line\n")

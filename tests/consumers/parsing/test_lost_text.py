@@ -1,14 +1,24 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
+import base64
+import ctypes
+import io
+import os
 from collections.abc import Sequence
 from itertools import zip_longest
 
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from consumers.omissions import Omissions
+from consumers.parsing import Limits
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.office.tables import is_generated_name
+from consumers.parsing.formats.pdf.document import parse_pdf
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -137,7 +147,7 @@ def no_to_unicode(data: bytes) -> bytes:
 
 def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
     document = read("own.pdf", no_to_unicode(pdf([[(60, 700, 11, "The key hangs behind the lamp, on the left.")]])))
-    assert document.skipped and "fonts do not say which characters they show" in (document.error or "")
+    assert document.skipped and "fonts do not map their shapes to characters" in (document.error or "")
 
 
 def with_letters(data: bytes, letters: dict[str, str]) -> bytes:
@@ -497,3 +507,60 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
 )
 def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
     assert is_generated_name(name) is made_up
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xml", "a.fodt"])
+@pytest.mark.parametrize("kind", ["deep", "long"])
+def test_text_after_a_deep_element_or_a_long_text_is_read(name: str, kind: str) -> None:
+    """libxml2 stops at 256 levels and at texts of 10 MB unless told otherwise."""
+    around = ("<div>" * 300, "</div>" * 300)
+    picture = base64.b64encode(os.urandom(9_000_000)).decode()
+    if name == "a.fodt":
+        data = f"<draw:image><office:binary-data>{picture}</office:binary-data></draw:image>"
+        inner = f"<text:p>{'<text:span>' * 300}inside{'</text:span>' * 300}</text:p>" if kind == "deep" else data
+        names = " ".join(
+            f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each if each != "draw" else "drawing"}:1.0"'
+            for each in ("office", "text", "draw")
+        )
+        text = (
+            f"<?xml version='1.0'?><office:document {names} office:mimetype='application/vnd.oasis.opendocument.text'>"
+            f"<office:body><office:text>{inner}<text:p>after</text:p></office:text></office:body></office:document>"
+        )
+    else:
+        inner = (
+            f"{around[0]}<p>inside</p>{around[1]}"
+            if kind == "deep"
+            else f'<img src="data:image/png;base64,{picture}"/>'
+        )
+        text = f"<p>first</p>{inner}<p>after</p>"
+        text = f"<doc>{text}</doc>" if name == "a.xml" else text
+    words = " ".join(passage.text for passage in read(name, text).passages)
+    assert "after" in words and ("inside" in words or kind == "long")
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xml"])
+def test_text_beyond_the_limit_of_depth_is_in_the_account(name: str) -> None:
+    document = read(name, f"<doc><p>first</p>{'<div>' * 5000}inside{'</div>' * 5000}</doc>")
+    assert [each for each in account(document) if "the text after line 1" in each], document
+
+
+@pytest.mark.parametrize("strips", [1, 4])
+def test_a_scan_with_a_stamp_awaits_ocr_also_if_it_is_stored_as_strips(strips: int) -> None:
+    jpeg, width, height = io.BytesIO(), 600.0, 800.0
+    Image.new("L", (60, 80), 200).save(jpeg, "JPEG")
+    document = pypdfium2.PdfDocument.new()
+    page = document.new_page(width, height)
+    for number in range(strips):
+        strip = pypdfium2.PdfImage.new(document)
+        strip.load_jpeg(io.BytesIO(jpeg.getvalue()))
+        strip.set_matrix(pypdfium2.PdfMatrix(width, 0, 0, height / strips, 0, number * height / strips))
+        page.insert_obj(strip)
+    stamp = pdfium.FPDFPageObj_NewTextObj(document.raw, b"Helvetica", 12.0)
+    letters = ctypes.create_string_buffer("Scanned by office 1\0".encode("utf-16-le"))
+    pdfium.FPDFText_SetText(stamp, ctypes.cast(letters, ctypes.POINTER(ctypes.c_ushort)))
+    pdfium.FPDFPage_InsertObject(page.raw, stamp)
+    page.gen_content()
+    saved = io.BytesIO()
+    document.save(saved)
+    parsed = parse_pdf(saved.getvalue(), Limits(), Omissions())
+    assert [(picture.page, picture.is_page) for picture in parsed.pictures] == [(1, True)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from consumers.parsing import parse_data
-from consumers.parsing.formats.not_documents import NOT_READ
+from consumers.parsing.file_name import NOT_READ
 from consumers.parsing.formats.registry import BY_ENDING
 from consumers.splitting import SplitSettings
 

@@ -1,13 +1,18 @@
 """What is read of OpenDocument, RTF, binary Excel files and Outlook's messages."""
 
+import io
 import struct
 from collections.abc import Callable
 
 import compressed_rtf
+import openpyxl
 import pytest
 
-from consumers.parsing import parse_data
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing import Limits, parse_data
+from consumers.parsing.formats.office.binary_sheets import fill_sheets
 from consumers.parsing.office_properties import sensible_title
+from consumers.parsing.outline import Outline
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.conservation.places import Words
@@ -75,6 +80,37 @@ def test_ods_sheets_and_rows_that_repeat() -> None:
         ("Notes", "1; 2"),
     ]
     assert document.passages[0].location == {"heading": "Readings", "sheet": "Readings", "row": 2}
+
+
+def test_ods_values_keep_their_columns_and_rows_after_long_runs_of_empty_ones() -> None:
+    def cell(text: str) -> str:
+        return f"<table:table-cell><text:p>{text}</text:p></table:table-cell>"
+
+    names = "".join(cell(f"Name{n:03d}") for n in range(1, 101))
+    values = f'{cell("alpha")}<table:table-cell table:number-columns-repeated="98"/>{cell("omega")}'
+    empty = '<table:table-row table:number-rows-repeated="5000"><table:table-cell/></table:table-row>'
+    rows = f"<table:table-row>{names}</table:table-row>{empty}<table:table-row>{values}</table:table-row>"
+    many = f'<table:table-row table:number-rows-repeated="1200">{cell("beta")}</table:table-row>'
+    document = read("a.ods", opendocument("spreadsheet", f'<table:table table:name="S">{rows}{many}</table:table>'))
+    first = document.passages[0]
+    assert first.text.split("\n")[0] == "Name001: alpha; Name100: omega"
+    assert first.location["row"] == 5002
+    assert [(each.kind, each.count) for each in document.left_out] == [(OmissionKind.TOO_LARGE, 200)]
+
+
+def test_odt_tables_keep_the_columns_of_values_after_repeated_cells() -> None:
+    def cell(text: str, repeated: int = 1) -> str:
+        words = f"<text:p>{text}</text:p>" if text else ""
+        return f'<table:table-cell table:number-columns-repeated="{repeated}">{words}</table:table-cell>'
+
+    rows = (
+        f"<table:table-row>{cell('name')}{cell('low')}{cell('high')}{cell('unit')}</table:table-row>"
+        f"<table:table-row>{cell('alpha')}{cell('', 2)}{cell('bar')}</table:table-row>"
+        f'<table:table-row table:number-rows-repeated="2">{cell("beta")}{cell("7", 2)}{cell("kg")}</table:table-row>'
+    )
+    document = read("a.odt", opendocument("text", f"<table:table>{rows}</table:table>"))
+    beta = "name: beta; low: 7; high: 7; unit: kg"
+    assert [passage.text for passage in document.passages] == [f"name: alpha; unit: bar\n{beta}\n{beta}"]
 
 
 def test_odp_slides() -> None:
@@ -224,3 +260,15 @@ def test_cells_of_excel_95_are_read_and_its_other_texts_are_counted() -> None:
     document = read("a.xls", outlook({"Book": book}))
     assert document.passages[0].text.endswith("The lamp")
     assert [(each.kind, each.count) for each in document.left_out] == [("other", 1)]
+
+
+def test_known_numbers_of_binary_sheets_stay_in_their_columns() -> None:
+    book = openpyxl.Workbook()
+    book.active.title = "Data"
+    for row in (("Name", "Price", "Size"), ("alpha", 12, 7)):
+        book.active.append([None, None, *row])
+    data = io.BytesIO()
+    book.save(data)
+    outline = Outline(10_000, Omissions())
+    fill_sheets(outline, data.getvalue(), {}, Limits(), numbers={"Data": {(1, 3): 12.5}})
+    assert [block.text for block in outline.done()] == ["Name: alpha; Price: 12.5; Size: 7"]

@@ -5,8 +5,19 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from consumers.records.assembler import MAX_HELD_BYTES, ORPHAN_WAIT_S, WAIT_S, Assembled, PartAssembler
-from consumers.records.messages import Part, RecordMessage, part_of, position_of, to_messages, uri_of
+from consumers.records.messages import (
+    MAX_HELD_BYTES,
+    ORPHAN_WAIT_S,
+    WAIT_S,
+    Assembled,
+    Part,
+    PartAssembler,
+    RecordMessage,
+    part_of,
+    position_of,
+    to_messages,
+    uri_of,
+)
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, RecordVectors, SourcePosition
 from consumers.types import ParsedDocument, Passage

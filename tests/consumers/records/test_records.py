@@ -1,5 +1,6 @@
 """A record is unchanged after writing it as Arrow and reading it; an invalid one gives the reason."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -9,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.failure_codes import FailureCode
+from consumers.json_documents import read_json_document
+from consumers.part_uri import with_uris
 from consumers.records.reader import from_message, read_file
 from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
 from consumers.records.schema import SCHEMA
 from consumers.records.writer import to_batch, to_message, write_file
+from consumers.splitting import SplitSettings
 from consumers.types import Link, ParsedDocument, Passage
 
 SURROGATES: tuple[Literal["Cs"]] = ("Cs",)
@@ -203,3 +207,17 @@ def test_within_a_stream_offsets_decide_whatever_the_clocks_say(a, b):
 def test_between_streams_times_decide():
     assert SourcePosition("b", 9, 1).is_before(SourcePosition("a", 1, 2))
     assert SourcePosition("a", 9, 1).is_before(SourcePosition("b", 1, 1))
+
+
+ids = st.text(st.characters(), min_size=1, max_size=8).filter(str.strip)
+
+
+@settings(deadline=None, max_examples=100)
+@given(ids)
+def test_every_uri_that_documents_and_their_parts_get_can_be_in_a_record(identity):
+    document = read_json_document({"id": identity, "text": "x y"}, "kafka://t/", None, SplitSettings())
+    assert document.error is None
+    [(part, _)] = with_uris("file:///chats.json", [identity], lambda name: name)
+    for uri in (document.uri, part):
+        record = Record(replace(document, uri=uri), (None,))
+        assert from_message(to_message(record)).uri == uri

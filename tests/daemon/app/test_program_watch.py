@@ -12,8 +12,7 @@ from daemon.app import reparse
 from daemon.app.reparse import ProgramWatch
 from daemon.config.sections import Parsing
 from daemon.parser_pool.pool import ParserPool
-from daemon.pipeline.commit.batching import DocumentsByFile
-from daemon.pipeline.commit.content_counts import ContentCounts
+from daemon.pipeline.commit.content_index import ContentCounts, DocumentsByFile
 from memory.encoder.hashing import HashEncoder
 from store.store import Store
 from store.types import Batch, Document, Omission, State

@@ -42,6 +42,6 @@ def test_a_scan_awaits_ocr_and_is_read_in_a_later_run(tmp_path: Path) -> None:
             assert isinstance(summary, ParseSummary) and not summary.awaits_ocr
             assert isinstance(document, ParsedDocument) and "North pier" in document.passages[0].text
         finally:
-            await pool.close()
+            await pool.children.close()
 
     asyncio.run(work())

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from consumers.records.record import Record, RecordVectors
 from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
-from daemon.parser_pool.children import ChildLost
-from daemon.parser_pool.pool import ParserPool, PoolClosed, SetAside, Turn
+from daemon.parser_pool.children import ChildLimits, ChildLost
+from daemon.parser_pool.pool import ParserPool, PoolClosed, PooledExtractor, SetAside, Turn
+from memory.openie.registry import WORKER_BACKENDS
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
@@ -33,17 +35,19 @@ pytestmark = pytest.mark.process
 S = SplitSettings()
 MIB = 1 << 20
 ROOT = Path(__file__).parents[3]
+CHILD_OPTIONS = {each.name for each in fields(ChildLimits)}
 
 
 def run(work: Callable[[ParserPool], Coroutine[Any, Any, None]], **options: Any) -> None:
     async def whole() -> None:
-        pool = ParserPool(**options)
-        pool.start()
+        child = ChildLimits(**{name: options.pop(name) for name in CHILD_OPTIONS & options.keys()})
+        pool = ParserPool(child=child, **options)
+        pool.children.start()
         try:
             await work(pool)
         finally:
-            await pool.close()
-        assert pool.pids == ()
+            await pool.children.close()
+        assert pool.children.pids == ()
 
     asyncio.run(whole())
 
@@ -129,7 +133,7 @@ def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> Non
             document, summary = await parse(pool, tmp_path / name)
             assert isinstance(document, ParsedDocument) and document.error is None and document.passages
             assert isinstance(summary, ParseSummary) and summary.size == len(data) and len(summary.digest) == 32
-        maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pool.pids)
+        maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pool.children.pids)
         assert "openvino" not in maps and "lance" not in maps
 
     run(work)
@@ -212,7 +216,7 @@ def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good:
 
 def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read(slow: Path, good: Path) -> None:
     async def work(pool: ParserPool) -> None:
-        before = pool.pids
+        before = pool.children.pids
         document = await only(pool, slow)
         assert "took longer than 0.5 s" in (document.error or "") and not document.skipped
         assert (document.uri, document.title) == ("file:///x/doc", "doc")
@@ -265,9 +269,9 @@ def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: s
         parsing = asyncio.create_task(only(pool, slow))
         # Until it has the document, a child may be replaced if it dies.
         await until(lambda: any(not child.between_requests for child in pool.children.all), "a child has the document")
-        os.kill(pool.pids[0], number)
+        os.kill(pool.children.pids[0], number)
         document = await parsing
-        assert f"the parser crashed ({name})" in (document.error or "")
+        assert f"parsing crashed ({name}); the file may be damaged" in (document.error or "")
         assert (await only(pool, good)).error is None
 
     run(work)
@@ -276,7 +280,7 @@ def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: s
 def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         assert (await only(pool, good)).error is None
-        (pid,) = pool.pids
+        (pid,) = pool.children.pids
         os.kill(pid, signal.SIGKILL)
         await until(lambda: not alive(pid), "the child is gone")
         assert (await only(pool, good)).error is None
@@ -287,11 +291,11 @@ def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Pa
 def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         assert (await only(pool, good)).error is None
-        (pid,) = pool.pids
+        (pid,) = pool.children.pids
         os.kill(pid, signal.SIGINT)
         os.kill(pid, signal.SIGTERM)
         assert (await only(pool, good)).error is None
-        assert pool.pids == (pid,)
+        assert pool.children.pids == (pid,)
         assert os.getpgid(pid) != os.getpgid(0)
 
     run(work)
@@ -300,7 +304,7 @@ def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(
 def test_a_child_yields_to_everything_else(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         await only(pool, good)
-        (pid,) = pool.pids
+        (pid,) = pool.children.pids
         assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 5 or (
             os.getpriority(os.PRIO_PROCESS, pid) == 19
         )
@@ -314,12 +318,12 @@ def test_a_second_child_is_started_only_when_the_first_is_busy(slow: Path, good:
     async def work(pool: ParserPool) -> None:
         for _ in range(5):
             await only(pool, good)
-        children = [len(pool.pids)]
+        children = [len(pool.children.pids)]
         busy = asyncio.create_task(only(pool, slow))
         await asyncio.sleep(0)
         documents = await asyncio.gather(*(only(pool, good) for _ in range(5)))
         assert all(document.error is None for document in documents)
-        children.append(len(pool.pids))
+        children.append(len(pool.children.pids))
         assert children == [1, 2]
         busy.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -333,7 +337,7 @@ def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
         seen: set[int] = set()
         for _ in range(9):
             assert (await only(pool, good)).error is None
-            seen.update(pool.pids)
+            seen.update(pool.children.pids)
         assert 3 <= len(seen) <= 4
 
     run(work, size=1, recycle_after=3)
@@ -342,7 +346,7 @@ def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
 def test_children_that_have_grown_are_replaced(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         await only(pool, good)
-        assert pool.pids == ()
+        assert pool.children.pids == ()
         assert (await only(pool, good)).error is None
 
     run(work, recycle_rss_bytes=MIB)
@@ -351,9 +355,9 @@ def test_children_that_have_grown_are_replaced(good: Path) -> None:
 def test_closing_ends_what_is_under_way_without_a_word_about_its_documents(slow: Path) -> None:
     async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(parse(pool, slow))
-        await until(lambda: bool(pool.pids), "a child has started")
-        pids = pool.pids
-        await pool.close()
+        await until(lambda: bool(pool.children.pids), "a child has started")
+        pids = pool.children.pids
+        await pool.children.close()
         with pytest.raises(PoolClosed):
             await parsing
         assert not any(alive(pid) for pid in pids)
@@ -365,9 +369,9 @@ def test_children_go_when_their_parent_is_killed() -> None:
     program = (
         "import asyncio\nfrom daemon.parser_pool.pool import ParserPool\n"
         "async def main():\n"
-        "    pool = ParserPool(); pool.start()\n"
-        "    while not pool.pids: await asyncio.sleep(0.01)\n"
-        "    print(*pool.pids, flush=True); await asyncio.sleep(600)\n"
+        "    pool = ParserPool(); pool.children.start()\n"
+        "    while not pool.children.pids: await asyncio.sleep(0.01)\n"
+        "    print(*pool.children.pids, flush=True); await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -434,8 +438,7 @@ def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.Monke
 
 def test_extraction_by_rules_runs_in_a_child() -> None:
     async def work(pool: ParserPool) -> None:
-        found = await pool.extract(
-            "rules",
+        found = await PooledExtractor(pool, WORKER_BACKENDS["rules"]).extract(
             [
                 PassageText("1", "Mara Quill", "Mara Quill built the tide gauge in Tarn Harbour."),
                 PassageText("2", "", ""),
@@ -446,7 +449,7 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
             ("2", RulesExtractor.name),
         ]
         assert found[0].triples
-        [pid] = pool.pids
+        [pid] = pool.children.pids
         assert "numpy" not in Path(f"/proc/{pid}/maps").read_text(), "11 MB and a fifth of a child's start"
 
     run(work)

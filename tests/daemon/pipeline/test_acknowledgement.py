@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from consumers.types import ParsedDocument, Passage
 from daemon.pipeline.pipeline import Pipeline
-from daemon.pipeline.work_items import DeliveredDocument, merged_positions
+from daemon.pipeline.work_items import DeliveredDocument, Work, merged_positions
 from memory.encoder import make_encoder
 from store.store import Store
 from tests.daemon.pipeline.any_owner import AnyOwner
@@ -58,7 +58,7 @@ def test_position_is_stored_with_its_documents_also_for_replaced_work(tmp_path: 
             for text in ("first", "second", "third"):
                 passage = Passage("T", f"The {text} text.", {}, ())
                 task = DeliveredDocument("any:a", ParsedDocument("any:a", "T", (passage,)))
-                pipeline.intake.put(task.uri, task, "any", acknowledgements=[Part(tracker)])
+                pipeline.intake.put(Work(task.uri, task, "any", acknowledgements=[Part(tracker)]))
             await pipeline.deliver(
                 DeliveredDocument("any:b", ParsedDocument("any:b", "T", (Passage("T", "Another text.", {}, ()),))),
                 "any",

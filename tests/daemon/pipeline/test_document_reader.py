@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from consumers.openat import FileAccess
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.parser_pool.pool import Turn
-from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
-from daemon.pipeline.document_reader import DocumentReader, FolderAccess
+from daemon.pipeline.commit.batching import make_batch
+from daemon.pipeline.commit.content_index import DocumentsByFile
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.work_items import DocumentChange, RetryFile, Work
 from store.types import Document, State
 
@@ -29,7 +31,7 @@ class Pool:
         self.items = items
 
     async def parse(
-        self, path: bytes, uri: str, settings: SplitSettings, turn: Turn, **more: Any
+        self, path: bytes, uri: str, settings: SplitSettings, turn: Turn, *_more: Any
     ) -> AsyncIterator[Any]:
         for item in self.items or (ParsedDocument(uri, error="the file is not there any more"),):
             yield item
@@ -46,11 +48,11 @@ def outcome(
 
     async def read() -> list[DocumentChange]:
         reader = DocumentReader(Pool(*items), SplitSettings())  # type: ignore[arg-type]
-        reader.follow_folder(FolderAccess(bytes(folder), False))
+        reader.follow_folder(FileAccess(root=bytes(folder)))
         file = folder / name
         came_from = str(folder) if source is None else source
         named = file.as_uri(), bytes(file), came_from
-        work = Work(named[0], FileChanged(*named, fingerprint) if fingerprint else RetryFile(*named), 1, came_from)
+        work = Work(named[0], FileChanged(*named, fingerprint) if fingerprint else RetryFile(*named), came_from)
         return [each async for each in reader.read(work)]
 
     [found] = asyncio.run(read())

@@ -17,7 +17,7 @@ from daemon.services.transfer import TransferService
 from daemon.sources.base import SourceLabels
 from memory.encoder import make_encoder
 from store.store import Store
-from store.types import Document, Extraction, PassageRef, PassageText, passage_id
+from store.types import Document, Extraction, PassageRef, PassageText, State, passage_id
 from tests.daemon.pipeline.any_owner import AnyOwner
 
 FILE = "file:///drive/book.jsonl"
@@ -99,11 +99,30 @@ class Drive:
         return found
 
 
-def driven(folder: Path, scenario: Callable[[Drive], Awaitable[None]]) -> None:
+class BrokenFirstPart(Lines):
+    """A parser that sends two parts of a file. The first part cannot be committed, because it lacks its passage."""
+
+    async def read(self, work: Work, _is_superseded: object = None) -> AsyncIterator[DocumentChange]:
+        if not isinstance(work.task, FileChanged) or not self.texts:
+            async for change in super().read(work):
+                yield change
+            return
+        text = PassageText(passage_id("T", "b"), "T", "b")
+        yield DocumentChange(work, [Document(f"{FILE}#a", SOURCE, passages=(PassageRef("0" * 32),))], final=False)
+        await self.released.wait()
+        yield DocumentChange(
+            work, [Document(f"{FILE}#b", SOURCE, passages=(PassageRef(text.id),))], {text.id: text}, final=False
+        )
+        yield DocumentChange(work)
+
+
+def driven(
+    folder: Path, scenario: Callable[[Drive], Awaitable[None]], make_reader: Callable[[], Lines] = Lines
+) -> None:
     async def run() -> None:
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(folder, encoder.identity) as store:
-            reader = Lines()
+            reader = make_reader()
             pipeline = Pipeline(
                 store,
                 encoder,
@@ -269,3 +288,18 @@ def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(t
         assert list((tmp_path / "inbox").iterdir()) == []
 
     driven(tmp_path, scenario)
+
+
+def test_work_ends_at_its_first_part_that_cannot_be_committed(tmp_path: Path) -> None:
+    async def scenario(drive: Drive) -> None:
+        drive.change("1", a="a")
+        while drive.store.document(FILE) is None:
+            await asyncio.sleep(0.005)
+        drive.reader.released.set()
+        await drive.pipeline.drained()
+        drive.reader.texts = {}
+        drive.pipeline.file_events.take(FileChanged(FILE + "x", b"/drive/other", SOURCE, Fingerprint(1, 1, 2, "2")))
+        await drive.pipeline.drained()
+        assert {each.uri: each.state for each in drive.store.documents()} == {FILE: State.FAILED}
+
+    driven(tmp_path, scenario, BrokenFirstPart)

@@ -19,7 +19,7 @@ from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.ownership import ADDED, Claim, NotOwner, Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, record_delivery
-from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, RetryFile
+from daemon.pipeline.work_items import DeliveredDocument, DocumentChange, RetryFile, Work
 from daemon.sources.folder import FOLDER, FolderSection
 from daemon.sources.kafka.declaration import KAFKA, KafkaSection
 from daemon.sources.registry import SOURCE_KINDS, owners
@@ -199,19 +199,34 @@ def test_no_change_is_committed_of_what_is_another_sources(tmp_path: Path) -> No
     async def scenario(pipeline: Pipeline) -> None:
         for source, name, operation in FOREIGN:
             uri = VICTIMS[name][0]
-            pipeline.intake.put(uri, attack(uri, operation), source)
+            pipeline.intake.put(Work(uri, attack(uri, operation), source))
             await pipeline.drained()
         file, moved = VICTIMS["file"][0], "file:///other/minutes.md"
         for task in (FileRemoved(file, OTHER_FOLDER), FileRemoved("kafka://articles/1", FOLDER_SOURCE)):
-            pipeline.intake.put(task.uri, task, task.source)
+            pipeline.intake.put(Work(task.uri, task, task.source))
             await pipeline.drained()
         move = FileMoved(file, moved, b"/other/minutes.md", OTHER_FOLDER, Fingerprint(1, 1, 1, "x"))
-        work = pipeline.intake.take(pipeline.intake.put(moved, move, OTHER_FOLDER))
+        work = pipeline.intake.take(pipeline.intake.put(Work(moved, move, OTHER_FOLDER)))
         assert work is not None
         pipeline.committer.queue.put_now(DocumentChange(work))
         await pipeline.drained()
 
     assert as_they_were(settled(tmp_path, scenario))
+
+
+def test_a_folder_is_not_told_that_a_refused_change_is_committed(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scenario(pipeline: Pipeline) -> None:
+        pipeline.file_events.listen(OTHER_FOLDER, lambda uri, _position: told.append(uri))
+        task = FileRemoved(VICTIMS["file"][0], OTHER_FOLDER)
+        work = pipeline.intake.take(pipeline.intake.put(Work(task.uri, task, task.source)))
+        assert work is not None
+        pipeline.committer.queue.put_now(DocumentChange(work, positions={task.uri: None}))
+        await pipeline.drained()
+
+    assert as_they_were(settled(tmp_path, scenario))
+    assert told == []
 
 
 def test_a_folder_tells_nothing_of_what_another_one_owns(tmp_path: Path) -> None:
@@ -231,7 +246,7 @@ def test_what_is_refused_takes_the_place_of_no_work_that_waits(tmp_path: Path) -
         uri = VICTIMS["file"][0]
         pipeline.intake.pause("for this test")
         waiting = pipeline.intake.put(
-            uri, DeliveredDocument(uri, document(uri, "The board met.", "board")), FOLDER_SOURCE
+            Work(uri, DeliveredDocument(uri, document(uri, "The board met.", "board")), FOLDER_SOURCE)
         )
         with pytest.raises(NotOwner):
             await pipeline.deliver(attack(uri, "remove"), "records")

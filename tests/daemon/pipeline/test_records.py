@@ -21,8 +21,8 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.pipeline import records as records_module
-from daemon.pipeline.document_mapping import to_store_document
-from daemon.pipeline.document_reader import DocumentReader, delivered_change
+from daemon.pipeline.document_changes import delivered_change, to_store_document
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, record_delivery
 from daemon.pipeline.records import stored_position

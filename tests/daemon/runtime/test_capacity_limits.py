@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumers.kafka.offsets.offset_tracker import InFlight, OffsetTracker
+from consumers.kafka.offset_tracker import InFlight, OffsetTracker
 from daemon.config import Config
 from daemon.pipeline.backpressure import Capacity
 from daemon.runtime.derived_settings import CONNECTIONS_MIN, RESERVED_FILES, api_settings, connections

@@ -10,6 +10,7 @@ import pytest
 
 from consumers.types import FileChanged, FileRemoved, Fingerprint
 from daemon.pipeline.incoming.intake import Intake
+from daemon.pipeline.work_items import Work
 from daemon.runtime.memory_watch import AUTO_SHARE, MemoryWatch, limit_bytes, machine_bytes
 
 MIB = 1 << 20
@@ -49,8 +50,8 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
     held, intake = 94 * MIB, Intake()
     watch = MemoryWatch(lambda: 100 * MIB, 0, lambda: 0, intake, lambda: held)
     changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
-    intake.put("file:///a", changed, "/")
-    intake.put("file:///b", FileRemoved("file:///b", "/"), "/")
+    intake.put(Work("file:///a", changed, "/"))
+    intake.put(Work("file:///b", FileRemoved("file:///b", "/"), "/"))
     await watch.check()
     before = intake.paused
     held = 95 * MIB
@@ -102,12 +103,12 @@ async def test_later_work_decides_whether_a_key_waits_for_memory() -> None:
     intake = Intake()
     intake.pause("for a test")
     changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
-    intake.put("file:///a", changed, "/")
-    intake.put("file:///a", FileRemoved("file:///a", "/"), "/")
-    work = intake.put("file:///a", changed, "/")
+    intake.put(Work("file:///a", changed, "/"))
+    intake.put(Work("file:///a", FileRemoved("file:///a", "/"), "/"))
+    work = intake.put(Work("file:///a", changed, "/"))
     assert intake.take() is None
     assert intake.take(work) is None
-    intake.put("file:///a", FileRemoved("file:///a", "/"), "/")
+    intake.put(Work("file:///a", FileRemoved("file:///a", "/"), "/"))
     taken = intake.take()
     assert taken is not None
     assert isinstance(taken.task, FileRemoved)

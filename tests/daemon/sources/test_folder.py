@@ -11,7 +11,7 @@ import pytest
 
 from consumers.folder.tree.file_status import read_fingerprint
 from consumers.types import EMPTY, FileChanged, FileEvent, FileRemoved
-from daemon.pipeline.commit.batching import DocumentsByFile
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.ownership import Claim, OwnerKind, Owners
 from daemon.sources.folder import FOLDER, FolderSection, FolderSource
 from store.types import Document

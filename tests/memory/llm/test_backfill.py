@@ -4,6 +4,7 @@ vLLM needs a card; what runs here in its place is the extractor by rules, which 
 """
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,11 @@ def commit_documents(store, encoder):
     store.commit(with_vectors(store, encoder, Batch(documents=documents, passages=passages)))
 
 
-async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing"):
-    """One life of a daemon with backfill; returns what it answered last and how many triples there are."""
+async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing", purged: int = 0):
+    """One life of a daemon with backfill; returns what it answered last and how many triples there are.
+
+    The first `purged` documents are removed and purged once their passages wait.
+    """
     encoder = HashEncoder(64)
     with Store(folder, encoder.identity) as store:
         if not store.documents():
@@ -72,6 +76,9 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
             ledger=CostLedger(None, lambda: None),
         )
         extraction_queue.start(commit_extractions)
+        if purged:
+            store.commit(Batch(removed=tuple(f"added:{n}" for n in range(purged))))
+            store.purge(timedelta(0))
         await extraction_queue.drained()  # what is held back holds nobody up
         answer = await service.backfill()
         while (answer := await service.extraction()).running:
@@ -102,3 +109,12 @@ def test_a_passage_that_cannot_be_read_has_failed_and_the_backfill_ends(tmp_path
     answer, _ = asyncio.run(fill(tmp_path / "store", read, most=1000, useless="number 7 "))
     assert (answer.waiting, answer.failed, answer.error) == (0, 1, None)
     assert len(read) == len(set(read)) == len(TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("purged", [8, 20])
+def test_a_backfill_passes_over_passages_that_were_purged_while_they_waited(tmp_path, monkeypatch, purged):
+    monkeypatch.setattr(extraction, "BULK_BATCH_PASSAGES", 8)
+    read: list[str] = []
+    answer, _ = asyncio.run(fill(tmp_path / "store", read, most=1000, purged=purged))
+    assert (answer.waiting, answer.error, len(read)) == (0, None, len(TEXTS) - purged)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from daemon.contract.documents import ShowDocument, ShowPassage, ShowPhrase
-from daemon.pipeline.document_mapping import normalised_triples
+from daemon.pipeline.document_changes import normalised_triples
 from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.show import show
 from memory.answering.working_memory.subquery_retrieval import _nearest_triples

@@ -2,6 +2,9 @@
 
 Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant. A part
 with a file name or with the disposition "attachment" is an attachment. A message inside the message counts as text.
+
+A message links to the message that it answers. The link's target is a `mid:` address (RFC 2392) with the Message-ID of the
+answered message, which is in `In-Reply-To`, else in the last entry of `References` (RFC 5322, section 3.6.4).
 """
 
 import re
@@ -11,6 +14,7 @@ from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import cast
+from urllib.parse import quote
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
@@ -18,13 +22,13 @@ from consumers.parsing.file_name import ending_of
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
-from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
 from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.outline import Outline
-from consumers.splitting import Attachment, ParsedText, TextBlock, paragraphs
+from consumers.splitting import Attachment, ParsedText, PlacedLink, TextBlock, paragraphs
+from consumers.types import Link
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
@@ -43,6 +47,10 @@ _SIGNATURES = frozenset(
 )  # fmt: skip
 """MIME types of signatures and keys, which contain no text for readers."""
 _ENCRYPTED = re.compile(rb"\s*-----BEGIN PGP MESSAGE-----")
+
+_IDENTITY = re.compile(r"<([^\s<>]{1,900})>")
+_SAFE = "!$&'()*+,;=@~"
+"""Characters that a `mid:` address contains unescaped, besides letters, digits and `-._`."""
 
 
 def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -267,3 +275,9 @@ def _charset(part: EmailMessage) -> str:
         return part.get_content_charset() or ""
     except Exception:  # noqa: BLE001 - as in `header`
         return ""
+
+
+def answered_message(in_reply_to: str, references: str) -> tuple[PlacedLink, ...]:
+    """Returns the link to the answered message, placed in the first passage; empty if the headers name no message."""
+    found = _IDENTITY.findall(in_reply_to)[:1] or _IDENTITY.findall(references)[-1:]
+    return tuple(PlacedLink(0, Link(f"mid:{quote(identity, safe=_SAFE)}", text="In-Reply-To")) for identity in found)

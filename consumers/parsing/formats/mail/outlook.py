@@ -11,9 +11,8 @@ import olefile
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.mail.internet_message import header, parse_message
+from consumers.parsing.formats.mail.internet_message import answered_message, header, parse_message
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
-from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText

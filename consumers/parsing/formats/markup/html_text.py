@@ -197,7 +197,7 @@ class HtmlWalk:
     def _frame(self, node: Element) -> None:
         """Adds the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
         self._flush()
-        page = tree(node.get("srcdoc").encode("utf-8", "replace"))
+        page = tree(node.get("srcdoc").encode("utf-8", "replace"), self.outline.omissions)
         if page is not None:
             HtmlWalk(self.outline, {}, False, self.page, self.pictures, self.frames + 1).run(page)
 
@@ -269,5 +269,5 @@ def _collapsed(text: str) -> str:
 
 def add_page(outline: Outline, data: bytes, charset: str = "") -> None:
     """Adds the text of a page inside another file, such as the body of a message."""
-    if (root := tree(data, charset)) is not None:
+    if (root := tree(data, outline.omissions, charset)) is not None:
         HtmlWalk(outline, lines=False).run(root)

@@ -341,7 +341,7 @@ class MarkdownWalk:
         link = token.meta[WIKILINK]
         start = words.length
         picture = is_media(link.target)
-        shown = without_size(link.label) if link.label else ""
+        shown = without_size(link.label) if picture else link.label
         if not shown and not picture:
             heading = "" if link.heading.startswith("^") else link.heading
             shown = " ".join(part for part in (link.target, heading) if part)

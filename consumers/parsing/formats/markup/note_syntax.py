@@ -22,7 +22,8 @@ _MARKS = "highlight marks"
 
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
 _CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")
-_SIZE = re.compile(r"\|?\s*\d{1,5}(?:x\d{1,5})?\Z")
+_SIZE = re.compile(r"(?:\||\A)\s*\d{1,5}(?:x\d{1,5})?\Z")
+"""The size of a picture: the whole label, or the part after a bar."""
 _HASHTAG = re.compile(r"(?<![\w/#&])#(?=[\w/-]*[^\W\d_])([\w/-]{1,100})")
 _INTERNAL = re.compile(r"\s*(?:id|collapsed|logseq\.[\w.-]+|ls-type|hl-\w+|card-\w+(?:-\w+)*)::.*\Z")
 """Block properties that Logseq adds for its own use."""

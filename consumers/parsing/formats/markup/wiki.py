@@ -27,17 +27,19 @@ _ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
 _WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
 _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
-"""A parameter in the page that defines a template, with its default value."""
+"""A template's parameter with its default value: `{{{name|default}}}`."""
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""
-_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>|\(\((.*?)\)\)", re.DOTALL | re.IGNORECASE)
+_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>", re.DOTALL | re.IGNORECASE)
+_FOOTNOTE_OF_DOKUWIKI = re.compile(r"\(\((.*?)\)\)", re.DOTALL)
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~|__[A-Z]{3,}__")
 _BREAKING = frozenset(
     ("br", "p", "div", "li", "ul", "ol", "dd", "dt", "tr", "td", "th", "table", "blockquote", "center", "poem", "hr")
 )
 """Tags that end a line. The texts before and after any other tag may be parts of one word."""
-_EMPHASIS = re.compile(r"'{2,5}|\*\*|(?<![:\w])//|//(?!\w)|(?<!_)__(?!_)")
+_EMPHASIS = re.compile(r"'{2,5}")
+_EMPHASIS_OF_DOKUWIKI = re.compile(r"'{2,5}|\*\*|(?<![:\w])//|//(?!\w)|(?<!_)__(?!_)")
 _MEDIA_SPACES = frozenset(("file", "image", "datei", "bild", "fichier", "archivo", "media"))
 _CATEGORY_SPACES = frozenset(("category", "kategorie", "catégorie", "categoría"))
 _PLACEMENT = re.compile(
@@ -82,7 +84,8 @@ class _Reader:
             text, count = _TEMPLATE.subn(self._template, _PARAMETER.sub(self._parameter, text))
             if not count:
                 break
-        text = _FOOTNOTE.sub(lambda match: f" ({(match[1] or match[2] or '').strip()})", text)
+        footnote = _FOOTNOTE_OF_DOKUWIKI if self.is_dokuwiki else _FOOTNOTE
+        text = footnote.sub(lambda match: f" ({match[1].strip()})", text)
         for number, line in enumerate(text.split("\n"), 1):
             self._line(line, number)
         self._end()
@@ -186,7 +189,8 @@ class _Reader:
 
         text = _WEB_LINK.sub(link, _WIKI_LINK.sub(link, text))
         text = _TAG.sub(self._tag, text)
-        return unescape(_EMPHASIS.sub("", text)).strip(), links
+        emphasis = _EMPHASIS_OF_DOKUWIKI if self.is_dokuwiki else _EMPHASIS
+        return unescape(emphasis.sub("", text)).strip(), links
 
     def _tag(self, match: re.Match[str]) -> str:
         self._report(OmissionKind.METADATA, _words_of_attributes(match[2] or ""))

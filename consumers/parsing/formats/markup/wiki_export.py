@@ -11,6 +11,7 @@ from lxml import etree
 from consumers.omissions import Omission, OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.wiki import after_redirect
+from consumers.parsing.xml_limits import XML_OPTIONS
 
 Element = Any
 _KEYS = (
@@ -109,8 +110,7 @@ def _named(target: str) -> str:
 
 def _elements(data: bytes, *tags: str) -> Iterator[Element]:
     """Yields each element with one of the tags, and then frees its content."""
-    options: Mapping[str, Any] = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
-    for _, node in etree.iterparse(BytesIO(data), events=("end",), tag=tags, **options):
+    for _, node in etree.iterparse(BytesIO(data), events=("end",), tag=tags, recover=True, **XML_OPTIONS):
         yield node
         node.clear()
 

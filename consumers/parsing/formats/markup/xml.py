@@ -17,6 +17,7 @@ from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
+from consumers.parsing.xml_limits import XML_OPTIONS, report_limit
 from consumers.splitting import ParsedText
 
 Element = Any
@@ -48,11 +49,12 @@ _DRAWINGS = frozenset(("svg", "mxfile"))
 def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     refuse_binary(data)
     try:
-        root = _root(data)
+        root, log = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Damaged(f"not XML that can be read: {error}; save it again") from error
     if root is None:
         raise Damaged("not XML that can be read: it has no element; save it again")
+    report_limit(log, omissions)
     name = _name(root)
     if name == "html":
         return parse_html(data, limits, omissions)
@@ -66,15 +68,15 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     return outline.document(metadata={"root": name[:100]})
 
 
-def _root(data: bytes) -> Element | None:
-    """Returns the root element.
+def _root(data: bytes) -> tuple[Element | None, Any]:
+    """Returns the root element and the parser's log.
 
     HTML entities are resolved even if the file does not declare them; many feeds do not. Unknown and external entities stay as
     written.
     """
     root, log = _parsed(data)
     if root is None or not any(error.type in _UNDECLARED for error in log):
-        return root
+        return root, log
     types = root.getroottree().docinfo.internalDTD
     declared = types.iterentities() if types is not None else ()
     known = _OWN_ENTITIES | {entity.name for entity in declared if entity.content is not None}
@@ -85,13 +87,12 @@ def _root(data: bytes) -> Element | None:
             return entity[0]
         return "".join(f"&#{ord(char)};" for char in html5.get(f"{name};", f"&{name};")).encode("ascii")
 
-    return _parsed(_ENTITY.sub(character, data))[0]
+    return _parsed(_ENTITY.sub(character, data))
 
 
 def _parsed(data: bytes) -> tuple[Element | None, Any]:
-    parser = etree.XMLParser(
-        resolve_entities="internal", no_network=True, remove_comments=False, remove_pis=True, recover=True
-    )
+    options = XML_OPTIONS if b"<!ENTITY" not in data else {"resolve_entities": "internal", "no_network": True}
+    parser = etree.XMLParser(remove_comments=False, remove_pis=True, recover=True, **options)
     return etree.fromstring(data, parser), parser.error_log
 
 

@@ -87,7 +87,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
                     if name in parts:
                         add_sheet_pictures(parts[name], package, outline, name)
 
-                _fill(outline, data, texts, limits, add_pictures)
+                fill_sheets(outline, data, texts, limits, add_pictures)
                 package.report_unread(omissions)
         else:
             with olefile.OleFileIO(io.BytesIO(data)) as file:
@@ -98,7 +98,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
                 else:
                     _check_excel_95(file.openstream("Book").read(), limits, omissions)
             outline = Outline(limits.text_chars, omissions)
-            _fill(outline, data, texts, limits, numbers=numbers)
+            fill_sheets(outline, data, texts, limits, numbers=numbers)
         return ParsedText(outline.done(), title, metadata, pictures=tuple(outline.pictures))
     except python_calamine.PasswordError as error:
         raise _protected() from error
@@ -106,7 +106,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
         raise Damaged(f"damaged: {error}; open it in Excel and save it again") from error
 
 
-def _fill(
+def fill_sheets(
     outline: Outline,
     data: bytes,
     texts: SheetTexts,
@@ -123,8 +123,9 @@ def _fill(
             cells += sheet.total_height * sheet.total_width
             limits.check_cells(cells)
             known = numbers.get(name, {})
+            first = 0 if sheet.start is None else sheet.start[1]  # rows begin at the first column that the sheet uses
             rows = (
-                [clean_text(cell_text(known.get((at, column), value))) for column, value in enumerate(row)]
+                [clean_text(cell_text(known.get((at, column), value))) for column, value in enumerate(row, first)]
                 for at, row in enumerate(sheet.iter_rows())
             )
             fill_sheet(outline, name, enumerate(rows, 1), texts.get(name, ()), is_only=len(book.sheet_names) == 1)

@@ -15,9 +15,7 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.embedded_data import decoded_base64
-from consumers.parsing.formats.office.opendocument_lists import ListLabels, list_styles
-from consumers.parsing.formats.office.opendocument_tables import TableRows
-from consumers.parsing.formats.office.opendocument_text import (
+from consumers.parsing.formats.office.opendocument_elements import (
     DC,
     DRAW,
     FORM,
@@ -31,9 +29,12 @@ from consumers.parsing.formats.office.opendocument_text import (
     TABLE,
     TEXT,
     XLINK,
+    ListLabels,
+    TableRows,
     add_words,
     described_by,
     formula_words,
+    list_styles,
     words_of,
 )
 from consumers.parsing.formats.office.package import whole_number

@@ -84,7 +84,7 @@ class OfficePackage:
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
-        raise Damaged("damaged: no part of it is named as the document; save it anew")
+        raise Damaged("damaged: it names no part as the document; save it again")
 
     def relations(self, part: str) -> dict[str, Relation]:
         """Returns the relations of a part by id; of the file itself if `part` is ""."""

@@ -16,6 +16,7 @@ from consumers.parsing.formats.office.tables import fill_sheet
 from consumers.parsing.limits import Limits
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline, comment_text
+from consumers.parsing.xml_limits import XML_OPTIONS
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -156,9 +157,7 @@ def cell_comment(cell: str | None, author: str, text: str) -> str:
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
     """Yields the header and footer of a sheet, its prompts, and the tooltips of its links. Skips the cells."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
-    walk = etree.iterparse(
-        io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True
-    )
+    walk = etree.iterparse(io.BytesIO(data), events=("end",), tag=tags, remove_comments=True, **XML_OPTIONS)
     for _, node in walk:
         if node.tag == f"{_S}headerFooter":
             for child in node:

@@ -355,7 +355,7 @@ class _WordReader:
         if format.name == "docx":
             return parse_docx(data, self.limits, self.omissions, self.depth + 1)
         if format.parser is None:
-            raise WrongKind("it holds documents of its own")
+            raise WrongKind("it contains several documents")
         return format.load_parser(ending_of(name.encode()))(data, self.limits, self.omissions)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pypdfium2
@@ -24,9 +25,8 @@ from consumers.parsing.formats.pdf.annotations import (
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
-from consumers.parsing.formats.pdf.page_image import page_image
 from consumers.parsing.formats.pdf.running_headers import MAX_STAMPS, without_running_headers
-from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
+from consumers.parsing.limits import Damaged, Limits, NotADocument, PictureError, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, Picture, TextBlock
@@ -36,6 +36,15 @@ _CONTENTS = re.compile(
     "(table of )?contents|inhalt(sverzeichnis)?|table des matières|sommaire|[íi]ndice|目录|目次", re.IGNORECASE
 )
 """Headings of contents tables. Such headings are not used as titles."""
+
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NO_WIDTH = 0.01
+_SCAN_SHARE = 0.5
+_SHORT_PAGE = 500
+"""A page with fewer characters is checked for vertical text."""
+_DPI = 300
+_MAX_PIXELS = 40_000_000
+"""Maximum size of the image in pixels. A larger page, such as a plan, is drawn with fewer dots per inch."""
 
 
 @dataclass(slots=True)
@@ -52,13 +61,6 @@ class _Pages:
     broken: set[int] = field(default_factory=set)
 
 
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_NO_WIDTH = 0.01
-_SCAN_SHARE = 0.5
-_SHORT_PAGE = 500
-"""A page with fewer characters is checked for vertical text."""
-
-
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if b"%%EOF" not in data[-_TAIL:]:
         raise Damaged("cut short: its end mark (%%EOF) is missing; copy or download it again")
@@ -67,7 +69,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
-        raise Damaged(f"damaged: {error}; copy it again, or save it anew") from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it again") from error
     try:
         count = len(document)
         limits.check_pages(count)
@@ -80,7 +82,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     finally:
         document.close()
     if len(pages.broken) == count:
-        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it anew")
+        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it again")
     lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
     omissions.add(OmissionKind.UNREADABLE_PAGE, count=len(pages.broken), total=count)
     outline = Outline(limits.text_chars, omissions)
@@ -131,7 +133,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MAX_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)
-            if max(shares) > _SCAN_SHARE:
+            if sum(shares) > _SCAN_SHARE:  # scanners may store a page as strips
                 pages.scans.add(number)
         elif not pdfium.FPDFPage_CountObjects(page.raw):
             pages.blank.add(number)
@@ -199,9 +201,9 @@ def _pages_without_text(
 def _why_without_text(omissions: Omissions) -> str:
     kinds = {each.kind for each in omissions.done()}
     if OmissionKind.UNKNOWN_CHARACTER in kinds:
-        return "its fonts do not say which characters they show"
+        return "its fonts do not map their shapes to characters"
     if OmissionKind.OTHER in kinds:
-        return "its text stands in vertical columns"
+        return "its text is written in vertical columns"
     return "no text layer: its pages are pictures"
 
 
@@ -215,3 +217,22 @@ def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Om
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
+
+
+def page_image(data: bytes, index: int) -> bytes:
+    """Returns the page as a greyscale image (PGM). `index` counts from 0. Raises PictureError if the page cannot be
+    drawn."""
+    try:
+        document = pypdfium2.PdfDocument(data)
+        try:
+            page = document[index]
+            width, height = page.get_size()
+            scale = min(_DPI / 72, (_MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+            image = page.render(scale=scale, grayscale=True).to_pil()
+            out = BytesIO()
+            image.save(out, "PPM")
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError) as error:
+        raise PictureError(f"the page cannot be drawn ({error})") from error
+    return out.getvalue()

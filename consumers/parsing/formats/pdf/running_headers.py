@@ -26,7 +26,7 @@ _MIN_PAGES = 3
 _PLACE = "\0"
 """Placeholder for the page number in the key of a line."""
 MAX_STAMPS = 2
-"""Maximum number of running headers on a page: its first and last line."""
+"""Maximum number of running headers on a page: the first line and the last."""
 
 
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:

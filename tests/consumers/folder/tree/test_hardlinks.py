@@ -25,7 +25,7 @@ def test_a_hard_link_to_a_file_outside_is_refused_like_a_symbolic_link(folder: F
     os.link(outside, folder.root / "linked")
     daemon = folder.scanned()
     assert set(daemon.digests) == {uri(folder.root / "own")}
-    assert "a hard link" in daemon.refused[uri(folder.root / "linked")].reason
+    assert "a hard link" in daemon.refused[uri(folder.root / "linked")].refusal.reason
     # A refused link replaces a readable file: the document of the earlier content is removed.
     os.link(outside, folder.root / "swap.tmp")
     (folder.root / "swap.tmp").rename(folder.root / "own")
@@ -135,7 +135,7 @@ def test_a_file_with_names_in_two_followed_folders_is_read_once(pair: Pair) -> N
     assert ("a/shared", digest(b"one file")) in pair.read()
     one, other = (folder.daemon for folder in pair.folders)
     assert one.refused == {} and one.kinds(FileRefused) == [], "a first scan waits for that of the other folder"
-    assert other.refused[uri(second)].reason == f"a hard link to {str(first)!r}, which is followed already"
+    assert other.refused[uri(second)].refusal.reason == f"a hard link to {str(first)!r}, which is followed already"
     first.unlink()
     until(lambda: ("b/shared", digest(b"one file")) in pair.read(), "the name that is left is read, without a scan")
     os.link(second, first)
@@ -150,7 +150,7 @@ def test_a_name_outside_of_both_folders_is_still_refused(pair: Pair, tmp_path: P
     pair.rescan()
     assert digest(b"secret") not in dict(pair.read()).values()
     assert all(
-        "a hard link: not all of its 3 names" in folder.daemon.refused[uri(folder.root / "linked")].reason
+        "a hard link: not all of its 3 names" in folder.daemon.refused[uri(folder.root / "linked")].refusal.reason
         for folder in pair.folders
     )
 

@@ -23,31 +23,31 @@ def test_an_empty_mount_point_on_another_device_is_one_whose_drive_is_away(
 ) -> None:
     nas = bytes(tmp_path / "nas")
     paths = [nas, nas + b"/deep/a", nas + b"-local/a", bytes(tmp_path / "a")]
-    assert drives.on_present_drives(paths) == paths[2:]
-    assert drives.absent == {nas}
+    assert drives.on_mounted_drives(paths) == paths[2:]
+    assert drives.unmounted == {nas}
     assert drives.take_returned() == []
     (tmp_path / "nas" / "any").touch()
     assert drives.take_returned() == [nas]
-    assert not drives.absent
-    assert drives.on_present_drives(paths) == paths
+    assert not drives.unmounted
+    assert drives.on_mounted_drives(paths) == paths
 
 
 def test_a_mount_point_that_was_removed_is_gone(tmp_path: Path, drives: MountedDrives) -> None:
     (tmp_path / "nas").rmdir()
-    assert not drives.is_on_absent_drive(bytes(tmp_path / "nas" / "a"))
+    assert not drives.is_on_unmounted_drive(bytes(tmp_path / "nas" / "a"))
 
 
 def test_an_empty_mount_point_does_not_pass_for_an_ordinary_directory(tmp_path: Path, drives: MountedDrives) -> None:
     nas, here = bytes(tmp_path / "nas"), tmp_path.stat().st_dev
     drives.record(nas, here, here)
-    assert drives.is_on_absent_drive(nas)
+    assert drives.is_on_unmounted_drive(nas)
     (tmp_path / "nas" / "any").touch()
     drives.record(nas, here)
     os.unlink(tmp_path / "nas" / "any")
-    assert not drives.is_on_absent_drive(nas)
+    assert not drives.is_on_unmounted_drive(nas)
 
 
 def test_a_directory_of_the_folders_own_device_is_no_drive(tmp_path: Path) -> None:
     drives = MountedDrives()
     drives.record(bytes(tmp_path), tmp_path.stat().st_dev)
-    assert not drives.is_on_absent_drive(bytes(tmp_path / "a"))
+    assert not drives.is_on_unmounted_drive(bytes(tmp_path / "a"))

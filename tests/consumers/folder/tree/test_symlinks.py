@@ -20,7 +20,10 @@ def test_links_are_skipped_once_each_unless_they_are_to_be_followed(folder: Fold
     until(lambda: len(daemon.refused) == 3)
     folder.rescan()
     assert len(daemon.events) == 3
-    assert all("follow_symlinks = true" in event.reason and not event.failed for event in daemon.refused.values())
+    assert all(
+        "follow_symlinks = true" in event.refusal.reason and not event.refusal.may_recover
+        for event in daemon.refused.values()
+    )
 
 
 def test_followed_links_lead_to_files_and_directories_outside(folder: Folder) -> None:
@@ -41,7 +44,7 @@ def test_followed_links_lead_to_files_and_directories_outside(folder: Folder) ->
     until(lambda: set(daemon.digests) == {uri(folder.root / "link")})
     (folder.root.parent / "file").unlink()
     until(lambda: uri(folder.root / "link") in daemon.refused)
-    assert "a symbolic link to nothing" in daemon.refused[uri(folder.root / "link")].reason
+    assert "a symbolic link to nothing" in daemon.refused[uri(folder.root / "link")].refusal.reason
 
 
 def test_a_change_is_reported_for_every_link_to_the_file(folder: Folder) -> None:
@@ -73,8 +76,8 @@ def test_links_in_circles_end(folder: Folder) -> None:
     daemon = folder.scanned(follow_symlinks=True)
     assert daemon.digests == {uri(folder.root / "a/f"): digest(b"f")}
     assert len(daemon.refused) == 11
-    assert "followed already" in daemon.refused[uri(folder.root / "a/b/up")].reason
-    assert "circle" in daemon.refused[uri(folder.root / "a/b/self")].reason
+    assert "followed already" in daemon.refused[uri(folder.root / "a/b/up")].refusal.reason
+    assert "circle" in daemon.refused[uri(folder.root / "a/b/self")].refusal.reason
 
 
 def test_a_second_link_takes_over_when_the_first_is_gone(folder: Folder) -> None:

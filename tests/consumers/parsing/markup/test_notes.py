@@ -33,6 +33,20 @@ def links_of(markdown: str, reader: Any = parse_markdown) -> list[tuple[str, str
 
 
 @pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("![Figure 3](x.png)", "Figure 3"),
+        ("![Map of 1850|300x200](m.png)", "Map of 1850"),
+        ("Plan ![100](x.png)", "Plan"),
+        ("See [[Year 2024|2024]] and [[Chapter Seven|7]].", "See 2024 and 7."),
+        ("See ![[plan.png|Plan 9|100]].", "See Plan 9."),
+    ],
+)
+def test_only_the_size_of_a_picture_is_left_out_of_its_label(markdown: str, text: str) -> None:
+    assert text_of(markdown).strip() == text
+
+
+@pytest.mark.parametrize(
     ("markdown", "text", "links"),
     [
         ("See [[Sync]].", "See Sync.", [("Sync", "", "Sync")]),

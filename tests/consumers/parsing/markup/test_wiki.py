@@ -83,6 +83,7 @@ def test_markup_is_read_as_the_page_shows_it() -> None:
         '<syntaxhighlight lang="c">\n# include [[a]]\n</syntaxhighlight>': "# include [[a]]",
         "<gallery>\nFile:a.jpg|The [[Weir|old weir]]\n</gallery>": "The old weir",
         "[//a.example the mill]": "the mill",
+        "Use __init__, a ** b, //server/share and f((x))": "Use __init__, a ** b, //server/share and f((x))",
         "----": "The end.",
     }
     for markup, shown in lines.items():

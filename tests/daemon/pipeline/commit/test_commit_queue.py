@@ -19,7 +19,7 @@ MOST = 96
 def change(
     key: str, urgency: Urgency = Urgency.FRESH, passages: int = 1, source: str = "/drive", task: Task | None = None
 ) -> DocumentChange:
-    work = Work(key, task or FileRemoved(key, source), 1, source, urgency=urgency)
+    work = Work(key, task or FileRemoved(key, source), source, urgency=urgency)
     return DocumentChange(work, texts={str(n): PassageText(str(n), "", "text") for n in range(passages)})
 
 

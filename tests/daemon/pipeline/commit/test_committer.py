@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS
 from daemon.pipeline.commit import committer as committing
-from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
+from daemon.pipeline.commit.batching import make_batch
+from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.committer import MAX_SAME_ERRORS, Committer
+from daemon.pipeline.commit.content_index import DocumentsByFile
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
 from memory import batch_encoding
 from memory.encoder import make_encoder
@@ -67,6 +70,7 @@ def make_committer(store, encoder, note, **options):
         store,
         encoder,
         NothingFound(),
+        CommitQueue(DEFAULT_QUEUE_LIMITS),
         lambda changes: make_batch(store, documents_by_file, changes),
         store.commit,
         lambda changes, *_: note(changes),
@@ -104,7 +108,7 @@ def committed_all(store, encoder, outcomes):
 
 def outcome(number, broken=False):
     """Returns the parser's outcome for one document; a broken one refers to a passage without text."""
-    work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), number, "added")
+    work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), "added")
     text = PassageText(passage_id("T", f"text {number}"), "T", f"text {number}")
     document = Document(work.key, "added", passages=(PassageRef(text.id),))
     return DocumentChange(work, [document], {} if broken else {text.id: text})
@@ -157,7 +161,7 @@ class PurgingMeanwhile:
 def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
     def documents(number, *texts):
         passages = [PassageText(passage_id("T", text), "T", text) for text in texts]
-        work = Work("added:a", AddedDocument("added:a", "{}"), number, "added")
+        work = Work("added:a", AddedDocument("added:a", "{}"), "added")
         document = Document("added:a", "added", passages=tuple(PassageRef(passage.id) for passage in passages))
         return DocumentChange(work, [document], {passage.id: passage for passage in passages})
 
@@ -325,7 +329,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
             texts = [
                 PassageText(passage_id("T", text), "T", text) for text in (f"sentence {n} " * 20 for n in range(50))
             ]
-            work = Work("added:2", AddedDocument("added:2", "{}"), 2, "added", urgency=Urgency.BULK)
+            work = Work("added:2", AddedDocument("added:2", "{}"), "added", urgency=Urgency.BULK)
             refs = tuple(PassageRef(text.id) for text in texts)
             long = DocumentChange(work, [Document(work.key, "added", passages=refs)], {text.id: text for text in texts})
             committer.queue.put_now(long)
@@ -359,7 +363,7 @@ def test_a_split_batch_of_fresh_changes_lets_no_later_part_of_the_interrupted_do
     async def scenario():
         loop = asyncio.get_running_loop()
         committed: list[str] = []
-        outer, fresh = (Work(key, AddedDocument(key, "{}"), 1, "added") for key in ("added:outer", "added:fresh"))
+        outer, fresh = (Work(key, AddedDocument(key, "{}"), "added") for key in ("added:outer", "added:fresh"))
         outer.urgency = Urgency.BULK
 
         def arrive():
@@ -399,7 +403,7 @@ def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tm
     def long_change(name):
         texts = [f"{name} {n} " + "word " * 100 for n in range(committing.BATCH_MAX_PASSAGES)]
         passages = {(id := passage_id("", text)): PassageText(id, "", text) for text in texts}
-        work = Work(f"added:{name}", AddedDocument(f"added:{name}", "{}"), 1, "added", urgency=Urgency.BULK)
+        work = Work(f"added:{name}", AddedDocument(f"added:{name}", "{}"), "added", urgency=Urgency.BULK)
         document = Document(work.key, "added", passages=tuple(map(PassageRef, passages)))
         return DocumentChange(work, [document], passages)
 
@@ -422,7 +426,7 @@ def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, mo
                 store,
                 encoder,
                 lambda outcomes: finished.append([each.work.key for each in outcomes]),
-                asked_recently=lambda: querying,
+                queries_run=lambda: querying,
             )
             running = asyncio.create_task(committer.run())
             async with asyncio.timeout(60):

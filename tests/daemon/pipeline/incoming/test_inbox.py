@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
@@ -291,3 +292,28 @@ def test_an_import_comes_in_parts_that_have_room(
         for part in taking.taken
     )
     assert json.loads(taking.taken[-1][-1].text)["triples"] == [["x", "y", "z"]]
+
+
+def test_a_damaged_or_foreign_file_in_the_inbox_does_not_stop_the_start(tmp_path: Path) -> None:
+    async def add(pipeline: Pipeline) -> None:
+        await pipeline.inbox.add(added(1))
+        await pipeline.inbox.add([AddedDocument("added:good", '{"text": "a"}')])
+
+    waiting: list[str] = []
+
+    async def recover(pipeline: Pipeline) -> None:
+        pipeline.inbox.recover()
+        waiting.extend(work.key for work in pipeline.intake.pending())
+
+    filled(tmp_path, add)
+    damaged, _ = sorted((tmp_path / "inbox").glob("*.jsonl"))
+    damaged.write_bytes(b"\x00" * 20)
+    (tmp_path / "inbox" / "notes.jsonl").write_text("{}")
+    with capture_logs() as logged:
+        filled(tmp_path, recover)
+    assert waiting == ["added:good"]
+    assert [entry["file"] for entry in logged if entry["event"] == "inbox_file_damaged"] == [
+        str(damaged.with_suffix(".damaged"))
+    ]
+    filled(tmp_path, recover)
+    assert waiting == ["added:good", "added:good"]

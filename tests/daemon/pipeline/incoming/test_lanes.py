@@ -1,5 +1,6 @@
 """The order of work: fresh before bulk, alternating between sources, and each key's work in order."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -16,7 +17,7 @@ DRIVE, OTHER = "/drive", "/other"
 
 def put(intake: Intake, name: str, urgency: Urgency = Urgency.FRESH, source: str = DRIVE) -> Work:
     uri = f"file://{source}/{name}"
-    return intake.put(uri, FileRemoved(uri, source), source, urgency=urgency)
+    return intake.put(Work(uri, FileRemoved(uri, source), source, urgency=urgency))
 
 
 def take_work(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
@@ -192,3 +193,29 @@ def test_ocr_waits_for_all_other_work_and_a_change_of_the_file_replaces_it() -> 
     assert [work.recognise for work in intake.of(pictures.key)] == [False, True], "a later version is not replaced"
     intake.pause("no memory")
     assert intake.take_ocr() is None
+
+
+@pytest.mark.parametrize("way", ["superseded", "ocr"])
+def test_drained_waits_for_work_that_replaces_or_continues_running_work(way: str) -> None:
+    async def scenario() -> None:
+        intake = Intake()
+        first = intake.take(put(intake, "a"))
+        assert first is not None
+        drained = asyncio.create_task(intake.drained())
+        await asyncio.sleep(0)
+        if way == "ocr":
+            intake.put_ocr(first)
+        else:
+            put(intake, "a")
+            intake.hand_over(first)
+        intake.done(first)
+        put(intake, "later")
+        await asyncio.sleep(0.01)
+        assert not drained.done()
+        work = intake.waiting_for(first.key)
+        assert work is not None and intake.take(work) is work
+        intake.done(work)
+        async with asyncio.timeout(5):
+            await drained
+
+    asyncio.run(scenario())

@@ -29,9 +29,7 @@ def parse_man(text: str, outline: Outline) -> ParsedText:
     page.read(text)
     blocks = outline.done()
     if not blocks and page.source:
-        raise NotADocument(
-            f"a man page that only names another, {page.source}; that one is read where it is", FailureCode.NO_TEXT
-        )
+        raise NotADocument(f"a redirect to the man page {page.source}, which is indexed itself", FailureCode.NO_TEXT)
     return ParsedText(blocks, page.title, page.metadata)
 
 

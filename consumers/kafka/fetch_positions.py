@@ -1,17 +1,19 @@
-"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted
-messages."""
+"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted messages.
+
+An assigned partition gets a position before anything is fetched from it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import UnknownBrokerIdError
 
-from consumers.kafka.events import ConsumerEvent, Partition, PartitionStarted
-from consumers.kafka.message import KafkaMessage
-from consumers.kafka.offsets.offset_queries import OffsetQueries
-from consumers.kafka.rebalance import RebalanceListener
+from consumers.kafka.broker_offsets import OffsetQueries
+from consumers.kafka.message import ConsumerEvent, KafkaMessage, Partition, PartitionStarted
 from consumers.kafka.settings import KafkaSettings
 
 log = structlog.get_logger(__name__)
@@ -63,7 +65,7 @@ class FetchPositions:
             self._next[(message.topic, message.partition)] = message.offset + 1
         return messages
 
-    def seek_assigned(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
+    def seek_assigned(self, consumer: KafkaConsumer, listener: "RebalanceListener", offsets: OffsetQueries) -> None:
         """Determines the offset of each newly assigned partition and reports the partition as started."""
         assigned = consumer.assignment()
         if self._start == "latest":
@@ -110,7 +112,11 @@ class FetchPositions:
             consumer.seek(tp, beginning)
 
     def seek_after_lost_leader(
-        self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries, error: UnknownBrokerIdError
+        self,
+        consumer: KafkaConsumer,
+        listener: "RebalanceListener",
+        offsets: OffsetQueries,
+        error: UnknownBrokerIdError,
     ) -> bool:
         """Returns whether a poll failed because the brokers name a leader that is gone. If so, lets the other partitions
         continue.
@@ -136,3 +142,79 @@ class FetchPositions:
         # The partition was added to a known topic. Only messages that another member of the group has read are skipped.
         committed = offsets.committed(tp)
         return committed if committed is None or committed >= 0 else offsets.beginning(tp)
+
+
+class GroupPositions(FetchPositions):
+    """Fetch positions from the group's offsets. `disown` is called with each partition that is revoked or assigned. A
+    partition is reported as started once it has an offset."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        acknowledged: Callable[[Partition], int | None],
+        disown: Callable[[Partition], None],
+        emit: Callable[[ConsumerEvent], None],
+    ) -> None:
+        super().__init__(settings, acknowledged, (), emit)
+        self._disown = disown
+
+    def offset_of(self, partition: Partition) -> int | None:
+        return self._next.get(partition)
+
+    def assigned(self, partition: Partition) -> int | None:
+        self.revoked(partition)
+        return None
+
+    def revoked(self, partition: Partition) -> None:
+        self._next.pop(partition, None)
+        self._disown(partition)
+
+    def _first_offset(self, offsets: OffsetQueries, tp: TopicPartition) -> int | None:
+        committed = offsets.committed(tp)
+        if committed is None or committed >= 0:
+            return committed
+        return offsets.beginning(tp) if self._start == "earliest" else offsets.end(tp)
+
+
+class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Listener that kafka-python calls on its own thread while `poll` waits. It must not block, so it sends no request to
+    brokers.
+
+    `positions` supplies the offsets at which to continue; its methods must not block.
+    """
+
+    def __init__(self, consumer: KafkaConsumer, positions: FetchPositions) -> None:
+        self._consumer = consumer
+        self._positions = positions
+        self._lock = Lock()
+        self._new: list[TopicPartition] = []
+        self.unplaced: set[TopicPartition] = set()
+        """Paused partitions without an offset to fetch from."""
+        self.rebalances = 0
+        """Number of times that the group has assigned partitions to this consumer."""
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        for tp in assigned:
+            offset = self._positions.assigned((tp.topic, tp.partition))
+            # Once a position is set, the client does not fetch the group's offset and seek to it.
+            self._consumer.seek(tp, 0 if offset is None else offset)
+            if offset is None:
+                self._consumer.pause(tp)
+                self.unplaced.add(tp)
+        with self._lock:
+            self._new += sorted(assigned)
+        self.rebalances += 1
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        self.unplaced -= set(revoked)
+        for tp in revoked:
+            self._positions.revoked((tp.topic, tp.partition))
+
+    def take_new(self) -> list[TopicPartition]:
+        """Returns the partitions that were assigned since the last call or still have no offset."""
+        with self._lock:
+            new, self._new = self._new, []
+        return list(dict.fromkeys([*new, *sorted(self.unplaced)]))
+
+    def mark_placed(self, tp: TopicPartition) -> None:
+        self.unplaced.discard(tp)

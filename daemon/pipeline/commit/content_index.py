@@ -1,15 +1,53 @@
-"""Counts the stored passages and documents by the extractors and readers that made them. A commit updates the counts in time
-proportional to its batch."""
+"""Indexes of the stored contents, in memory: the documents of each file, and counts of passages and documents by the extractors
+and readers that made them. A commit updates them in time proportional to its batch."""
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.work_items import container_uri
 from store.store import CommitResult, Store
-from store.types import Batch, ExtractionOutcome, State
+from store.types import Batch, Document, ExtractionOutcome, State
+
+
+class DocumentsByFile:
+    """The documents of each file, in memory because the store cannot look up a URI prefix."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._uris: dict[str, set[str]] = {}
+        for document in documents:
+            self.add(document.uri)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterates over the URIs of files with documents, and the URIs of documents that belong to no file."""
+        return iter(self._uris)
+
+    def add(self, uri: str) -> None:
+        self._uris.setdefault(container_uri(uri), set()).add(uri)
+
+    def discard(self, uri: str) -> None:
+        key = container_uri(uri)
+        uris = self._uris.get(key)
+        if uris is not None:
+            uris.discard(uri)
+            if not uris:
+                del self._uris[key]
+
+    def update(self, batch: Batch) -> None:
+        """Applies the additions and removals of a commit."""
+        for document in batch.documents:
+            self.add(document.uri)
+        for uri in batch.removed:
+            self.discard(uri)
+
+    def count(self, key: str) -> int:
+        """Returns the number of documents in a file. May be called from any thread."""
+        return len(self._uris.get(key, ()))
+
+    def of(self, key: str) -> set[str]:
+        """Returns the URIs of the documents in the file `key`, or of the document `key`."""
+        return self._uris.get(key, set())
 
 
 class ContentCounts:
@@ -40,14 +78,14 @@ class ContentCounts:
         self._count()
         return +self._readers
 
-    def mean_ms(self, wanted: Callable[[str], bool]) -> float | None:
-        """Returns the mean time per passage, in ms, of the extractors whose names are `wanted`; None if unknown."""
+    def mean_ms(self, counts: Callable[[str], bool]) -> float | None:
+        """Returns the mean time per passage, in ms, of the extractors whose names `counts` accepts; None if unknown."""
         self._count()
         with self._lock:
             if self._times is None:
                 self._times = self._store.extraction_times()
             every = self._times
-        times = [time for name, time in every.items() if wanted(name)]
+        times = [time for name, time in every.items() if counts(name)]
         count = sum(number for number, _ in times)
         return sum(ms for _, ms in times) / count if count else None
 

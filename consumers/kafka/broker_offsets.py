@@ -1,12 +1,16 @@
-"""Queries the brokers for the beginning and end of partitions. A partition without an answer does not delay other
-partitions."""
+"""Offsets at the brokers: queries for the beginning and end of partitions, which do not wait for a partition without an answer;
+and commits of the store's positions as the consumer group's offsets."""
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 
+import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError, UnknownBrokerIdError
+from kafka.structs import OffsetAndMetadata
+
+from consumers.kafka.message import Partition
 
 BROKER_TIMEOUT_MS = 1500
 """Timeout of a query to one broker."""
@@ -16,11 +20,14 @@ time."""
 SILENT_LEADER_PAUSE_S = 2.0
 """Pause before a leader that did not answer is queried again: each unanswered query costs `BROKER_TIMEOUT_MS`."""
 
+log = structlog.get_logger(__name__)
+
 
 class OffsetQueries:
     """Offset queries for one consumer's partitions, on the consumer's thread.
 
-    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would affect all.
+    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would leave all
+    without an answer.
     Therefore each leader is queried for its own partitions, and a partition whose leader did not answer is queried alone.
     """
 
@@ -123,3 +130,42 @@ class OffsetQueries:
         for tp in answers:
             self._unanswered_since.pop(tp, None)
         return answers
+
+
+class GroupOffsets:
+    """Commits offsets and remembers them, so that only changed offsets are sent. For the consumer's thread.
+
+    hippod itself uses these offsets only for partitions without a position in the store.
+    """
+
+    def __init__(self, source: str, stored: Callable[[Partition], int | None]) -> None:
+        """`source` is the name of the source in the log. `stored(partition)` is the position in the store."""
+        self._source = source
+        self._stored = stored
+        self._committed: dict[Partition, int] = {}
+
+    def forget(self) -> None:
+        """Makes the next commit send all offsets. Call it if another member may have had the partitions meanwhile."""
+        self._committed.clear()
+
+    def commit(self, consumer: KafkaConsumer, *, wait: bool = False) -> None:
+        """Sends the offsets of the assigned partitions. With `wait`, waits at most 3 s for the group's answer."""
+        offsets = {}
+        for tp in consumer.assignment():
+            partition = (tp.topic, tp.partition)
+            offset = self._stored(partition)
+            if offset is not None and self._committed.get(partition) != offset:
+                offsets[tp] = OffsetAndMetadata(offset, "", -1)
+                self._committed[partition] = offset
+        if not offsets:
+            return
+        if wait:
+            consumer.commit(offsets, timeout_ms=3000)
+        else:
+            consumer.commit_async(offsets, callback=self._on_answer)
+
+    def _on_answer(self, offsets: dict[TopicPartition, OffsetAndMetadata], answer: object) -> None:
+        if isinstance(answer, Exception):
+            log.debug("kafka_group_offsets_not_committed", source=self._source, error=str(answer))
+            for tp in offsets:
+                self._committed.pop((tp.topic, tp.partition), None)

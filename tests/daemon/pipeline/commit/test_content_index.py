@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.pipeline.commit.batching import DocumentsByFile
-from daemon.pipeline.commit.content_counts import ContentCounts
+from daemon.pipeline.commit.content_index import ContentCounts, DocumentsByFile
 from store.types import Extraction, ExtractionOutcome, State, passage_id
 from tests.store.small_store import complete, open_store
 

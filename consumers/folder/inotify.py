@@ -1,4 +1,6 @@
-"""Inotify watches, one per directory, based on watchdog's reader.
+# ruff: noqa: PTH118
+# Paths are bytes here, which pathlib does not take.
+"""Inotify watches, one per directory, and the calls of the reconciler for their events.
 
 watchdog's own observer is not used: it hides a full queue and a reached watch limit from its handlers, follows circular
 symbolic links endlessly, and delays every event by up to half a second after an unmatched rename. watchdog's `InotifyFD` has no
@@ -7,11 +9,14 @@ such fault. It owns the descriptor and its thread and parses the kernel's events
 
 import errno
 import itertools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from watchdog.observers.inotify_c import CallbackId, InotifyEvent, InotifyFD, Mask, WatchDescriptor
 from watchdog.observers.inotify_c import InotifyConstants as In
+
+from consumers.folder.reconciler import Reconciler
 
 CONTENT = In.IN_MODIFY | In.IN_CLOSE_WRITE
 APPEARED = In.IN_CREATE | In.IN_MOVED_TO
@@ -152,3 +157,57 @@ def _limit(error: OSError) -> WatchLimitError:
         "no inotify watch is left, and each directory needs one: "
         "raise fs.inotify.max_user_watches with sysctl and restart hippod"
     )
+
+
+def apply_event(event: WatchEvent, watches: Watches, reconciler: Reconciler) -> bool:
+    """Passes an event to the reconciler. Returns whether the whole folder must be scanned."""
+    scan = False
+    for watched in watches.paths(event.wd):
+        path = os.path.join(watched, event.name)
+        if not event.name:
+            scan |= _apply_to_watched(event.mask, watched, watches, reconciler)
+        elif event.mask & In.IN_ISDIR:
+            _apply_to_directory(event.mask, path, watches, reconciler)
+        else:
+            _apply_to_file(event.mask, path, watches, reconciler)
+    return scan
+
+
+def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> bool:
+    """Handles an event of a watched path itself: the root, or a link's target outside all watched directories. Returns
+    whether the whole folder must be scanned."""
+    if mask & In.IN_IGNORED:
+        watches.drop(path)
+    if path == reconciler.root:
+        return bool(mask & (SELF | In.IN_ATTRIB))
+    if mask & In.IN_CLOSE_WRITE:
+        reconciler.file_saved(path)
+    elif mask & In.IN_MODIFY:
+        reconciler.file_written(path)
+    else:
+        reconciler.metadata_changed(path)
+    return False
+
+
+def _apply_to_directory(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
+    if mask & VANISHED:
+        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; those of a deleted directory are gone
+            watches.drop_below(path)
+        else:
+            watches.drop(path)
+        reconciler.path_vanished(path)
+    elif mask & APPEARED or reconciler.ledger.get(path) is not None or path not in watches:
+        reconciler.directory_appeared(path)
+
+
+def _apply_to_file(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
+    if mask & VANISHED:
+        if path in watches:  # a link
+            watches.drop_below(path)
+        reconciler.path_vanished(path)
+    elif mask & (In.IN_CLOSE_WRITE | In.IN_MOVED_TO):
+        reconciler.file_saved(path)
+    elif mask & (In.IN_CREATE | In.IN_MODIFY):
+        reconciler.file_written(path)
+    else:
+        reconciler.metadata_changed(path)

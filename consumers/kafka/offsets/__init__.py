@@ -1,1 +1,0 @@
-"""Offsets: the beginning and end of partitions, fetch positions, and offsets that may be committed."""
