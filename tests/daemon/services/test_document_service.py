@@ -31,7 +31,7 @@ async def service(store):
     yield DocumentService(store, pipeline, None, None, scopes, ClientPositions(store.folder))
     await pipeline.drained()
     await pipeline.stop(5)
-    await pool.close()
+    await pool.children.close()
 
 
 @pytest.mark.process
