@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import DRIVE
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.trace import (
@@ -31,7 +32,6 @@ from tests.e2e.real_hippod import Daemon
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.llm.model_server import Call, ModelServer
 
-DRIVE = Path(__file__).parents[2] / "examples" / "drive"
 ENCODER = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 32, "cpu")
 QUESTION = "What ties the Amsel Brewery to the Dorn family?"
 

@@ -11,6 +11,7 @@ import numpy as np
 from bench.support.bulk_daemon import ENCODER
 from bench.support.questions.mode_comparison import KS
 from bench.support.questions.sets import Question
+from bench.support.tables import table
 from cli.evaluation.scoring import recalls_at
 from memory.encoder import make_encoder
 from memory.encoder.calibration import known_calibration
@@ -31,12 +32,7 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
     `results["violations"]`.
     """
     encoder = make_encoder("sentence-transformers", ENCODER, 64, "cpu")
-    lines = [
-        f"As if it were large, beside `exact = true`: recall@{', @'.join(map(str, KS))}, and the same first {FIRST}:",
-        "",
-        "| mode | as if large | exact | same |",
-        "| --- | --- | --- | ---: |",
-    ]
+    rows = []
     small = (
         patch("memory.retrieval.pagerank.walk.PUSH_MIN_NODES", 0),
         patch("memory.retrieval.linking.compared_rows.CODED_MIN_ROWS", 0),
@@ -73,5 +69,6 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
                 unlike = f"{name}, {mode}: recall as if the memory were large is not that of the exact answer"
                 results.setdefault("violations", []).append(unlike)
             shown = (" / ".join(f"{value:.4f}" for value in means[exact]) for exact in (False, True))
-            lines.append(f"| `{mode}` | {' | '.join(shown)} | {same} of {len(questions)} |")
-    return "\n".join(lines)
+            rows.append((f"`{mode}`", *shown, f"{same} of {len(questions)}"))
+    head = f"recall@{', @'.join(map(str, KS))}, and questions with the same first {FIRST} passages"
+    return f"As if it were large, and with `exact = true`: {head}:\n\n{table(('mode', 'as if large', 'exact', 'same'), rows)}"

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth.store import commit, open_store, resident_mb, spread, stream_part
+from bench.support.growth.store import commit, open_store, spread, stream_part
+from bench.support.measuring import resident_mb
 from bench.support.synthetic_documents import World, document
+from bench.support.tables import figures_table
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.types import Document
@@ -40,7 +42,8 @@ def run(results: dict[str, Any]) -> str:
         for store, _ in stores.values():
             store.fold()
             store.write_checkpoint()  # as the daemon does within a quarter of an hour
-        results.update(_measured(stores))
+        found = _measured(stores)
+        results.update(found)
         for store, _ in stores.values():
             store.close()
     results["violations"] = (
@@ -48,10 +51,7 @@ def run(results: dict[str, Any]) -> str:
         if count <= 100_000 and results["first_ms"] > FIRST_MOST_MS
         else []
     )
-    return "\n".join(
-        [f"| {count:,} passages, a tenth in the scope | |", "| --- | ---: |"]
-        + [f"| {name} | {value} |" for name, value in results.items() if name != "violations"]
-    )
+    return figures_table(f"{count:,} passages, a tenth in the scope", found)
 
 
 def _is_tenth(document: Document) -> bool:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.support.tables import table
 from tests.cli.sample_answers import QUERY, STATUS
 from tests.cli.scripted_daemon import serving
 
@@ -68,11 +69,8 @@ def run(results: dict[str, Any]) -> str:
         }
         for name in COMMANDS
     }
-    lines = [
-        "| command | processor, least | of Python | clock, median | of Python |",
-        "| --- | ---: | ---: | ---: | ---: |",
+    rows = [
+        (name, *(f"{value} {'ms' if key.endswith('_ms') else 'x'}" for key, value in row.items()))
+        for name, row in results["startup"].items()
     ]
-    for name, row in results["startup"].items():
-        processor = f"{row['processor_ms']} ms | {row['processor_ratio']} x"
-        lines.append(f"| {name} | {processor} | {row['clock_ms']} ms | {row['clock_ratio']} x |")
-    return "\n".join(lines)
+    return table(("command", "processor, minimum", "of Python", "clock, median", "of Python"), rows)

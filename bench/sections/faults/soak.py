@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from typing import Any
 import httpx2
 import psutil
 
+from bench.support.measuring import MIB, mapped_files, resident_bytes
+from bench.support.tables import table
 from tests.e2e.real_hippod import Daemon
 
 CHANGES = 5_000
@@ -33,7 +35,6 @@ SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
 """Seconds; longer than Lance keeps an idle thread: 10 s."""
-MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
 """Log lines that are no errors. A file may be deleted before it is parsed, and is then forgotten."""
 
@@ -269,14 +270,6 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
         yield ask
 
 
-def _mapped_files(pid: int) -> int:
-    targets = []
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            targets.append(str(descriptor.readlink()))
-    return sum("/snapshot" in target for target in targets)
-
-
 def look(daemon: Daemon) -> Held:
     """Returns the daemon's present resources; its own memory is the minimum of several samples."""
     assert daemon.process is not None
@@ -284,16 +277,15 @@ def look(daemon: Daemon) -> Held:
     status = daemon.status()
     looks = []
     for _ in range(10):
-        children = process.children(recursive=True)
-        rss = process.memory_info().rss
+        rss, all_rss = resident_bytes(process)
         looks.append(
             Held(
                 rss=rss,
-                all_rss=rss + sum(child.memory_info().rss for child in children),
-                descriptors=process.num_fds() - (mapped := _mapped_files(process.pid)),
+                all_rss=all_rss,
+                descriptors=process.num_fds() - (mapped := mapped_files(process.pid)),
                 mapped=mapped,
                 threads=process.num_threads(),
-                children=len(children),
+                children=len(process.children(recursive=True)),
                 documents=status["documents"],
                 passages=status["passages"],
             )
@@ -323,16 +315,28 @@ def run(results: dict[str, Any]) -> str:
         "held": [asdict(each) for each in found.held],
     }
     results["violations"] = violations(found)
-    head = "| part | documents | passages | resident, MiB | with children | descriptors | mapped | threads | children |"
+    heads = (
+        "part",
+        "documents",
+        "passages",
+        "resident, MiB",
+        "with children",
+        "descriptors",
+        "mapped",
+        "threads",
+        "children",
+    )
     rows = [
-        f"| {part} | {held.documents} | {held.passages} | {held.rss / MIB:.0f} | {held.all_rss / MIB:.0f} | "
-        f"{held.descriptors} | {held.mapped} | {held.threads} | {held.children} |"
+        (
+            part,
+            *(held.documents, held.passages, f"{held.rss / MIB:.0f}", f"{held.all_rss / MIB:.0f}"),
+            *(held.descriptors, held.mapped, held.threads, held.children),
+        )
         for part, held in enumerate(found.held)
     ]
-    table = "\n".join([head, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
     shown = "".join(f"\n- {error}" for error in found.errors[:20])
     return (
         f"{found.queries:,} queries of {CLIENTS} clients, {found.changes.total():,} changes ({encoder}): "
         f"{len(found.errors)} errors; memory at the end against that after the first part: {found.growth:+.1%}; "
-        f"longest query {found.longest_s:.2f} s\n\n{table}{shown}"
+        f"longest query {found.longest_s:.2f} s\n\n{table(heads, rows)}{shown}"
     )

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from bench.support.growth.clocked_encoder import ClockedEncoder
-from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
+from bench.support.growth.store import commit, open_store, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
+from bench.support.measuring import repeated, resident_mb, seconds
 from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
 from daemon.runtime.process_tuning import trim_heap
 
@@ -72,30 +73,20 @@ def ask(folder: str, _: str) -> dict[str, Any]:
         "purge": lambda: store.purge(timedelta(0)),
     }
     took: dict[str, float] = {}
-    asked: list[float] = []
-    stop = threading.Event()
+    queries_ms: list[float] = []
 
-    def asking() -> None:
-        while not stop.is_set():
-            began = time.perf_counter()
-            query(len(asked))
-            asked.append((time.perf_counter() - began) * 1000)
-            time.sleep(0.05)
+    def ask_again() -> None:
+        queries_ms.append(1000 * seconds(lambda: query(len(queries_ms))))
+        time.sleep(0.05)
 
-    asker = threading.Thread(target=asking)
-    asker.start()
-    with Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
+    with repeated(ask_again), Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
         for name, job in jobs.items():
             time.sleep(UPKEEP_S)
-            began = time.perf_counter()
-            job()
-            took[name] = round(time.perf_counter() - began, 2)
-    stop.set()
-    asker.join()
+            took[name] = round(seconds(job), 2)
     found["upkeep_s"] = took
     found["added_a_second_during_upkeep"] = adding.a_second
     found["add_during_upkeep_ms_p50_p95_max"] = spread(adding.took, 50, 95, 100)
-    found["query_during_upkeep_ms_p50_p95_max"] = spread(asked, 50, 95, 100)
+    found["query_during_upkeep_ms_p50_p95_max"] = spread(queries_ms, 50, 95, 100)
     found["longest_hold_ms_by_job"] = {
         name: round(1000 * held, 1) for name, held in sorted(store.longest_lock_s.items())
     }

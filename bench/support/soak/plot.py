@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from bench.support.measuring import MIB
 from bench.support.soak.samples import Sample
 
-MIB = 1 << 20
 WIDTH, PANEL, GAP, LEFT, RIGHT, TOP = 760, 96, 26, 56, 150, 34
 POINTS = 160
 """Maximum points of a line. Each is the mean of its interval, so that the file stays small."""
