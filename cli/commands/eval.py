@@ -137,7 +137,7 @@ def evaluate(
             ks,
             chosen["judge"],
             scope,
-            on_answer=lambda: shown.describe(f"evaluating: {number(next(answers), 'answer')}"),
+            on_answer=lambda: shown(f"evaluating: {number(next(answers), 'answer')}"),
             journal=journal,
         )
         books = BookScopes(list_documents)

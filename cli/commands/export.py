@@ -56,7 +56,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
                 write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)
-                shown.describe(_export_format(wanted, lines, written))
+                shown(_export_format(wanted, lines, written))
     if to_stdout:
         return
     from cli.render.lines import text
