@@ -195,7 +195,7 @@ def _legend(deep: bool) -> str:
         if deep
         else "Squares are queries, discs the passages that they found."
     )
-    more = "What a step made or changed has a dark rim. Drag to move, scroll to zoom, point to read."
+    more = "What a step made or changed has a thick rim. Drag to move, scroll to zoom, point to read."
     return f'<p class="small">{explanation} {more}</p>'
 
 

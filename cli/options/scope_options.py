@@ -28,6 +28,8 @@ def scope_options(command: Command) -> Command:
     @wraps(command)
     def callback(invocation: Invocation, **chosen: Any) -> Any:
         scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
+        if scope["source"] == "":
+            raise click.BadParameter("must not be empty", param_hint="--source")
         since, until = scope["since"], scope["until"]
         if since and until and datetime.fromisoformat(since) > datetime.fromisoformat(until):
             raise click.UsageError("--since is later than --until: no document is of that time.")
@@ -43,6 +45,8 @@ def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
     """Returns the values with paths made absolute; URIs stay unchanged."""
+    if "" in given:  # as a path, it would be the current folder
+        raise click.BadParameter("must not be empty")
     return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
 
 
