@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,22 +25,21 @@ def seconds(action: Callable[[], object]) -> float:
 
 @contextmanager
 def repeated(*actions: Callable[[], object]) -> Iterator[None]:
-    """Repeats each action in its own thread until the end of the `with` block."""
+    """Repeats each action in its own thread until the end of the `with` block, which raises the first exception of a thread."""
     over = threading.Event()
 
     def repeat(action: Callable[[], object]) -> None:
         while not over.is_set():
             action()
 
-    threads = [threading.Thread(target=repeat, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(len(actions) or 1) as threads:
+        running = [threads.submit(repeat, action) for action in actions]
+        try:
+            yield
+        finally:
+            over.set()
+    for ended in running:
+        ended.result()
 
 
 def status_kb(name: str, pid: int | str = "self") -> int:

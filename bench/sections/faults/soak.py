@@ -142,12 +142,8 @@ class Drive:
     def __len__(self) -> int:
         return len(self._names)
 
-    def words(self) -> str:
-        """Returns a question that some file may answer."""
-        return f"Who {self._random.choice(DEEDS)} {self._random.choice(THINGS)} in {self._name()}?"
-
     def _name(self) -> str:
-        return "".join(self._random.choices(SYLLABLES, k=3)).capitalize()
+        return _made_up_name(self._random)
 
     def text(self) -> str:
         facts = [
@@ -185,6 +181,15 @@ class Drive:
         self._names.remove(gone)
 
 
+def made_up_question(chosen: random.Random) -> str:
+    """Returns a question that some file may answer. Each thread has its own generator, so that a seed repeats a run."""
+    return f"Who {chosen.choice(DEEDS)} {chosen.choice(THINGS)} in {_made_up_name(chosen)}?"
+
+
+def _made_up_name(chosen: random.Random) -> str:
+    return "".join(chosen.choices(SYLLABLES, k=3)).capitalize()
+
+
 def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: str = "hash", parts: int = PARTS) -> Soak:
     """Makes `changes` changes while `CLIENTS` clients send `queries` queries, in `parts` parts with a rest after each."""
     found = Soak()
@@ -199,7 +204,7 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
         drive = Drive(daemon.drive, files, SEED)
         daemon.http.timeout = PATIENCE_S
         daemon.start()
-        with clients(daemon, drive, found) as ask:
+        with clients(daemon, found) as ask:
             found.held.append(_rested(daemon))
             for _ in range(parts):
                 asked = ask(queries // parts)
@@ -227,7 +232,7 @@ def _rested(daemon: Daemon) -> Held:
 
 
 @contextmanager
-def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
+def clients(daemon: Daemon, found: Soak) -> Iterator[Any]:
     """Yields a function that starts a number of queries by all clients. It returns a function that waits for the last query."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
@@ -240,8 +245,12 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
                 with lock:
                     if next(left, None) is None:
                         return
-                    words = drive.words()
-                body = {"query": words, "k": 5, "mode": chosen.choice(modes), "explain": chosen.random() < 0.1}
+                body = {
+                    "query": made_up_question(chosen),
+                    "k": 5,
+                    "mode": chosen.choice(modes),
+                    "explain": chosen.random() < 0.1,
+                }
                 began = time.perf_counter()
                 try:
                     answer = http.post("/v1/query", json=body)

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -101,7 +102,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class Adding:
-    """Adds `RATE` passages a second in a thread inside the `with` block.
+    """Adds `RATE` passages a second in a thread inside the `with` block, whose end raises the thread's exception.
 
     As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause.
     """
@@ -109,7 +110,7 @@ class Adding:
     def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = ThreadPoolExecutor(1)
         self.took: list[float] = []
         self.a_second = 0.0
 
@@ -126,9 +127,10 @@ class Adding:
         self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "Adding":
-        self._thread.start()
+        self._running = self._thread.submit(self._run)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.shutdown()
+        self._running.result()
