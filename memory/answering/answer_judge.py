@@ -110,7 +110,7 @@ def read_score(value: object) -> Verdict:
     """Raises BadAnswer if the score is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
-        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
+        raise BadAnswer("wrong schema", f'the judge\'s "score" is not a number from 0 to {MAX_SCORE}')
     return Verdict(_reason(value), score=float(score))
 
 

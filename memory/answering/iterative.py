@@ -171,7 +171,7 @@ def read_thought(value: object, passages: Sequence[Hit]) -> Thought:
     thought."""
     said = get_field(value, "thought")
     if not isinstance(said, str) or not (text := replace_surrogates(without_markers(said)).strip()[:THOUGHT_CHARS]):
-        raise BadAnswer("wrong schema", 'the model\'s "thought" is no sentence')
+        raise BadAnswer("wrong schema", 'the model\'s "thought" is not a sentence')
     whole = value if isinstance(value, dict) else {}
     given = whole.get("sources")
     numbers = [whole_number(each) for each in (given if isinstance(given, list) else [given])]

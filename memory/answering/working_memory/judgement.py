@@ -154,7 +154,7 @@ def read_subquery(value: object) -> str:
     """Returns the subquery in the model's JSON. Raises BadAnswer if there is no subquery."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
-        raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
+        raise BadAnswer("wrong schema", 'the model\'s "subquery" is not a sentence')
     return subquery
 
 

@@ -52,7 +52,7 @@ _MIN_RATE = 1e-300
 """Replaces a rate that underflows to 0 if the damping is very small."""
 
 IsPreciseEnough = Callable[[Floats, float], bool]
-"""(PageRank, bound on the L1 norm of its error, in the same scale): returns whether it is precise enough."""
+"""Called with the PageRank and a bound on the L1 norm of its error; returns whether the PageRank is precise enough."""
 
 
 class AdjacencyMatrix(Protocol):
@@ -147,7 +147,7 @@ def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -
     """Returns the reset probabilities. Raises `ValueError` if an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
-            f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry a node."
+            f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry per node."
         )
     if not 0.0 <= damping < 1.0:
         raise ValueError(f"Damping is {damping}; it must be at least 0 and below 1.")
