@@ -190,7 +190,7 @@ class Client:
         raise self._stranger(f" (HTTP {status})")
 
     def _stranger(self, what: str = "") -> CommandError:
-        return CommandError(f"What answers on {self.address.path} does not speak hippod's language{what}.")
+        return CommandError(f"{self.address.path} belongs to a program that does not answer like hippod{what}.")
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:

@@ -210,14 +210,14 @@ def _rows(
     return [parse_row(spec, base) for spec in dict.fromkeys(specs)]
 
 
-def _segment(wanted: str | None, count: int | None) -> str:
-    if wanted is None:
+def _segment(segment: str | None, count: int | None) -> str:
+    if segment is None:
         return "1"
     if count is None:
         raise click.UsageError("--segment is for --continual N.")
-    if wanted != "random" and not (wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= count):
+    if segment != "random" and not (segment.isascii() and segment.isdecimal() and 1 <= int(segment) <= count):
         raise click.UsageError(f"--segment must be a number from 1 to {count}, or random.")
-    return wanted
+    return segment
 
 
 def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:

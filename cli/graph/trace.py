@@ -227,8 +227,8 @@ def _inquiry(inquiry: Inquiry) -> str:
 
 
 def _change(change: PointChange) -> str:
-    of = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
-    kind = escape(f"{change.kind}{of}")
+    merged = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
+    kind = escape(f"{change.kind}{merged}")
     return f'<span class="kind">{kind}</span> <b>{escape(change.point.id)}</b> {escape(change.point.description)}'
 
 

@@ -72,4 +72,6 @@ class Duration(click.ParamType["float"]):
         return seconds
 
 
-as_of_option = click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+as_of_option = click.option(
+    "--as-of", type=Moment(), metavar="TIME|COMMIT", help="Query an earlier state of the memory."
+)

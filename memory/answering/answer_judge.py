@@ -130,8 +130,8 @@ def read_correct(value: object) -> Verdict:
 
 
 def _reason(value: object) -> str:
-    said = value.get("reason") if isinstance(value, dict) else None
-    return replace_surrogates(said).strip() if isinstance(said, str) else ""
+    reason = value.get("reason") if isinstance(value, dict) else None
+    return replace_surrogates(reason).strip() if isinstance(reason, str) else ""
 
 
 def _against(references: Sequence[str], passages: Sequence[str]) -> str:
@@ -149,5 +149,5 @@ def _reference_material(references: Sequence[str], passages: Sequence[str]) -> l
 
 
 def _messages(task: str, material: Sequence[str], question: str) -> list[ChatMessage]:
-    asked = "\n\n".join([*material, f"Question: {without_quote_marks(question)}"])
-    return [system_message(task), user_message(asked)]
+    request = "\n\n".join([*material, f"Question: {without_quote_marks(question)}"])
+    return [system_message(task), user_message(request)]

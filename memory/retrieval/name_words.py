@@ -27,9 +27,8 @@ of documents are called by the name of their folder."""
 class NameWords:
     """`names` contains the rows of the best names, at most `MAX_NAMED_DOCUMENTS` if the lowest score is shared.
 
-    `scores` contains, for each passage of their documents, the best BM25 of its documents' names. `coverage` is the share of
-    the query that those names cover, as in `ComparedWords.coverage`.
-    """
+    `scores` contains, for each passage of the documents with these names, the best BM25 of the names of its documents.
+    `coverage` is the share of the query that those names cover, as in `ComparedWords.coverage`."""
 
     names: NDArray[np.int64]
     scores: PassageWeights

@@ -57,13 +57,13 @@ def run(results: dict[str, Any]) -> str:
                 times = _run(command, environ | more)
                 if at:  # the first round compiles
                     measured[name].append(times)
-    least = {name: min(processor for processor, _ in times) for name, times in measured.items()}
+    minima = {name: min(processor for processor, _ in times) for name, times in measured.items()}
     clock = {name: statistics.median(took for _, took in times) for name, times in measured.items()}
     base = "python -c pass"
     results["startup"] = {
         name: {
-            "processor_ms": round(least[name], 1),
-            "processor_ratio": round(least[name] / least[base], 2),
+            "processor_ms": round(minima[name], 1),
+            "processor_ratio": round(minima[name] / minima[base], 2),
             "clock_ms": round(clock[name], 1),
             "clock_ratio": round(clock[name] / clock[base], 2),
         }

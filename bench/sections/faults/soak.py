@@ -207,11 +207,11 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
         with clients(daemon, found) as ask:
             found.held.append(_rested(daemon))
             for _ in range(parts):
-                asked = ask(queries // parts)
+                wait_for_answers = ask(queries // parts)
                 for _ in range(changes // parts):
                     found.changes[drive.change()] += 1
                     time.sleep(0.001)
-                asked()
+                wait_for_answers()
                 found.held.append(_rested(daemon))
         status = daemon.status()
         if status["failed"]:
@@ -270,11 +270,11 @@ def clients(daemon: Daemon, found: Soak) -> Iterator[Any]:
             for thread in threads:
                 thread.start()
 
-            def asked() -> None:
+            def wait_for_answers() -> None:
                 for thread in threads:
                     thread.join()
 
-            return asked
+            return wait_for_answers
 
         yield ask
 

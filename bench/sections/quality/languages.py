@@ -69,10 +69,10 @@ def _manuals(results: dict[str, Any]) -> str:
 
 
 def _vault(results: dict[str, Any]) -> str:
-    source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return skipped("The vault", source, asked, variable="HIPPOD_BENCH_VAULT")
-    languages = sorted(each.name for each in source.iterdir() if vault_questions(asked, each.name))
+    source, questions_file = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The vault", source, questions_file, variable="HIPPOD_BENCH_VAULT")
+    languages = sorted(each.name for each in source.iterdir() if vault_questions(questions_file, each.name))
     columns: dict[str, dict[str, float]] = {}
     for model in PACKAGED_MODELS:
         with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as home:
@@ -82,19 +82,19 @@ def _vault(results: dict[str, Any]) -> str:
             with daemon:
                 daemon.wait(BULK_S)
                 for mode in VAULT_MODES:
-                    columns[f"`{mode}`, {model.names[0]}"] = _vault_shares(daemon, asked, languages, mode)
+                    columns[f"`{mode}`, {model.names[0]}"] = _vault_shares(daemon, questions_file, languages, mode)
     results.update(columns)
     rows = [(row, *(f"{column[row]:.2f}" for column in columns.values())) for row in next(iter(columns.values()))]
     return table(("vault: all pages among five passages", *columns), rows)
 
 
-def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) -> dict[str, float]:
+def _vault_shares(daemon: Daemon, questions_file: Path, languages: list[str], mode: str) -> dict[str, float]:
     """Returns the share of questions with all gold pages among the first five passages, by row of the table."""
 
     def answered(questions: list[DriveQuestion]) -> list[bool]:
         return [bool(share == 1) for share in recalls(daemon, questions, mode)[:, KS.index(5)]]
 
-    own = {language: vault_questions(asked, language) for language in languages}
+    own = {language: vault_questions(questions_file, language) for language in languages}
     found = {language: answered(questions) for language, questions in own.items()}
     of_two = [
         right
@@ -106,7 +106,7 @@ def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) 
     rows["mean of the languages"] = float(np.mean(list(rows.values())))
     rows["questions of two pages"] = float(np.mean(of_two)) if of_two else 0.0
     crossed = {
-        f"English questions, pages in {language}": answered(cross_lingual_questions(asked, language))
+        f"English questions, pages in {language}": answered(cross_lingual_questions(questions_file, language))
         for language in CROSSED_LANGUAGES
         if language in languages
     }

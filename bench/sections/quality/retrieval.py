@@ -54,7 +54,7 @@ MANUAL_QUESTIONS = [
     if path.exists()
 ]
 HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
-"""Questions of the same kind as `manual_tasks.json`. They were not used to choose variants."""
+"""Questions of the same kind as `manual_tasks.json`. Variants were chosen without them."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Weights of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 
@@ -178,29 +178,29 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 def _handbook(home: Path, results: dict[str, Any]) -> str:
     """Measures a company's handbook, with questions about one page and about several pages."""
-    source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return skipped("The handbook", source, asked, variable="HIPPOD_BENCH_HANDBOOK")
+    source, questions_file = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The handbook", source, questions_file, variable="HIPPOD_BENCH_HANDBOOK")
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
-        modes = compare_modes(daemon, handbook_questions(asked), results.setdefault("handbook", {}))
+        modes = compare_modes(daemon, handbook_questions(questions_file), results.setdefault("handbook", {}))
     return f"A company's handbook, triples of the rules:\n\n{modes}"
 
 
 def _vault(home: Path, results: dict[str, Any]) -> str:
     """Measures help pages in several languages in one drive; each language's questions are asked of its own pages."""
-    source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return skipped("The vault", source, asked, variable="HIPPOD_BENCH_VAULT")
+    source, questions_file = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The vault", source, questions_file, variable="HIPPOD_BENCH_VAULT")
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     parts = ["A vault of help pages, each language in scope alone, triples of the rules:"]
     with daemon:
         daemon.wait(BULK_S)
         for language in sorted(path.name for path in source.iterdir() if path.is_dir()):
-            if questions := vault_questions(asked, language):
+            if questions := vault_questions(questions_file, language):
                 modes = compare_modes(daemon, questions, results.setdefault(f"vault, {language}", {}))
                 parts += [f"vault, {language}:", modes]
     return "\n\n".join(parts)

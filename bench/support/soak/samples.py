@@ -122,7 +122,7 @@ def _share(ascending: list[float], share: float) -> float | None:
 def disk_bytes(folder: Path) -> int:
     """Returns the disk space that the files below `folder` occupy."""
     total = 0
-    for place, _, names in os.walk(folder):  # which leaves out a folder that is removed meanwhile
+    for place, _, names in os.walk(folder):  # leaves out a folder that is removed meanwhile
         for name in names:
             with suppress(FileNotFoundError):
                 total += Path(place, name).lstat().st_blocks * 512
