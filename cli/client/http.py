@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from cli.client.address import Address
+from cli.document_names import request_json
 from cli.errors import CommandError, Exit
-from cli.request_json import request_json
 from daemon.contract.http.client import (
     CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,

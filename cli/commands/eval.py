@@ -215,7 +215,7 @@ def _segment(segment: str | None, count: int | None) -> str:
         return "1"
     if count is None:
         raise click.UsageError("--segment is for --continual N.")
-    if segment != "random" and not (segment.isascii() and segment.isdecimal() and 1 <= int(segment) <= count):
+    if segment != "random" and segment not in map(str, range(1, count + 1)):
         raise click.UsageError(f"--segment must be a number from 1 to {count}, or random.")
     return segment
 

@@ -50,7 +50,7 @@ def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[
     found = {}
     for pair in pairs:
         key, equals, number = pair.rpartition("=")
-        if not equals or not key or not (number.isascii() and number.isdigit()):
+        if not equals or not key or not re.fullmatch("[0-9]{1,18}", number):
             raise click.BadParameter(f"{pair!r} is not POSITION=N", context, parameter)
         found[key] = int(number)
     return found

@@ -1,7 +1,6 @@
 """`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: the documents that a command applies to."""
 
 import os
-import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -10,12 +9,10 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from cli.document_names import as_uri
+from cli.document_names import SCHEME, as_uri, request_json
 from cli.options.global_options import Invocation, options
 from cli.options.time_type import Timestamp
-from cli.request_json import request_json
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FIELDS = {"in_": "in", "source": "source", "label": "labels", "where": "where", "since": "since", "until": "until"}
@@ -47,7 +44,7 @@ def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple
     """Returns the values with paths made absolute; URIs stay unchanged."""
     if "" in given:  # as a path, it would be the current folder
         raise click.BadParameter("must not be empty")
-    return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
+    return [as_uri(text) if SCHEME.match(text) else _absolute(text) for text in given]
 
 
 def _absolute(text: str) -> str:

@@ -52,6 +52,8 @@ def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Sc
         ["query", "who?", "--mode", "psychic"],
         ["query", "who?", "--as-of", "yesterday"],
         ["query", "who?", "--as-of", "9" * 5_000],
+        ["query", "who?", "--after", f"added={'9' * 5_000}"],
+        ["eval", "q.json", "--continual", "3", "--segment", "9" * 5_000],
         ["query", "who?", "--source", ""],
         ["query", "who?", "--in", ""],
         ["export", "--source", ""],
