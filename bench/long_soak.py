@@ -1,8 +1,9 @@
 """`make soak`: two hours of use with faults, from a seed (`SOAK=short`: 20 minutes). Plots the resources over time.
 
 The first phase adds documents. The second phase changes them and keeps their number constant. The third phase also kills and
-upgrades the daemon repeatedly. The seed determines the order of operations; their number depends on the machine. The run fails
-after an error or a lost document, and if a resource grows by more than 1 % per hour while the number of documents is constant.
+upgrades the daemon repeatedly. The seed determines the operations and their order; their number depends on the machine. The run
+fails after an error or a lost document, and if a resource grows by more than 1 % per hour while the number of documents is
+constant.
 """
 
 import argparse

@@ -16,7 +16,7 @@ COMMANDS = {
         "documents",
         "Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.",
     ),
-    "costs": ("costs", "Show the calls, tokens and money that the model has taken, by UTC day, source and purpose."),
+    "costs": ("costs", "Show the model calls, their tokens and their price, by UTC day, source and purpose."),
     "doctor": ("doctor", "Check this machine, the configuration, the socket, and the state of the daemon."),
     "eval": (
         "eval",
@@ -40,7 +40,7 @@ COMMANDS = {
     "reencode": ("background", "Encode the whole memory anew with the configured encoder, in the background."),
     "reextract": (
         "background",
-        "Extract triples again, with the configured extractor, from passages that another extractor has read.",
+        "Extract triples again, with the configured extractor, from passages that another extractor has processed.",
     ),
     "restore": (
         "backup",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.errors import CommandError
 from cli.options.global_options import Invocation
-from cli.output import ProgressBar, progress
+from cli.output import ShowProgress, progress
 from daemon.contract.http.routes import Route
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ POLL_INTERVAL_S = 0.5
 
 
 @contextmanager
-def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) -> Iterator[ProgressBar]:
+def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) -> Iterator[ShowProgress]:
     """Shows a bar on stderr during the `with` block, for the first running task of `tasks`. Shows nothing without a
     terminal."""
     with progress(label) as shown:
@@ -33,13 +33,13 @@ def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) ->
             over.set()
 
 
-def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], over: threading.Event) -> None:
+def _follow(invocation: Invocation, shown: ShowProgress, tasks: Sequence[str], over: threading.Event) -> None:
     from cli.client.plain_answers import from_plain
     from cli.render.status import progress_words
 
     def show(status: "Status") -> None:
         if (found := first_task(status, tasks)) is not None:
-            shown.update(progress_words(found), found.done, found.total)
+            shown(progress_words(found), found.done, found.total)
 
     try:
         while not over.wait(POLL_INTERVAL_S):

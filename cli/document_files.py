@@ -35,6 +35,14 @@ class RejectedDocument:
         return {"where": self.where, "error": self.error}
 
 
+TOO_LARGE = (
+    "is larger than a request may be: raise [api] request_bytes (base64 adds a third to a file), or put the file into a "
+    "followed folder"
+)
+MAX_FILE_BYTES = 1024**3
+"""A file above this size is refused without being read; hippoctl needs several times the size in memory."""
+
+
 DocumentResult = ReadyDocument | RejectedDocument
 
 
@@ -53,6 +61,8 @@ def read_file(path: Path, id_prefix: str = "", refuse: RefuseCorpus | None = Non
                 yield from read_json_lines(lines, where, id_prefix)
         elif path.suffix.lower() == ".json":
             yield from _json_file(path, where, id_prefix, refuse)
+        elif path.stat().st_size > MAX_FILE_BYTES:
+            yield RejectedDocument(where, TOO_LARGE)
         else:
             yield encode_document(_whole_file(path), where)
     except OSError as error:

@@ -1,21 +1,24 @@
-"""Names of documents for people: converts typed names to URIs, and URIs to readable names.
+"""Converts typed names of documents to URIs, URIs to readable names, and typed values to JSON.
 
 `file:///drive/%E6%97%A5%E8%A8%98/July%20%282%29.md` is shown as `file:///drive/日記/July (2).md`. Users may type either form,
 or the path. Typed again, a readable name denotes the same document.
 """
 
+import json
 import os
 import re
 from pathlib import Path
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ADDED_SAFE = "/:@!$&'()*+,;=~-._"
 """Characters that hippod does not percent-encode in the id of an added document."""
 _AMBIGUOUS = "%#?"
 """Characters with a special meaning in a URI, which are shown percent-encoded."""
 _SPACES_TO_KEEP = re.compile(r"^ | (?= )| $")
 """Spaces that printing or typing would lose."""
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that represent no byte, from an escape such as "\\ud83d" in a file of questions."""
 
 
 def as_uri(name: str) -> str:
@@ -40,6 +43,12 @@ def as_text(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def request_json(value: object) -> str:
+    """Returns `value` as JSON. Surrogates, with which Python represents bytes of an argument that are not UTF-8, become
+    replacement characters, because JSON parsers would reject the request."""
+    return as_text(_HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+
+
 def readable_uri(uri: str) -> str:
     """Returns a document's URI without percent-encoding, except for ambiguous characters."""
     if not uri.startswith(("file:", "added:")):
@@ -54,7 +63,7 @@ def readable_uri(uri: str) -> str:
 
 
 def _is_path(name: str) -> bool:
-    if not name or _SCHEME.match(name):
+    if not name or SCHEME.match(name):
         return False
     try:
         return os.path.lexists(_as_on_disk(name)) or ("/" in name and Path(name).parent.is_dir())

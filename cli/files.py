@@ -57,4 +57,4 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
             try:
                 temporary.unlink(missing_ok=True)
             except OSError as error:
-                print_note(f"{temporary} is left over: {error.strerror}")
+                print_note(f"{temporary} could not be deleted: {error.strerror}")

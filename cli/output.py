@@ -5,12 +5,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from cli.terminal_text import one_line, terminal_safe
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
     from rich.text import Text
 
 WRITE_BYTES = 65_536
@@ -88,32 +87,21 @@ def _with_colours() -> "Callable[[Text], str]":
     return shown
 
 
-class ProgressBar:
-    """Progress of long work. Shows nothing if stderr is not a terminal."""
+class ShowProgress(Protocol):
+    """Shows the progress of work that is counted elsewhere: `done` of `total` (None: unknown)."""
 
-    def __init__(self, bars: "Progress | None" = None, task: "TaskID | None" = None) -> None:
-        self._bars = bars
-        self._task = task
-
-    def describe(self, text: str) -> None:
-        if self._bars is not None and self._task is not None:
-            self._bars.update(self._task, description=one_line(text))
-
-    def update(self, text: str, done: float, total: float | None) -> None:
-        """Shows the progress of work that is counted elsewhere: `done` of `total`."""
-        if self._bars is not None and self._task is not None:
-            self._bars.update(self._task, description=one_line(text), completed=done, total=total)
+    def __call__(self, text: str, done: float = 0, total: float | None = None, /) -> None: ...
 
 
 @contextmanager
-def progress(label: str) -> Iterator[ProgressBar]:
-    """Shows a progress bar on stderr during the `with` block, or a spinner while the total is unknown."""
+def progress(label: str) -> Iterator[ShowProgress]:
+    """Shows a progress bar on stderr during the `with` block, or a spinner while the total is unknown. Yields a function that
+    updates it. Shows nothing if stderr is not a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield ProgressBar()
+        yield lambda _text, _done=0, _total=None: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     coloured = is_coloured(sys.stderr)
 
@@ -134,5 +122,10 @@ def progress(label: str) -> Iterator[ProgressBar]:
         legacy_windows=False,
     )
     columns = SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Bars(*columns, console=console, transient=True) as bars:
-        yield ProgressBar(bars, bars.add_task(one_line(label), total=None))
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task(one_line(label), total=None)
+
+        def show(text: str, done: float = 0, total: float | None = None) -> None:
+            bars.update(task, description=one_line(text), completed=done, total=total)
+
+        yield show

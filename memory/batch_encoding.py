@@ -55,9 +55,9 @@ class SliceSize:
     def adapt(self, took_s: float, full: bool) -> None:
         """Adapts the size to the duration of the last slice. If the slice was not `full`, the size is not increased."""
         factor = ENCODE_SLICE_S / max(took_s, 1e-3)
-        least, most = ENCODE_SLICE_CHARS
+        min_chars, max_chars = ENCODE_SLICE_CHARS
         if factor < 1 or full:
-            self.chars = min(max(int(self.chars * min(factor, 2.0)), least), most)
+            self.chars = min(max(int(self.chars * min(factor, 2.0)), min_chars), max_chars)
 
 
 def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:

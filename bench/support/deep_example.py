@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import DRIVE
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.trace import (
@@ -31,7 +32,6 @@ from tests.e2e.real_hippod import Daemon
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.llm.model_server import Call, ModelServer
 
-DRIVE = Path(__file__).parents[2] / "examples" / "drive"
 ENCODER = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 32, "cpu")
 QUESTION = "What ties the Amsel Brewery to the Dorn family?"
 
@@ -109,7 +109,7 @@ def plays() -> Any:
         spring, gauge = prompt.passages["Copper Spring"], prompt.passages["Heron gauge"]
         fund, hour = prompt.passages["The Amsel Brewery"], prompt.passages["Project Hourglass"]
         lark, uncle = prompt.passages["Lark drip counter"], prompt.passages["Casimir Dorn"]
-        told = (
+        answers = (
             ("Both live by the same water, watched with instruments that the Dorns made.", [spring, gauge, lark]),
             ("The brewery draws on Copper Spring, where Casimir Dorn's Heron gauge keeps watch.", [spring, gauge]),
             (
@@ -118,7 +118,7 @@ def plays() -> Any:
             ),
             ("Alba Dorn is Casimir Dorn's niece.", [uncle]),
         )
-        sentences = [{"text": text, "sources": sources} for text, sources in told]
+        sentences = [{"text": text, "sources": sources} for text, sources in answers]
         return {"found": True, "sentences": sentences, "short": "the instruments that watch its water"}
 
     return script
@@ -142,8 +142,8 @@ def event_lines(event: DeepEvent) -> Iterator[str]:
         yield f"    passages: {'; '.join(passage.title or '(untitled)' for passage in inquiry.passages)}"
     elif isinstance(event, PointsChanged):
         for change in event.changes:
-            of = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
-            yield f"  {change.kind} {change.point.id}{of}: {change.point.description}"
+            merged = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
+            yield f"  {change.kind} {change.point.id}{merged}: {change.point.description}"
             yield f"    entities: {', '.join(change.point.entities)}"
         yield from (f"  refused: {refused.why} ({refused.what})" for refused in event.refused)
 

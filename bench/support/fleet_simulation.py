@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import CORPUS
+from bench.support.tables import table
 from consumers.json_documents import read_json_document
 from consumers.records.record import SourcePosition
 from consumers.records.writer import write_file
@@ -29,7 +31,6 @@ ARTICLES = 100_000_000
 PASSAGES_AN_ARTICLE = 5
 """For a news article of 600 words, and passages of about 120 words."""
 SAMPLE = 400
-CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "2wiki" / "corpus.json"
 ENCODER = "all-MiniLM-L6-v2"
 
 WORKER_CORES = 1000
@@ -53,11 +54,14 @@ def simulate(results: dict[str, Any]) -> str:
     """Fills `results["measured"]` and `results["derived"]`; returns Markdown."""
     measured = results["measured"] = _measure()
     derived = results["derived"] = _derive(measured)
-    rows = ["| measured here, a passage | |", "| --- | --- |"]
-    rows += [f"| {name} | {value:,.3f} |" for name, value in measured.items()]
-    rows += ["", f"| derived, for {ARTICLES:,} articles | |", "| --- | --- |"]
-    rows += [f"| {name} | {value:,.1f} |" for name, value in derived.items()]
-    return "\n".join(rows)
+    per_passage = [(name, f"{value:,.3f}") for name, value in measured.items()]
+    whole = [(name, f"{value:,.1f}") for name, value in derived.items()]
+    return "\n\n".join(
+        [
+            table(("measured here, a passage", ""), per_passage),
+            table((f"derived, for {ARTICLES:,} articles", ""), whole),
+        ]
+    )
 
 
 def _articles() -> list[dict[str, Any]]:

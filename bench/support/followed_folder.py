@@ -1,13 +1,8 @@
-"""For the sections with a real folder: tables, and texts that each answer one query."""
+"""Texts for a followed folder, each the answer to one query."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from tests.e2e.real_hippod import ROOT, Daemon
-
-CORPUS = ROOT.parent / "shared" / "data" / "2wiki" / "corpus.json"
+from tests.e2e.real_hippod import Daemon
 
 GIVEN = [
     "Alma",
@@ -56,13 +51,3 @@ def text_about(number: int, version: str) -> str:
 def write_corpus(daemon: Daemon, corpus: list[dict[str, Any]]) -> None:
     for entry in corpus:
         daemon.write(f"{entry['idx'] % 64:02}/{entry['idx']}.md", f"# {entry['title']}\n\n{entry['text']}\n")
-
-
-def percentiles(values: list[float]) -> dict[str, float]:
-    p50, p95, p99 = (float(value) for value in np.percentile(values, (50, 95, 99)))
-    return {"p50": p50, "p95": p95, "p99": p99, "max": max(values), "n": len(values)}
-
-
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

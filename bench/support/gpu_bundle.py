@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from bench.support.data import DRIVE, MUSIQUE, ROOT
 from memory.encoder.minilm import load_minilm
 from memory.encoder.packaged_model import MINILM, verified_weights
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "gpu"
-CORPUS = ROOT.parent / "shared" / "data" / "musique" / "corpus.json"
+CORPUS = MUSIQUE / "corpus.json"
 REFERENCES = 256
 """Number of passages with a vector from the CPU."""
 
@@ -25,7 +25,7 @@ REFERENCES = 256
 def passages() -> list[str]:
     if CORPUS.exists():
         return [f"{each['title']}\n{each['text']}" for each in json.loads(CORPUS.read_text("utf-8"))]
-    files = sorted((ROOT / "examples" / "drive").rglob("*.md"))
+    files = sorted(DRIVE.rglob("*.md"))
     return [part for file in files for part in file.read_text("utf-8").split("\n\n") if len(part.split()) > 10]
 
 

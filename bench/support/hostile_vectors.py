@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.support.measuring import status_kb
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule, passage_id
 
@@ -91,7 +92,7 @@ def _document(number: int) -> tuple[Document, PassageText]:
 
 def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
     every, unit = vectors(name, count), np.eye(1, DIM, dtype=np.float32)[0]
-    before = _resident()
+    before = status_kb("VmRSS")
     began, slowest, most_edges = time.process_time(), 0.0, 0
     with _open(folder) as store:
         for start in range(0, count // (2 * PASSAGE_TRIPLES), COMMIT_PASSAGES):
@@ -113,14 +114,14 @@ def fill(name: str, count: int, folder: Path) -> dict[str, Any]:
 
 def rebuild(_name: str, _count: int, folder: Path) -> dict[str, Any]:
     """Opens the store from the tables alone."""
-    before, began = _resident(), time.process_time()
+    before, began = status_kb("VmRSS"), time.process_time()
     with _open(folder) as store:
         return _found(store, began, before)
 
 
 def halve(_name: str, count: int, folder: Path) -> dict[str, Any]:
     """Removes every second document, `COMMIT_PASSAGES` documents at a time."""
-    before = _resident()
+    before = status_kb("VmRSS")
     with _open(folder) as store:
         began = time.process_time()
         uris = [f"d{number}" for number in range(0, count // (2 * PASSAGE_TRIPLES), 2)]
@@ -136,18 +137,8 @@ def _found(store: Store, began: float, before: int) -> dict[str, Any]:
         "phrases": snapshot.living_phrases,
         "crowded": snapshot.crowded_phrases,
         "edges": snapshot.edges["synonym"],
-        "peak_mb_above_start": (_status("VmHWM") - before) >> 10,
+        "peak_mb_above_start": (status_kb("VmHWM") - before) >> 10,
     }
-
-
-def _status(name: str) -> int:
-    """Returns a value of /proc/self/status in kilobytes."""
-    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))
-
-
-def _resident() -> int:
-    return _status("VmRSS")
 
 
 if __name__ == "__main__":

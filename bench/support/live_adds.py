@@ -11,11 +11,10 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from tests.e2e.real_hippod import ROOT, Daemon
+from bench.support.data import CORPUS, MUSIQUE
+from tests.e2e.real_hippod import Daemon
 
-DATA = ROOT.parent / "shared" / "data"
-RECORDED = DATA / "musique" / "openie.json"
-CORPUS = DATA / "2wiki" / "corpus.json"
+RECORDED = MUSIQUE / "openie.json"
 ADDS = 100
 BETWEEN_S = 0.1
 """Pause in seconds between two adds."""

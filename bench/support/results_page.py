@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "benchmarks.md"
+from bench.support.data import ROOT
+
+PAGE = ROOT / "docs" / "explanation" / "benchmarks.md"
 
 
 def write_section(name: str, tables: str, taken: str, page: Path = PAGE) -> None:

@@ -59,7 +59,7 @@ def draw(seed: int, versions: dict[str, list[Path]]) -> dict[str, Any]:
 
 
 def shares(labelled: dict[str, Any]) -> dict[str, float]:
-    """Returns, by draw, the share of its pairs that are correct."""
+    """Returns the share of correct pairs in each draw."""
     correct = set(labelled["correct"])
     return {name: len(correct & set(pairs)) / len(pairs) for name, pairs in labelled["drawn"].items()}
 

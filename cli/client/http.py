@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from cli.client.address import Address
+from cli.document_names import request_json
 from cli.errors import CommandError, Exit
-from cli.request_json import request_json
 from daemon.contract.http.client import (
     CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
@@ -190,7 +190,7 @@ class Client:
         raise self._stranger(f" (HTTP {status})")
 
     def _stranger(self, what: str = "") -> CommandError:
-        return CommandError(f"What answers on {self.address.path} does not speak hippod's language{what}.")
+        return CommandError(f"{self.address.path} belongs to a program that does not answer like hippod{what}.")
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:

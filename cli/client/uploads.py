@@ -7,6 +7,7 @@ a prefix of an object store.
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cli.client.http import Client, RequestRefused
-from cli.document_files import ReadyDocument, RejectedDocument
+from cli.document_files import TOO_LARGE, ReadyDocument, RejectedDocument
 from cli.errors import CommandError
 from cli.files import file_errors
 from daemon.contract.choices import DocumentState
@@ -33,7 +34,8 @@ Send = Callable[[bytes], dict[str, Any]]
 COMPARED_DOCUMENTS = 20
 """Number of documents of a corpus that are compared with the memory: evenly spread, including the first and the last."""
 WAIT_S = 600.0
-"""Seconds to wait for a document that is not committed yet."""
+"""Maximum number of seconds to wait for a document that is not committed yet."""
+POLL_S = 0.5
 PARQUET = ".parquet"
 
 
@@ -66,7 +68,8 @@ def send(batch: list[ReadyDocument], post: Send) -> Iterator[dict[str, Any] | Re
         if refused.type not in (ProblemType.INVALID, ProblemType.BAD_REQUEST, ProblemType.TOO_LARGE):
             raise
         if len(batch) == 1:
-            yield RejectedDocument(batch[0].where, refused.message)
+            message = TOO_LARGE if refused.type == ProblemType.TOO_LARGE else refused.message
+            yield RejectedDocument(batch[0].where, message)
             return
         wrong = _refused_documents(refused, len(batch))
         for at in sorted(wrong):
@@ -115,11 +118,12 @@ class CorpusCheck:
 
     def _title(self, uri: str) -> str | None:
         """Returns the title of the document with this URI; None if there is no such document."""
-        entry = self._entry(uri)
-        if entry is not None and entry.get("state") == DocumentState.PENDING:
-            self._client.call("POST", Route.WAIT, {"timeout_s": WAIT_S})
-            entry = self._entry(uri)
-        return None if entry is None else str(entry.get("title", ""))
+        end = time.monotonic() + WAIT_S
+        while (entry := self._entry(uri)) is not None:
+            if entry.get("state") != DocumentState.PENDING or time.monotonic() > end:
+                return str(entry.get("title", ""))
+            time.sleep(POLL_S)
+        return None
 
     def _entry(self, uri: str) -> dict[str, Any] | None:
         answer = self._client.call("GET", Route.DOCUMENTS, params={"prefix": uri, "limit": 1})

@@ -15,7 +15,7 @@ from cli.document_files import DocumentResult, ReadyDocument, RefuseCorpus, Reje
 from cli.errors import Exit
 from cli.files import file_errors
 from cli.options.global_options import Invocation, command
-from cli.output import ProgressBar, print_json, print_lines, print_note, progress
+from cli.output import ShowProgress, print_json, print_lines, print_note, progress
 from cli.render.lines import text
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
@@ -65,7 +65,7 @@ def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace
                 accepted += int(answer.get("accepted", 0))
                 replaced += int(answer.get("replaced", 0))
                 uris += answer.get("documents", [])
-                shown.describe(f"{count(accepted, 'document')} added")
+                shown(f"{count(accepted, 'document')} added")
     whole: dict[str, Any] = {"accepted": accepted, "documents": uris}
     whole |= {"replaced": replaced} if replaced else {}
     whole |= {"rejected": [each.to_json() for each in rejected]} if rejected else {}
@@ -82,10 +82,10 @@ def _ready_documents(
     id_prefix: str,
     refuse: RefuseCorpus | None,
     rejected: list[RejectedDocument],
-    shown: ProgressBar,
+    shown: ShowProgress,
 ) -> Iterator[ReadyDocument]:
     for path in files:
-        shown.describe(f"reading {path}")
+        shown(f"reading {path}")
         items: Iterator[DocumentResult] = (
             read_json_lines(sys.stdin.buffer, "stdin", id_prefix)
             if str(path) == "-"
@@ -125,7 +125,7 @@ def import_(invocation: Invocation, place: str) -> None:
                     while chunk := stream.read(UPLOAD_CHUNK_BYTES):
                         yield chunk
                         sent += len(chunk)
-                        shown.update(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
+                        shown(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
 
             answers.append(invocation.call("POST", Route.IMPORT, chunks))
     total = {key: sum(answer.get(key, 0) for answer in answers) for key in answers[0]}

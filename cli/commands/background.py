@@ -32,10 +32,9 @@ no_wait_option = click.option("--no-wait", is_flag=True, help="Return when the w
 @click.option("--yes", is_flag=True, help="With a model: extract instead of printing the number of calls.")
 @no_wait_option
 def reextract(invocation: Invocation, dry_run: bool, yes: bool, no_wait: bool) -> None:
-    """Applies to passages read by an earlier version of the rules, another model or another prompt. If that needs calls of a
-    model, it is a dry run without --yes; the sample's extractions are kept. Old triples stay until the new ones are
-    committed. You can interrupt and repeat the command; it continues with the rest.
-    """
+    """Applies to passages processed by an earlier version of the rules, another model or another prompt. If this needs calls of
+    a model, it is a dry run without --yes; the sample's extractions are kept. Old triples stay until the new ones are
+    committed. You can interrupt and repeat the command; it continues with the rest."""
     if dry_run or not yes:
         answer = invocation.call("POST", Route.REEXTRACT, {"dry_run": True})
         plan = parse_answer(ExtractionResponse, answer)
@@ -62,10 +61,10 @@ def _extract(invocation: Invocation, route: Route, no_wait: bool) -> None:
                 last = parse_answer(ExtractionResponse, answer)
                 if not last.waiting or (first.running and not last.running):
                     break
-    asked = {key: begun[key] for key in EXTRACTION_BEGUN if key in begun}
-    invocation.emit({**answer, **asked}, lambda: _extraction_lines(last, first.requeued))
+    begin_fields = {key: begun[key] for key in EXTRACTION_BEGUN if key in begun}
+    invocation.emit({**answer, **begin_fields}, lambda: _extraction_lines(last, first.requeued))
     if last.error:
-        raise CommandError(f"reading stopped: {last.error}")
+        raise CommandError(f"extraction stopped: {last.error}")
 
 
 @command("reencode")
@@ -83,13 +82,13 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
                 last = parse_answer(ReencodeResponse, answer)
                 if not last.running:
                     break
-    asked = {key: begun[key] for key in REENCODING_BEGUN if key in begun}
-    invocation.emit({**answer, **asked}, lambda: _reencoding_lines(first, last))
+    begin_fields = {key: begun[key] for key in REENCODING_BEGUN if key in begun}
+    invocation.emit({**answer, **begin_fields}, lambda: _reencoding_lines(first, last))
 
 
 def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: str) -> Iterator[dict[str, Any]]:
-    """Yields the first answer, then polls for the current one. Prints each new value of the field `reason`, why the work
-    waits."""
+    """Yields the first answer, then polls for the current one. Prints each new value of the field `reason`, which states
+    why the work waits."""
     answer, printed = first, None
     while True:
         if answer.get(reason) is not None and answer[reason] != printed:
@@ -102,7 +101,7 @@ def _answers(first: dict[str, Any], ask: Callable[[], dict[str, Any]], reason: s
 
 def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
     """Returns lines with the passages to extract from, the extracted passages, and the cost of each extractor."""
-    summary = f"{count(requeued, 'passage')} to read, {answer.waiting:,} waiting, {answer.failed:,} failed"
+    summary = f"{count(requeued, 'passage')} to extract, {answer.waiting:,} waiting, {answer.failed:,} failed"
     heads = ("extractor", "extractions", "prompt tokens", "completion tokens")
     rows = [
         [each.extractor, *(f"{n:,}" for n in (each.passages, each.prompt_tokens, each.completion_tokens))]
@@ -117,18 +116,18 @@ def _extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
 
 
 def _plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
-    """Returns the plan of `reextract`, such as "1,266 passages would be read again, in about 4 min 0 s"."""
+    """Returns the plan of `reextract`, such as "1,266 passages would be extracted again, in about 4 min 0 s"."""
     passages = plan.passages or 0
-    said = f"{count(passages, 'passage')} would be read again"
+    summary = f"{count(passages, 'passage')} would be extracted again"
     if plan.calls:
-        said += f", with at least {count(plan.calls, 'call')}"
+        summary += f", with at least {count(plan.calls, 'call')}"
         if plan.tokens is not None:
-            said += f" and about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens"
+            summary += f" and about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens"
     if plan.money is not None:
-        said += f", for about {plan.money:,.2f}"
+        summary += f", for about {plan.money:,.2f}"
     if plan.left_s:
-        said += f", in about {duration(plan.left_s)}"
-    lines = [text((plan.extractor, HEADING), f": {said}{'; add --yes to read them' if unconfirmed else ''}")]
+        summary += f", in about {duration(plan.left_s)}"
+    lines = [text((plan.extractor, HEADING), f": {summary}{'; add --yes to extract from them' if unconfirmed else ''}")]
     return [*lines, *([text((plan.note, "yellow"))] if plan.calls and plan.note else [])]
 
 

@@ -31,9 +31,9 @@ from daemon.contract.transfer import FRESH_BUILD_MAX_DOCUMENTS, SEED_MAX, Backup
 )
 def verify(invocation: Invocation, documents: int | None, seed: int | None) -> None:
     if seed is not None and documents is None:
-        raise click.UsageError("--seed goes with --against-fresh-build")
-    wanted = {"against_fresh_build": documents, "seed": seed}
-    body = {name: value for name, value in wanted.items() if value is not None}
+        raise click.UsageError("--seed needs --against-fresh-build")
+    options = {"against_fresh_build": documents, "seed": seed}
+    body = {name: value for name, value in options.items() if value is not None}
     with daemon_progress(invocation, "verifying", ["verify"]):
         answer = invocation.call("POST", Route.VERIFY, body)
     found = parse_answer(VerifyResponse, answer)
@@ -44,10 +44,10 @@ def verify(invocation: Invocation, documents: int | None, seed: int | None) -> N
     if found.without_checksum:
         lines.append(f"{count(found.without_checksum, 'file')} of an earlier release without a checksum")
     if (fresh := found.fresh_build) is not None:
-        said = (
+        summary = (
             f"{count(fresh.documents, 'document')} with {count(fresh.passages, 'passage')} compared with a fresh build"
         )
-        lines.append(f"{said} (--seed {fresh.seed})")
+        lines.append(f"{summary} (--seed {fresh.seed})")
         lines += [f"{uri(each)} has changed since it was indexed: not compared" for each in fresh.changed]
     invocation.emit(answer, lambda: [text(line) for line in [*lines, *found.problems]])
     if found.problems:
@@ -65,10 +65,10 @@ def backup(invocation: Invocation, place: str) -> None:
     with daemon_progress(invocation, "backing up", ["backup"]):
         answer = invocation.call("POST", Route.BACKUP, {"directory": where})
     made = parse_answer(BackupResponse, answer)
-    said = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
+    summary = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
     if made.name is not None:
-        said += f" as {made.name}; sent {count(made.sent or 0, 'file')}, {size(made.sent_bytes or 0)}"
-    invocation.emit(answer, lambda: [text(said)])
+        summary += f" as {made.name}; sent {count(made.sent or 0, 'file')}, {size(made.sent_bytes or 0)}"
+    invocation.emit(answer, lambda: [text(summary)])
 
 
 @command("restore")

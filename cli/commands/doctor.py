@@ -246,14 +246,14 @@ def memory(status: Status) -> Iterator[Finding]:
     use = status.memory
     if use is None:
         return
-    said = room_words(use)
+    room = room_words(use)
     hint = "raise [store] memory_limit, give the machine more memory, or remove documents"
     if use.paused is not None:
-        yield Finding("memory limit", "fail", f"{said}; sources are paused", hint)
+        yield Finding("memory limit", "fail", f"{room}; sources are paused", hint)
     elif use.full_in_s is not None and use.full_in_s < SOON_FULL_S:
-        yield Finding("memory limit", "warn", said, hint)
+        yield Finding("memory limit", "warn", room, hint)
     else:
-        yield Finding("memory limit", "ok", said)
+        yield Finding("memory limit", "ok", room)
 
 
 def extraction(status: Status) -> Iterator[Finding]:

@@ -149,9 +149,9 @@ def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
 def rm(
     invocation: Invocation, uris: tuple[str, ...], source: str | None, committed_since: str | None, yes: bool
 ) -> None:
-    """A followed file comes back when it changes: remove the file instead. An unknown URI is not an error. With --source,
-    removes what a topic, or `added`, has brought in, for example after wrong messages; followed folders are refused.
-    """
+    """A removed document of a followed file returns when the file changes: remove the file instead. An unknown URI is not an
+    error. With --source, removes what a topic, or `added`, has added, for example after wrong messages; followed folders are
+    refused."""
     if (source is None) == (not uris):
         raise click.UsageError("name documents, or a source with --source")
     if source is not None:
@@ -174,10 +174,10 @@ def _remove_source(invocation: Invocation, source: str, committed_since: str | N
     documents, removed = list(answer.get("documents", [])), int(answer.get("removed", 0))
 
     def lines() -> list[Text]:
-        said = f"{count(removed, 'document')} removed"
+        summary = f"{count(removed, 'document')} removed"
         if dry_run:
-            said = f"{count(len(documents), 'document')} would be removed; add --yes to remove"
-        return [*(text(uri(each)) for each in documents), text(said)]
+            summary = f"{count(len(documents), 'document')} would be removed; add --yes to remove"
+        return [*(text(uri(each)) for each in documents), text(summary)]
 
     invocation.emit(answer, lines, wrap=False)
 

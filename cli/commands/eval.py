@@ -3,9 +3,10 @@
 import itertools
 import json
 import os
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,9 @@ from cli.output import print_note, progress
 from cli.terminal_text import count as number
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.http.routes import K_MAX
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -89,55 +93,33 @@ def evaluate(
     invocation: Invocation,
     /,
     files: tuple[Path, ...],
-    mode: str | None,
-    filter_: str | None,
     ks: list[int],
     compared: tuple[str, ...],
-    answers: bool,
-    judge: bool,
     count: int | None,
     segment: str | None,
     save: Path | None,
-    settings: dict[str, Any],
     scope: dict[str, Any] | None,
-    answerer: str | None,
-    read: int | None,
-    length: int | None,
-    reason: bool,
-    **steps: Any,
+    **chosen: Any,
 ) -> None:
     """Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
     share of gold passages among the first k; all@k is the share of questions with all their gold passages among the first k.
     With --steps, the passages of all steps count. Times are the daemon's, for one query at a time; with --compare they do not
     include encoding the question. Several files are measured one after another, and their figures averaged."""
-    base = Row(
-        mode=mode,
-        answerer=_answerer(answers or judge, answerer, steps),
-        retrieval=request_fields({"filter_": filter_, "settings": settings}),
-        answering=_answering(steps) | request_fields({"length": length, "reason": reason}),
-        read=read,
-    )
     specs, saved = _split(compared)
-    if mode and specs:
-        raise click.UsageError("--mode and --compare exclude each other.")
-    if mode == NO_RETRIEVAL and scope and not specs:
-        raise click.UsageError("a scope has no effect without retrieval.")
-    rows = [parse_row(spec, base) for spec in dict.fromkeys(specs)]
-    if not specs and (len(saved) < 2 or mode or answerer):
-        rows = [completed(base)]
+    rows = _rows(specs, saved, scope, **chosen)
     if count is not None and (saved or len(files) > 1):
         raise click.UsageError("--continual is for one file of questions and rows that are not saved.")
-    wanted = _segment(segment, count)
+    first = _segment(segment, count)
     if save is not None and not save.absolute().parent.is_dir():
         raise click.UsageError(f"--save {save}: there is not a directory {save.absolute().parent}.")
-    from cli.evaluation.comparison import read_saved
+    from cli.evaluation.comparison import averaged, read_saved
+    from cli.evaluation.continual import evaluate_growth
     from cli.evaluation.questions import BookScopes, GoldLocator, read_questions
     from cli.evaluation.requests import AnswerJournal, EvalRequests, journal_of
-    from cli.evaluation.run import Evaluation
     from cli.evaluation.run import evaluate as run
-    from daemon.contract.documents import DocumentEntry
+    from cli.render.evaluation import comparison_lines, continual_json, continual_lines, files_lines
 
-    loaded = {path: read_questions(path, judge) for path in files}
+    loaded = {path: read_questions(path, chosen["judge"]) for path in files}
     earlier = {path: [row for each in saved for row in read_saved(each, str(path))] for path in files}
     journal = AnswerJournal(journal_of(save)) if save is not None else None
     if journal is not None and journal.kept:
@@ -146,23 +128,18 @@ def evaluate(
             "delete it to ask every question again."
         )
     client = invocation.client()
+    list_documents = cache(lambda: all_documents(client, scope_parameter(scope)))
+    lines: Callable[[], Iterable[Text]]
     with progress("evaluating") as shown:
-        answers_so_far = itertools.count(1)
-
-        def answered() -> None:
-            shown.describe(f"evaluating: {number(next(answers_so_far), 'answer')}")
-
-        def requests(as_of: str | None = None) -> EvalRequests:
-            return EvalRequests(client, max(ks), scope, as_of, answered, journal)
-
-        def evaluation(as_of: str | None = None) -> Evaluation:
-            asked = requests(as_of)
-            return Evaluation(ks, asked.query, asked.answer, asked.judge if judge else None)
-
-        @cache
-        def list_documents() -> list[DocumentEntry]:
-            return all_documents(client, scope_parameter(scope))
-
+        answers = itertools.count(1)
+        requests = EvalRequests(
+            client,
+            ks,
+            chosen["judge"],
+            scope,
+            on_answer=lambda: shown(f"evaluating: {number(next(answers), 'answer')}"),
+            journal=journal,
+        )
         books = BookScopes(list_documents)
         loaded = {path: [*map(books.scoped, questions)] for path, questions in loaded.items()}
         if books.absent:
@@ -171,65 +148,76 @@ def evaluate(
                 "the whole memory."
             )
         if count is not None:
-            from cli.evaluation.continual import documents_of, evaluate_growth
-
             [questions] = loaded.values()
-            growth = evaluate_growth(
-                questions,
-                rows,
-                list_documents(),
-                count,
-                lambda segment: GoldLocator(
-                    requests(segment.as_of).word_matches,
-                    lambda: [each.uri for each in documents_of(segment, list_documents())],
-                ),
-                evaluation,
-                wanted,
-            )
+            growth = evaluate_growth(questions, rows, list_documents(), count, requests, first)
+            whole = printed = continual_json(growth, bool(specs))
+            lines = partial(continual_lines, growth, len(questions))
         else:
             locator = GoldLocator(
-                requests().word_matches, lambda: [each.uri for each in list_documents() if each.passages]
+                requests.word_matches, lambda: [each.uri for each in list_documents() if each.passages]
             )
             found = {
-                path: run([*map(locator.locate, questions)], rows, evaluation(), earlier[path])
+                str(path): run([*map(locator.locate, questions)], rows, requests, earlier[path])
                 for path, questions in loaded.items()
             }
-    if count is not None:
-        from cli.render.evaluation import continual_json, continual_lines
-
-        whole = continual_json(growth, bool(specs))
-        _save(save, whole)
-        invocation.emit(whole, lambda: continual_lines(growth, len(questions)), wrap=False)
-        return
-    if len(found) > 1:
-        from cli.evaluation.comparison import averaged
-        from cli.render.evaluation import files_lines
-
-        several = averaged({str(path): each for path, each in found.items()})
-        _save(save, several.model_dump(mode="json"))
-        invocation.emit(several.model_dump(mode="json"), lambda: files_lines(several), wrap=False)
-        return
-    from cli.render.evaluation import comparison_lines
-
-    [one] = found.values()
-    _save(save, one.model_dump(mode="json"))
-    whole = one.model_dump(mode="json")
-    invocation.emit(whole if compared else whole["modes"][0], lambda: comparison_lines(one), wrap=False)
+            if len(found) > 1:
+                several = averaged(found)
+                whole = printed = several.model_dump(mode="json")
+                lines = partial(files_lines, several)
+            else:
+                [one] = found.values()
+                whole = one.model_dump(mode="json")
+                printed = whole if compared else whole["modes"][0]
+                lines = partial(comparison_lines, one)
+    if save is not None:
+        with file_errors(save, "written"):
+            save.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+            journal_of(save).unlink(missing_ok=True)
+    invocation.emit(printed, lines, wrap=False)
 
 
-def _segment(wanted: str | None, count: int | None) -> str:
-    if wanted is None:
+def _rows(
+    specs: Sequence[str],
+    saved: Sequence[Path],
+    scope: dict[str, Any] | None,
+    mode: str | None,
+    filter_: str | None,
+    settings: dict[str, Any],
+    answers: bool,
+    judge: bool,
+    answerer: str | None,
+    read: int | None,
+    length: int | None,
+    reason: bool,
+    **steps: Any,
+) -> list[Row]:
+    """Returns the rows to measure: those of `--compare`, otherwise one row if fewer than two rows are saved."""
+    # `completed` refuses fields of a row that have no effect.
+    answering = {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
+    base = Row(
+        mode=mode,
+        answerer=_answerer(answers or judge, answerer, steps),
+        retrieval=request_fields({"filter_": filter_, "settings": settings}),
+        answering=answering | request_fields({"length": length, "reason": reason}),
+        read=read,
+    )
+    if mode and specs:
+        raise click.UsageError("--mode and --compare exclude each other.")
+    if mode == NO_RETRIEVAL and scope and not specs:
+        raise click.UsageError("a scope has no effect without retrieval.")
+    if not specs and (len(saved) < 2 or mode or answerer):
+        return [completed(base)]
+    return [parse_row(spec, base) for spec in dict.fromkeys(specs)]
+
+
+def _segment(segment: str | None, count: int | None) -> str:
+    if segment is None:
         return "1"
     if count is None:
         raise click.UsageError("--segment is for --continual N.")
-    if wanted != "random" and not (wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= count):
+    if segment != "random" and segment not in map(str, range(1, count + 1)):
         raise click.UsageError(f"--segment must be a number from 1 to {count}, or random.")
-    return wanted
-
-
-def _answering(steps: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields of the request that say how to answer. `completed` refuses a row's fields that have no effect."""
-    return {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
+    return segment
 
 
 def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
@@ -242,17 +230,6 @@ def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
         else:
             specs += [part.strip() for part in each.split(",") if part.strip()]
     return specs, saved
-
-
-def _save(path: Path | None, content: dict[str, Any]) -> None:
-    """Writes the result, then deletes the journal."""
-    if path is None:
-        return
-    from cli.evaluation.requests import journal_of
-
-    with file_errors(path, "written"):
-        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        journal_of(path).unlink(missing_ok=True)
 
 
 def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:

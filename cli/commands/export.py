@@ -39,35 +39,35 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
     depends on content alone. FILE is written completely or not at all. Scope options limit the export. With `-`, standard
     output contains only the export, with or without --json. On a terminal, control characters are escaped.
     """
-    wanted = ExportFormat(format_) if format_ else export_format_of(file)
-    if wanted is None:
+    format_of_file = ExportFormat(format_) if format_ else export_format_of(file)
+    if format_of_file is None:
         named = "FILE.jsonl, FILE.graphml or FILE.graphmlz"
         raise click.UsageError(
             f"{file}: no archive is written, so its ending would mislead; write {named}, or give --format."
         )
-    chosen = {"format": wanted.value} | scope_parameter(scope)
+    chosen = {"format": format_of_file.value} | scope_parameter(scope)
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with progress("exporting") as shown:
-        stream = invocation.client().stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type)
+        stream = invocation.client().stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=format_of_file.media_type)
         with stream as pieces, _stdout() if to_stdout else atomic_file(file) as target:
-            write = terminal_write(target, wanted) if target.isatty() else target.write
+            write = terminal_write(target, format_of_file) if target.isatty() else target.write
             for chunk in pieces:
                 write(chunk)
                 lines += chunk.count(b"\n")
                 written += len(chunk)
-                shown.describe(_export_format(wanted, lines, written))
+                shown(_export_format(format_of_file, lines, written))
     if to_stdout:
         return
     from cli.render.lines import text
 
     answer = {
         "file": os.fsencode(file.absolute()).decode("utf-8", "backslashreplace"),
-        "format": wanted.value,
-        "lines": None if wanted is ExportFormat.IGRAPH else lines,
+        "format": format_of_file.value,
+        "lines": None if format_of_file is ExportFormat.IGRAPH else lines,
         "bytes": written,
     }
-    invocation.emit(answer, lambda: [text(f"{_export_format(wanted, lines, written)}, in {file}")], wrap=False)
+    invocation.emit(answer, lambda: [text(f"{_export_format(format_of_file, lines, written)}, in {file}")], wrap=False)
 
 
 def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:

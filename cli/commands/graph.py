@@ -34,7 +34,7 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(1, NODES_MAX),
     default=DEFAULT_NODES,
     show_default=True,
-    help="Largest number of nodes.",
+    help="Maximum number of nodes.",
 )
 @mode_option
 @as_of_option

@@ -17,7 +17,7 @@ from cli.options.retrieval_options import (
     filter_option,
     flag_of,
     mode_option,
-    refuse_unread,
+    refuse_settings_without_effect,
     request_fields,
     settings_option,
 )
@@ -50,7 +50,7 @@ def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[
     found = {}
     for pair in pairs:
         key, equals, number = pair.rpartition("=")
-        if not equals or not key or not (number.isascii() and number.isdigit()):
+        if not equals or not key or not re.fullmatch("[0-9]{1,18}", number):
             raise click.BadParameter(f"{pair!r} is not POSITION=N", context, parameter)
         found[key] = int(number)
     return found
@@ -85,7 +85,7 @@ question_options = options(
 @settings_option
 @scope_options
 def query(invocation: Invocation, /, **chosen: Any) -> None:
-    refuse_unread(chosen["mode"], chosen["settings"])
+    refuse_settings_without_effect(chosen["mode"], chosen["settings"])
     answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import from_plain
     from cli.render.query import query_lines
@@ -98,7 +98,7 @@ step_options = options(
         "--steps",
         type=click.IntRange(1, STEPS_MAX),
         metavar="N",
-        help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
+        help="With --deep: number of the last step; the first is 0 (default: 3). Otherwise: maximum number of retrievals, each "
         "with the model's last thought as its query.",
     ),
     click.option(
@@ -112,24 +112,24 @@ step_options = options(
         help="With --deep: judge, raise concerns and write subqueries in one model call.",
     ),
     click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
-    click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
+    click.option("--forced", is_flag=True, help="With --deep: make all steps, even if the points are sufficient."),
     deep_settings_option,
     click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
     click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
     click.option(
-        "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
+        "--max-calls", type=click.IntRange(1), metavar="N", help="Maximum number of model calls per question."
     ),
     click.option(
         "--max-tokens",
         type=click.IntRange(1),
         metavar="N",
-        help="Largest number of tokens per question, including the answer.",
+        help="Maximum number of tokens per question, including the answer.",
     ),
     click.option(
         "--timeout",
         type=Duration(TIMEOUT_MAX_S, zero=False),
         metavar="TIME",
-        help="Largest time per question; a fifth is reserved for the answer.",
+        help="Maximum time per question; a fifth is reserved for the answer.",
     ),
 )
 """Adds the options of questions with several steps, except `--deep`."""
@@ -197,7 +197,7 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
     """
-    refuse_unread(chosen["mode"], chosen["settings"])
+    refuse_settings_without_effect(chosen["mode"], chosen["settings"])
     if chosen["session"] is not None and chosen["as_of"] is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = step_fields(chosen)

@@ -108,7 +108,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif not self._admitted(headers):
             self._say(HTTPStatus.UNAUTHORIZED, LINK_USED)
         elif not self._is_forwarded(target.path):
-            self._say(HTTPStatus.NOT_FOUND, "The page has nothing there.\n")
+            self._say(HTTPStatus.NOT_FOUND, "The page has no such file.\n")
         else:
             self._forward(headers)
 

@@ -5,15 +5,16 @@ by the first segment are asked after each segment. Segments follow the order in 
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cli.errors import CommandError
 from cli.evaluation.comparison import SEED
 from cli.evaluation.questions import EvalQuestion, GoldLocator
+from cli.evaluation.requests import EvalRequests
 from cli.evaluation.rows import Row
-from cli.evaluation.run import Evaluation, evaluate
+from cli.evaluation.run import evaluate
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.evaluation import ComparisonResponse
 
@@ -71,11 +72,11 @@ def documents_of(segment: Segment, documents: Sequence[DocumentEntry]) -> list[D
     ]
 
 
-def chosen_segment(parts: Sequence[Segment], wanted: str) -> Segment:
-    """Returns a segment by its number; "random" draws one with a fixed seed."""
-    if wanted == "random":
+def chosen_segment(parts: Sequence[Segment], name: str) -> Segment:
+    """Returns the segment with the number `name`; "random" draws one with a fixed seed."""
+    if name == "random":
         return random.Random(SEED).choice(parts)
-    return parts[int(wanted) - 1]
+    return parts[int(name) - 1]
 
 
 def answered_questions(
@@ -102,15 +103,19 @@ def evaluate_growth(
     rows: Sequence[Row],
     documents: Sequence[DocumentEntry],
     count: int,
-    locator: Callable[[Segment], GoldLocator],
-    evaluation: Callable[[str | None], Evaluation],
-    wanted: str = "1",
+    requests: EvalRequests,
+    first: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """Returns the rows' scores after the `wanted` segment and after each later one of `count` segments. The questions are those
-    whose gold the `wanted` segment completed. `evaluation` returns the evaluation for a time (None: the present)."""
+    """Returns the rows' scores after the segment `first` and after each later one of `count` segments. The questions are those
+    whose gold the segment `first` completed."""
+
+    def locator(segment: Segment) -> GoldLocator:
+        arrived = documents_of(segment, documents)
+        return GoldLocator(replace(requests, as_of=segment.as_of).word_matches, lambda: [each.uri for each in arrived])
+
     parts = segments(documents, count)
-    chosen = chosen_segment(parts, wanted)
+    chosen = chosen_segment(parts, first)
     before = locator(parts[chosen.number - 2]) if chosen.number > 1 else None
-    asked = answered_questions(questions, chosen, locator(chosen), before)
+    answered = answered_questions(questions, chosen, locator(chosen), before)
     later = parts[chosen.number - 1 :]
-    return [(segment, evaluate(asked, rows, evaluation(segment.as_of))) for segment in later]
+    return [(segment, evaluate(answered, rows, replace(requests, as_of=segment.as_of))) for segment in later]

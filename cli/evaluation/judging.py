@@ -34,14 +34,14 @@ class JudgeTally:
         return found
 
     def _score(self, question: EvalQuestion, criterion: Criterion, answer: str, judge: Judge) -> float:
-        said = asked(judge, question, criterion, answer)
-        if said is None:
+        response = judgement_of(judge, question, criterion, answer)
+        if response is None:
             self.failed += 1
             return 0.0
         self.calls += 1
-        self.prompt_tokens += said.tokens.prompt
-        self.completion_tokens += said.tokens.completion
-        return float(bool(said.correct)) if criterion is Criterion.CORRECTNESS else said.score or 0.0
+        self.prompt_tokens += response.tokens.prompt
+        self.completion_tokens += response.tokens.completion
+        return float(bool(response.correct)) if criterion is Criterion.CORRECTNESS else response.score or 0.0
 
     def result(self) -> JudgeScores | None:
         if not self.scores:
@@ -69,8 +69,8 @@ class PairTally:
 
     def compare(self, question: EvalQuestion, answer: str, of_baseline: str, judge: Judge) -> None:
         for criterion in QUALITIES:
-            first = asked(judge, question, criterion, answer, of_baseline)
-            second = asked(judge, question, criterion, of_baseline, answer)
+            first = judgement_of(judge, question, criterion, answer, of_baseline)
+            second = judgement_of(judge, question, criterion, of_baseline, answer)
             if first is not None and second is not None:
                 won = _points(first.better, 1) + _points(second.better, 2)
                 self.points.setdefault(criterion, []).append(won)
@@ -95,7 +95,7 @@ def _points(better: int | None, place: int) -> float:
     return 0.5 if better == 0 else float(better == place)
 
 
-def asked(
+def judgement_of(
     judge: Judge, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
 ) -> JudgeResponse | None:
     """Returns the judgement, or None if the judge's model fails for this answer."""

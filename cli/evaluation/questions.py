@@ -163,7 +163,7 @@ def _entries(text: str, path: Path) -> list[object]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [line for line in text.split("\n") if line.strip()]  # splitlines() also splits inside strings
         if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
             raise CommandError(f"{path} is not JSON: {error}.") from None
         return [_line(line, number, path) for number, line in enumerate(lines, 1)]

@@ -6,7 +6,7 @@
 import json
 import os
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -88,25 +88,37 @@ def _hash(route: str, body: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EvalRequests:
-    """`depth`: number of passages that a query returns. `scope` and `as_of` apply to every question; a question's own scope is
-    added. `on_answer` is called after each request. Requests that the `journal` has answers for are not sent."""
+    """`ks`: the ranks to measure at. `judges`: whether the model judges answers. `scope` and `as_of` apply to every question; a
+    question's own scope is added. `on_answer` is called after each request. Requests that the `journal` has answers for are not
+    sent."""
 
     client: Client
-    depth: int
+    ks: Sequence[int]
+    judges: bool = False
     scope: dict[str, Any] | None = None
     as_of: str | None = None
     on_answer: Callable[[], None] = lambda: None
     journal: AnswerJournal | None = None
 
+    def answers(self, question: EvalQuestion, row: Row) -> bool:
+        """Returns whether the row answers the question: there are known answers to compare with, or a judge."""
+        known = bool(question.answers) or question.holds is not None
+        return row.answerer is not None and (known or self.judges)
+
     def query(self, question: EvalQuestion, row: Row) -> QueryResponse:
-        body = {"query": question.text, "k": self.depth, **_named(row.mode), **row.retrieval, **self._within(question)}
+        body = {
+            "query": question.text,
+            "k": max(self.ks),
+            **_named(row.mode),
+            **row.retrieval,
+            **self._within(question),
+        }
         return self._answered(QueryResponse, Route.QUERY, body)
 
     def word_matches(self, question: EvalQuestion, text: str) -> list[RankedPassage]:
         """Returns the passages that match a text best by its words. Calls no model."""
         body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none"}
-        asked = body | self._within(question)
-        found = self.client.call("POST", Route.QUERY, asked)
+        found = self.client.call("POST", Route.QUERY, body | self._within(question))
         self.on_answer()
         return parse_answer(QueryResponse, found).passages
 
@@ -118,7 +130,7 @@ class EvalRequests:
         if row.mode != NO_RETRIEVAL:
             body |= {**row.retrieval, **self._within(question)}
         if question.gold and row.answerer is Answerer.ITERATIVE:
-            body["depth"] = self.depth
+            body["depth"] = max(self.ks)
         if question.gold and row.answerer is Answerer.DEEP:
             body["passages"] = True
         if question.holds is not None:

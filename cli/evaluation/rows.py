@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.options.retrieval_options import flag_of, refuse_unread, typed_fields
+from cli.options.retrieval_options import flag_of, refuse_settings_without_effect, typed_fields
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
 
 ITERATIVE_STEPS = 3
@@ -91,7 +91,7 @@ def completed(row: Row) -> Row:
         raise click.UsageError(f"{where}{flag_of(min(unused))} is for --answerer deep.")
     if row.answerer is Answerer.SINGLE and (unused := answering.keys() & {*BUDGET_KEYS}):
         raise click.UsageError(f"{where}{flag_of(min(unused))} is for --answerer deep or iterative.")
-    refuse_unread(row.mode, row.retrieval.get("settings", {}), where)
+    refuse_settings_without_effect(row.mode, row.retrieval.get("settings", {}), where)
     if row.answerer is Answerer.ITERATIVE:
         answering.setdefault("steps", ITERATIVE_STEPS)
     if row.answerer is Answerer.DEEP:

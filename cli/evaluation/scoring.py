@@ -55,14 +55,16 @@ def f1(answer: str, known: Sequence[str]) -> float:
 
 def keyword_f1(answer: str, known: Sequence[str], keywords: str) -> float:
     """Returns LV-Eval's F1; 0 if the answer contains too few of the keywords' words. Common words are not counted."""
-    said, wanted = _tokens(answer), _tokens(keywords)
+    answer_words, keyword_words = _tokens(answer), _tokens(keywords)
     is_chinese = bool(_HAN.search(keywords))
-    same = Counter(said) & Counter(wanted)
+    same = Counter(answer_words) & Counter(keyword_words)
     common = _COMMON_CHINESE if is_chinese else _COMMON_ENGLISH
-    recall = sum(count for word, count in same.items() if word not in common) / len(wanted) if wanted else 1.0
+    recall = (
+        sum(count for word, count in same.items() if word not in common) / len(keyword_words) if keyword_words else 1.0
+    )
     if recall < (KEYWORD_RECALL_CHINESE if is_chinese else KEYWORD_RECALL):
         return 0.0
-    return max((_f1(said, _tokens(each)) for each in known), default=0.0)
+    return max((_f1(answer_words, _tokens(each)) for each in known), default=0.0)
 
 
 def _tokens(text: str) -> list[str]:
@@ -109,12 +111,12 @@ def compared(question: EvalQuestion, short: str | None) -> dict[str, Any]:
         return {"correct": short == ("true" if question.holds else "false")}
     if not question.answers:
         return {}
-    said = short or ""
+    given = short or ""
     scores: dict[str, Any] = {"em": 0.0, "f1": 0.0}
     if short is not None:
-        scores = {"em": exact(said, question.answers), "f1": round(f1(said, question.answers), 6)}
+        scores = {"em": exact(given, question.answers), "f1": round(f1(given, question.answers), 6)}
     if question.keywords:
-        scores["keyword_f1"] = round(keyword_f1(said, question.answers, question.keywords), 6)
+        scores["keyword_f1"] = round(keyword_f1(given, question.answers, question.keywords), 6)
     return scores
 
 

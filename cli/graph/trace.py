@@ -6,7 +6,7 @@ loading anything.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
 from cli.files import read_json
-from cli.graph.layout import force_directed, load_igraph
+from cli.graph.layout import Coordinates, force_directed, load_igraph
 from cli.render.steps import STOP_REASON_TEXTS
-from cli.terminal_text import count, milliseconds
+from cli.terminal_text import count, milliseconds, truncate
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 from daemon.contract.choices import Answerer
@@ -72,7 +72,7 @@ class StepGraph:
 
     title: str
     nodes: tuple[Node, ...] = ()
-    edges: tuple[tuple[int, int], ...] = field(default_factory=tuple)
+    edges: tuple[tuple[int, int], ...] = ()
 
 
 def working_memory_graphs(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[StepGraph]:
@@ -122,7 +122,7 @@ def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
     return graphs
 
 
-def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
+def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], Coordinates]:
     """Returns each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
     keys = sorted({node.key for graph in graphs for node in graph.nodes})
     rows = {key: row for row, key in enumerate(keys)}
@@ -195,7 +195,7 @@ def _legend(deep: bool) -> str:
         if deep
         else "Squares are queries, discs the passages that they found."
     )
-    more = "What a step made or changed has a dark rim. Drag to move, scroll to zoom, point to read."
+    more = "What a step made or changed has a thick rim. Drag to move, scroll to zoom, point to read."
     return f'<p class="small">{explanation} {more}</p>'
 
 
@@ -227,8 +227,8 @@ def _inquiry(inquiry: Inquiry) -> str:
 
 
 def _change(change: PointChange) -> str:
-    of = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
-    kind = escape(f"{change.kind}{of}")
+    merged = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" else ""
+    kind = escape(f"{change.kind}{merged}")
     return f'<span class="kind">{kind}</span> <b>{escape(change.point.id)}</b> {escape(change.point.description)}'
 
 
@@ -284,21 +284,11 @@ def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
     return Resources(mode="inline", components=["bokeh"]).render_js(), str(script), str(place)
 
 
-def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], tuple[float, float]]) -> "figure":
-    from bokeh.models import (
-        ColumnDataSource,
-        HoverTool,
-        MultiLine,
-        NodesAndLinkedEdges,
-        Range1d,
-        Scatter,
-        StaticLayoutProvider,
-    )
-    from bokeh.models.annotations import LabelSet
-    from bokeh.models.renderers import GraphRenderer
+def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], Coordinates]) -> "figure":
+    from bokeh.models import ColumnDataSource, HoverTool, Range1d
     from bokeh.plotting import figure
 
-    coordinates = [positions[node.key] for node in graph.nodes]
+    at = [positions[node.key] for node in graph.nodes]
     xs, ys = [x for x, _ in positions.values()] or [0.0], [y for _, y in positions.values()] or [0.0]
     margin = 0.15 * max(max(xs) - min(xs), max(ys) - min(ys), 1.0)
     plot = figure(
@@ -312,45 +302,26 @@ def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], tuple[float, f
     )
     plot.toolbar.logo = None
     plot.axis.visible = plot.grid.visible = False
+    ends = [[[at[start][axis], at[end][axis]] for start, end in graph.edges] for axis in (0, 1)]
+    plot.multi_line(*ends, line_color="#9aa5af", line_width=1.2)
     styles = [NODE_STYLES[node.kind] for node in graph.nodes]
-    drawn = GraphRenderer()
-    nodes = {
-        "index": list(range(len(graph.nodes))),
-        "marker": [marker for marker, _, _ in styles],
-        "size": [size for _, size, _ in styles],
-        "fill": [colour for _, _, colour in styles],
-        "rim": [3.0 if node.fresh else 1.0 for node in graph.nodes],
-        "name": [node.label for node in graph.nodes],
-        "said": [node.text for node in graph.nodes],
-    }
-    drawn.node_renderer.data_source = ColumnDataSource(nodes)
-    drawn.node_renderer.glyph = Scatter(
-        marker="marker", size="size", fill_color="fill", line_color="#1d2329", line_width="rim"
+    source = ColumnDataSource(
+        {
+            "x": [x for x, _ in at],
+            "y": [y for _, y in at],
+            "marker": [marker for marker, _, _ in styles],
+            "size": [size for _, size, _ in styles],
+            "fill": [colour for _, _, colour in styles],
+            "rim": [3.0 if node.fresh else 1.0 for node in graph.nodes],
+            "name": [node.label for node in graph.nodes],
+            "label": [truncate(node.label, LABEL) for node in graph.nodes],
+            "offset": [size / 2 + 3 for _, size, _ in styles],
+            "tooltip": [node.text for node in graph.nodes],
+        }
     )
-    drawn.node_renderer.hover_glyph = Scatter(marker="marker", size="size", fill_color="#c8453b", line_width="rim")
-    edges = {"start": [start for start, _ in graph.edges], "end": [end for _, end in graph.edges]}
-    drawn.edge_renderer.data_source = ColumnDataSource(edges)
-    drawn.edge_renderer.glyph = MultiLine(line_color="#9aa5af", line_width=1.2)
-    drawn.edge_renderer.hover_glyph = MultiLine(line_color="#c8453b", line_width=2.5)
-    drawn.layout_provider = StaticLayoutProvider(graph_layout=dict(enumerate(coordinates)))
-    drawn.inspection_policy = NodesAndLinkedEdges()
-    plot.renderers.append(drawn)
-    labels = {
-        "x": [x for x, _ in coordinates],
-        "y": [y for _, y in coordinates],
-        "beside": [size / 2 + 3 for _, size, _ in styles],
-        "text": [node.label if len(node.label) <= LABEL else node.label[: LABEL - 1] + "…" for node in graph.nodes],
-    }
-    plot.add_layout(
-        LabelSet(
-            x="x",
-            y="y",
-            text="text",
-            x_offset="beside",
-            y_offset=4,
-            text_font_size="11px",
-            source=ColumnDataSource(labels),
-        )
+    nodes = plot.scatter(
+        "x", "y", source=source, marker="marker", size="size", fill_color="fill", line_color="#1d2329", line_width="rim"
     )
-    plot.add_tools(HoverTool(renderers=[drawn.node_renderer], tooltips=[("", "@name"), ("", "@said")]))
+    plot.text("x", "y", text="label", source=source, x_offset="offset", y_offset=4, text_font_size="11px")
+    plot.add_tools(HoverTool(renderers=[nodes], tooltips=[("", "@name"), ("", "@tooltip")]))
     return plot

@@ -41,7 +41,9 @@ class _ModeChoice(click.Choice[str]):
         summaries = {
             name: MODES[name].summary if name in MODES else "Answers without retrieval." for name in self.choices
         }
-        return [CompletionItem(name, help=said) for name, said in summaries.items() if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=summary) for name, summary in summaries.items() if name.startswith(incomplete)
+        ]
 
 
 mode_option = click.option("--mode", type=_ModeChoice(list(MODES)), help="Retrieval mode. Default: the configured one.")
@@ -54,7 +56,7 @@ filter_option = click.option(
     "--filter",
     "filter_",
     type=click.Choice([each.value for each in Filter]),
-    help="What filters the linked triples (recognition memory).",
+    help="Whether a model filters the linked triples (recognition memory).",
 )
 
 
@@ -122,10 +124,12 @@ def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in named.items() if value != {}}
 
 
-def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
+def refuse_settings_without_effect(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
     """Raises UsageError for a setting that has no effect in the mode. None is the configured mode, which is not known here."""
     if mode is None or mode == NO_RETRIEVAL:
         return
-    if unread := [name for name in settings if name not in MODES[mode].settings]:
-        readers = ", ".join(SETTINGS[unread[0]].modes)
-        raise click.UsageError(f"{where}{unread[0]} has no effect in {mode}; the modes that read it are {readers}.")
+    if ineffective := [name for name in settings if name not in MODES[mode].settings]:
+        readers = ", ".join(SETTINGS[ineffective[0]].modes)
+        raise click.UsageError(
+            f"{where}{ineffective[0]} has no effect in {mode}; the modes that read it are {readers}."
+        )

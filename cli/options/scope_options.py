@@ -1,7 +1,6 @@
 """`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: the documents that a command applies to."""
 
 import os
-import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -10,12 +9,10 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from cli.document_names import as_uri
+from cli.document_names import SCHEME, as_uri, request_json
 from cli.options.global_options import Invocation, options
 from cli.options.time_type import Timestamp
-from cli.request_json import request_json
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FIELDS = {"in_": "in", "source": "source", "label": "labels", "where": "where", "since": "since", "until": "until"}
@@ -28,6 +25,8 @@ def scope_options(command: Command) -> Command:
     @wraps(command)
     def callback(invocation: Invocation, **chosen: Any) -> Any:
         scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
+        if scope["source"] == "":
+            raise click.BadParameter("must not be empty", param_hint="--source")
         since, until = scope["since"], scope["until"]
         if since and until and datetime.fromisoformat(since) > datetime.fromisoformat(until):
             raise click.UsageError("--since is later than --until: no document is of that time.")
@@ -43,7 +42,9 @@ def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
     """Returns the values with paths made absolute; URIs stay unchanged."""
-    return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
+    if "" in given:  # as a path, it would be the current folder
+        raise click.BadParameter("must not be empty")
+    return [as_uri(text) if SCHEME.match(text) else _absolute(text) for text in given]
 
 
 def _absolute(text: str) -> str:

@@ -1,5 +1,6 @@
 """Types of options with times and durations."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +8,8 @@ import click
 
 from cli.terminal_text import duration
 from daemon.contract.durations import ALLOWED, parse_duration
+
+_COMMIT = re.compile(r"0*[1-9][0-9]{0,17}")
 
 
 class Timestamp(click.ParamType["str"]):
@@ -29,7 +32,7 @@ class Moment(click.ParamType["str | int"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
         # Digits only are a commit's number; a date would have to be written without dashes to be confused with it.
-        if str(value).isascii() and str(value).isdigit() and int(value) > 0:
+        if _COMMIT.fullmatch(str(value)):
             return int(value)
         try:
             return Timestamp().convert(value, param, ctx)
@@ -69,4 +72,6 @@ class Duration(click.ParamType["float"]):
         return seconds
 
 
-as_of_option = click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+as_of_option = click.option(
+    "--as-of", type=Moment(), metavar="TIME|COMMIT", help="Query an earlier state of the memory."
+)

@@ -1,23 +1,26 @@
 """`eval` on a terminal: one row per mode."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
 
 from cli.evaluation.continual import Segment
-from cli.render.lines import DIM, HEADING, align, text
+from cli.render.lines import DIM, HEADING, table, text
 from cli.terminal_text import count, milliseconds
 from daemon.contract.evaluation import (
     AnswerScores,
+    AverageScores,
     ComparisonResponse,
     Difference,
     EvalResponse,
     FilesResponse,
     JudgedComparison,
-    ModelCost,
     StepScores,
 )
+
+MEASURES = {"EM": "em", "F1": "f1", "keyword F1": "keyword_f1", "accuracy": "accuracy"}
+"""Fields of scores, by column heading."""
 
 
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
@@ -28,11 +31,10 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
     """
     results = found.modes
     columns = _columns(results)
-    heads = [text((head, HEADING)) for head in ("mode", *columns)]
-    rows = [[text(result.label), *(text(of(result)) for of in columns.values())] for result in results]
+    rows = zip([result.label for result in results], *columns.values(), strict=True)
     gold = next((result.gold for result in results if result.gold is not None), None)
-    asked = count(found.n, "question") + (f", {gold:,} with known gold" if gold is not None else "")
-    lines = [*align([heads, *rows], right=range(1, len(columns) + 1)), text((asked, DIM))]
+    questions = count(found.n, "question") + (f", {gold:,} with known gold" if gold is not None else "")
+    lines = [*table(("mode", *columns), rows, right=range(1, len(columns) + 1)), text((questions, DIM))]
     if found.gold_absent:
         absent = f"{found.gold_absent:,} of {count(found.gold_passages, 'gold passage')} are not in the memory"
         lines.append(text((f"{absent}; they count as not found", "yellow")))
@@ -49,64 +51,62 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
     return [*lines, *difference_lines(found.differences), *judged_lines(found.judged)]
 
 
-def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
-    """Returns the columns by heading, without those that are empty for all modes."""
-    ks = list(dict.fromkeys(k for result in results for k in result.recall))
-    columns: dict[str, Callable[[EvalResponse], str]] = {}
-    for k in ks:
-        columns[f"recall@{k}"] = lambda result, k=k: four_decimals(result.recall.get(k))  # type: ignore[misc]
-    for k in ks:
-        columns[f"all@{k}"] = lambda result, k=k: four_decimals(result.all.get(k))  # type: ignore[misc]
+def _columns(results: Sequence[EvalResponse]) -> dict[str, list[str]]:
+    """Returns the columns' cells by heading, without columns that are empty for all modes."""
+    columns = recall_columns(results)
     if len(results) > 1:
-        answers = [result.answers for result in results if result.answers is not None]
-        if any(scores.em is not None for scores in answers):
-            columns["EM"] = lambda result: four_decimals(result.answers.em if result.answers else None)
-            columns["F1"] = lambda result: four_decimals(result.answers.f1 if result.answers else None)
-        if any(scores.claims is not None for scores in answers):
-            columns["accuracy"] = lambda result: four_decimals(_accuracy(result))
-        if any(scores.judge is not None for scores in answers):
-            columns["compreh."] = lambda result: _score(result, "comprehensiveness")
-            columns["diversity"] = lambda result: _score(result, "diversity")
-    columns["p50"] = lambda result: milliseconds(result.took_ms.p50)
-    columns["p95"] = lambda result: milliseconds(result.took_ms.p95)
-    if any(result.cost is not None for result in results):
-        columns["calls"] = lambda result: f"{result.cost.calls:.2f}" if result.cost else "0"
-        columns["tokens"] = lambda result: _tokens(result.cost)
+        answers = [result.answers for result in results]
+        claims = [scores.claims if scores else None for scores in answers]
+        judges = [scores.judge if scores else None for scores in answers]
+        columns |= _known(
+            {head: [getattr(scores, MEASURES[head], None) for scores in answers] for head in ("EM", "F1")}
+        )
+        columns |= _known({"accuracy": [scores.accuracy if scores else None for scores in claims]})
+        columns |= _known({"compreh.": [scores.comprehensiveness if scores else None for scores in judges]}, 2)
+        columns |= _known({"diversity": [scores.diversity if scores else None for scores in judges]}, 2)
+    columns |= {name: [milliseconds(getattr(each.took_ms, name)) for each in results] for name in ("p50", "p95")}
+    costs = [result.cost for result in results]
+    if any(costs):
+        columns["calls"] = [f"{cost.calls:.2f}" if cost else "0" for cost in costs]
+        columns["tokens"] = [
+            f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f}" if cost else "0" for cost in costs
+        ]
     return columns
 
 
-def four_decimals(value: float | None) -> str:
-    """Returns a share with four decimals, or a dash for None."""
-    return "–" if value is None else f"{value:.4f}"
+def recall_columns(results: Sequence[EvalResponse | AverageScores]) -> dict[str, list[str]]:
+    ks = dict.fromkeys(k for result in results for k in result.recall)
+    columns = {f"recall@{k}": [_number(result.recall.get(k)) for result in results] for k in ks}
+    return columns | {f"all@{k}": [_number(result.all.get(k)) for result in results] for k in ks}
 
 
-def _accuracy(result: EvalResponse) -> float | None:
-    return result.answers.claims.accuracy if result.answers and result.answers.claims else None
+def _known(columns: Mapping[str, Sequence[float | None]], decimals: int = 4) -> dict[str, list[str]]:
+    """Returns the cells of the columns that have a value."""
+    return {
+        head: [_number(value, decimals) for value in values]
+        for head, values in columns.items()
+        if any(value is not None for value in values)
+    }
 
 
-def _score(result: EvalResponse, criterion: str) -> str:
-    judge = result.answers.judge if result.answers else None
-    return "–" if judge is None else f"{getattr(judge, criterion):.2f}"
+def _measures(scores: Sequence[Any]) -> dict[str, list[str]]:
+    """Returns the columns of the `MEASURES` that are known for any of `scores`."""
+    return _known({head: [getattr(each, name, None) for each in scores] for head, name in MEASURES.items()})
 
 
-def _tokens(cost: ModelCost | None) -> str:
-    return f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f}" if cost else "0"
+def _number(value: float | None, decimals: int = 4) -> str:
+    return "–" if value is None else f"{value:.{decimals}f}"
 
 
 def step_lines(steps: Sequence[StepScores]) -> list[Text]:
     """Returns the table with the scores of the answers after each step."""
     if not steps:
         return []
-    ks = list(dict.fromkeys(k for step in steps for k in step.recall))
-    measures = {"EM": "em", "F1": "f1", "accuracy": "accuracy"}
-    shown = {head: name for head, name in measures.items() if any(getattr(step, name) is not None for step in steps)}
-    heads = ["step", *(f"recall@{k}" for k in ks), *shown, "calls"]
-    rows = [[text((head, HEADING)) for head in heads]]
-    for step in steps:
-        values = [f"{step.step}", *(four_decimals(step.recall.get(k)) for k in ks)]
-        values += [*(four_decimals(getattr(step, name)) for name in shown.values()), f"{step.calls:.2f}"]
-        rows.append([text(value) for value in values])
-    return align(rows, right=range(len(heads)))
+    columns = {"step": [f"{step.step}" for step in steps]}
+    for k in dict.fromkeys(k for step in steps for k in step.recall):
+        columns[f"recall@{k}"] = [_number(step.recall.get(k)) for step in steps]
+    columns |= _measures(steps) | {"calls": [f"{step.calls:.2f}" for step in steps]}
+    return table(list(columns), zip(*columns.values(), strict=True), right=range(len(columns)))
 
 
 def files_lines(found: FilesResponse) -> list[Text]:
@@ -114,48 +114,41 @@ def files_lines(found: FilesResponse) -> list[Text]:
     lines: list[Text] = []
     for each in found.files:
         lines += [text((each.file, HEADING)), *comparison_lines(each), Text()]
-    ks = list(dict.fromkeys(k for each in found.averages for k in each.recall))
-    measures = {"EM": "em", "F1": "f1", "keyword F1": "keyword_f1", "accuracy": "accuracy"}
-    shown = {
-        head: name for head, name in measures.items() if any(getattr(each, name) is not None for each in found.averages)
-    }
-    heads = [
-        f"average of {count(len(found.files), 'file')}",
-        *(f"recall@{k}" for k in ks),
-        *(f"all@{k}" for k in ks),
-        *shown,
-    ]
-    rows = [[text((head, HEADING)) for head in heads]]
-    for row in found.averages:
-        values = [*(four_decimals(row.recall.get(k)) for k in ks), *(four_decimals(row.all.get(k)) for k in ks)]
-        values += [four_decimals(getattr(row, name)) for name in shown.values()]
-        rows.append([text(value) for value in (row.name or row.mode or "(configured)", *values)])
-    return [*lines, *align(rows, right=range(1, len(heads)))]
+    columns = recall_columns(found.averages) | _measures(found.averages)
+    heads = [f"average of {count(len(found.files), 'file')}", *columns]
+    labels = [row.name or row.mode or "(configured)" for row in found.averages]
+    return [*lines, *table(heads, zip(labels, *columns.values(), strict=True), right=range(1, len(heads)))]
 
 
 def difference_lines(differences: Sequence[Difference]) -> list[Text]:
     """Returns the table of differences between each mode and the first."""
     if not differences:
         return []
-    heads = ("", "difference", "95 % interval", "p")
-    rows = [[text((head, HEADING)) for head in heads]]
-    for each in differences:
-        interval = f"{each.low:+.4f} … {each.high:+.4f}"
-        name = f"{each.mode} - {each.baseline}, {each.measure}"
-        rows.append([text(name), *(text(value) for value in (f"{each.difference:+.4f}", interval, f"{each.p:.4f}"))])
-    return [Text(), *align(rows, right=(1, 2, 3))]
+    rows = [
+        (
+            f"{each.mode} - {each.baseline}, {each.measure}",
+            f"{each.difference:+.4f}",
+            f"{each.low:+.4f} … {each.high:+.4f}",
+            f"{each.p:.4f}",
+        )
+        for each in differences
+    ]
+    return [Text(), *table(("", "difference", "95 % interval", "p"), rows, right=(1, 2, 3))]
 
 
 def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
     """Returns the table of the judge's comparisons of two modes."""
     if not comparisons:
         return []
-    heads = ("judged", "wins", "ties", "losses", "win rate")
-    rows = [[text((head, HEADING)) for head in heads]]
-    for each in comparisons:
-        values = (f"{each.wins}", f"{each.ties}", f"{each.losses}", f"{each.win_rate:.4f}")
-        rows.append([text(f"{each.mode} against {each.baseline}, {each.criterion}"), *map(text, values)])
-    return [Text(), *align(rows, right=(1, 2, 3, 4))]
+    rows = [
+        (
+            f"{each.mode} against {each.baseline}, {each.criterion}",
+            *(f"{number}" for number in (each.wins, each.ties, each.losses)),
+            f"{each.win_rate:.4f}",
+        )
+        for each in comparisons
+    ]
+    return [Text(), *table(("judged", "wins", "ties", "losses", "win rate"), rows, right=(1, 2, 3, 4))]
 
 
 def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
@@ -191,25 +184,25 @@ Growth = Sequence[tuple[Segment, ComparisonResponse]]
 
 
 def continual_lines(growth: Growth, questions: int) -> list[Text]:
-    """Returns a table with one line per segment: recall, the share of questions with every gold passage, exact match and F1."""
+    """Returns a table with one line per segment and mode: recall, the share of questions with every gold passage, and the
+    scores of the answers."""
     rows = [(segment, result) for segment, found in growth for result in found.modes]
-    ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
+    segments, results = [segment for segment, _ in rows], [result for _, result in rows]
+    columns = {
+        "segment": [f"{segment.number}" for segment in segments],
+        "documents": [f"{segment.documents:,}" for segment in segments],
+        "passages": [f"{segment.passages:,}" for segment in segments],
+    }
     several = len(growth[0][1].modes) > 1
-    answers = any(result.answers is not None and result.answers.em is not None for _, result in rows)
-    heads = ["segment", "documents", "passages", *(["mode"] if several else [])]
-    heads += [*(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), *(["EM", "F1"] if answers else [])]
-    lines = [[text((head, HEADING)) for head in heads]]
-    for segment, result in rows:
-        values = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
-        values += [result.label] if several else []
-        values += [*(four_decimals(result.recall.get(k)) for k in ks), *(four_decimals(result.all.get(k)) for k in ks)]
-        if answers:
-            scores = result.answers
-            values += [four_decimals(scores.em if scores else None), four_decimals(scores.f1 if scores else None)]
-        lines.append([text(value) for value in values])
-    which = "the first segment" if growth[0][0].number == 1 else f"segment {growth[0][0].number}"
-    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by {which}"
-    return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].label}", DIM))]
+    columns |= {"mode": [result.label for result in results]} if several else {}
+    columns |= recall_columns(results) | _measures([result.answers for result in results])
+    first, measured = growth[0]
+    which = "the first segment" if first.number == 1 else f"segment {first.number}"
+    summary = f"{count(measured.n, 'question')} of {questions}, answered by {which}"
+    return [
+        *table(list(columns), zip(*columns.values(), strict=True), right=range(len(columns))),
+        text((summary if several else f"{summary} · {results[0].label}", DIM)),
+    ]
 
 
 def continual_json(growth: Growth, several: bool) -> dict[str, Any]:

@@ -50,11 +50,11 @@ def status_lines(answer: "Status") -> list[Text]:
         rows.append([text(("llm", DIM)), text(answer.llm)])
     rows += [[text((each.task, DIM)), text(progress_words(each))] for each in answer.progress]
     if answer.memory is not None:
-        rows.append([text(("room", DIM)), text(room_words(answer.memory))])
+        rows.append([text(("RAM", DIM)), text(room_words(answer.memory))])
         if answer.memory.paused is not None:
             rows.append([text(("paused", "red")), text((one_line(answer.memory.paused), "red"))])
     if answer.trouble is not None:
-        rows.append([text(("trouble", "red")), text((one_line(answer.trouble), "red"))])
+        rows.append([text(("problem", "red")), text((one_line(answer.trouble), "red"))])
     if (reading := answer.extraction) is not None:
         counts = f"{reading.waiting:,} passages waiting" + (f", {reading.failed:,} failed" if reading.failed else "")
         since = f", since {local_time(reading.since)}" if reading.since else ""
@@ -125,12 +125,11 @@ def _is_uniform(shares: Shares) -> bool:
 
 
 def _share_words(shares: Shares, unit: str) -> str:
-    """Returns, for example, "rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to read
-    again"."""
+    """Returns, for example, "rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to redo"."""
     total = sum(number for _, number, _ in shares)
     parts = []
     for name, number, left_s in shares:
-        again = f", about {duration(left_s)} to read again" if left_s is not None else ""
+        again = f", about {duration(left_s)} to redo" if left_s is not None else ""
         parts.append(f"{one_line(name)}: {number:,} of {count(total, unit)}{again}")
     return " · ".join(parts)
 
@@ -152,13 +151,13 @@ def reason_counts(counts: "Mapping[str, int]") -> str:
 
 
 def room_words(use: "MemoryUse") -> str:
-    """Returns, for example: 5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
-    of = f" of {size(use.limit_bytes)}" if use.limit_bytes is not None else ", without a limit"
-    parts = [f"{size(use.used_bytes)}{of}"]
+    """Returns, for example: 5.2 GiB of 6.0 GiB · 31 kB a passage · 26,000 more passages fit · full in 3 h at this rate."""
+    limit = f" of {size(use.limit_bytes)}" if use.limit_bytes is not None else ", without a limit"
+    parts = [f"{size(use.used_bytes)}{limit}"]
     if use.bytes_per_passage is not None:
         parts.append(f"{size(use.bytes_per_passage)} a passage")
     if use.room_passages is not None:
-        parts.append(f"room for {use.room_passages:,} more")
+        parts.append(f"{use.room_passages:,} more passages fit")
     if use.full_in_s is not None:
         parts.append(f"full in {duration(use.full_in_s)} at this rate")
     return " · ".join(parts)

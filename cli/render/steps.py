@@ -106,8 +106,8 @@ def _found(inquiry: Inquiry, width: int) -> list[Text]:
 
 def _change(change: PointChange, width: int) -> list[Text]:
     mark = CHANGE_MARKS.get(change.kind, ("*", ""))
-    of = [point.id for point in change.before if point.id != change.point.id]
-    from_ = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" and of else ""
+    merged = [point.id for point in change.before if point.id != change.point.id]
+    from_ = f" of {', '.join(point.id for point in change.before)}" if change.kind == "merged" and merged else ""
     head = text(mark, f" {change.point.id} ", (f"{change.kind}{from_}", DIM), "  ", one_line(change.point.description))
     return [*indent(head, 2, width), *indent(text((entities_text(change.point), DIM)), 6, width)]
 
@@ -118,9 +118,9 @@ def entities_text(point: MemoryPoint) -> str:
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 
 
-def _listing(names: Sequence[str], of: int) -> str:
+def _listing(names: Sequence[str], total: int) -> str:
     shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
-    more = f" and {of - len(shown):,} more" if of > len(shown) else ""
+    more = f" and {total - len(shown):,} more" if total > len(shown) else ""
     return f"{' · '.join(shown)}{more}"
 
 

@@ -86,14 +86,14 @@ def _writing(form: AnswerForm) -> str:
     if form.length is not None:
         length = f"an answer of about {form.length:,} words, in full sentences, that covers every side of the question,"
     combine = "" if form.closed_book else ", combining passages where the answer needs several"
-    of = "claim" if form.verify else "question"
+    input_name = "claim" if form.verify else "question"
     sources = (
         'Leave every "sources" empty. '
         if form.closed_book
         else "After each sentence give the numbers of the passages it rests on in its "
         '"sources"; put no numbers in brackets into the text. '
     )
-    return f"Write {length} in the language of the {of}{combine}. {sources}"
+    return f"Write {length} in the language of the {input_name}{combine}. {sources}"
 
 
 def _short(form: AnswerForm) -> str:

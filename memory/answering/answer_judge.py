@@ -110,7 +110,7 @@ def read_score(value: object) -> Verdict:
     """Raises BadAnswer if the score is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
-        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
+        raise BadAnswer("wrong schema", f'the judge\'s "score" is not a number from 0 to {MAX_SCORE}')
     return Verdict(_reason(value), score=float(score))
 
 
@@ -130,8 +130,8 @@ def read_correct(value: object) -> Verdict:
 
 
 def _reason(value: object) -> str:
-    said = value.get("reason") if isinstance(value, dict) else None
-    return replace_surrogates(said).strip() if isinstance(said, str) else ""
+    reason = value.get("reason") if isinstance(value, dict) else None
+    return replace_surrogates(reason).strip() if isinstance(reason, str) else ""
 
 
 def _against(references: Sequence[str], passages: Sequence[str]) -> str:
@@ -149,5 +149,5 @@ def _reference_material(references: Sequence[str], passages: Sequence[str]) -> l
 
 
 def _messages(task: str, material: Sequence[str], question: str) -> list[ChatMessage]:
-    asked = "\n\n".join([*material, f"Question: {without_quote_marks(question)}"])
-    return [system_message(task), user_message(asked)]
+    request = "\n\n".join([*material, f"Question: {without_quote_marks(question)}"])
+    return [system_message(task), user_message(request)]

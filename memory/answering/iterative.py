@@ -159,19 +159,21 @@ def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Th
     """Returns the prompt with the question, the passages numbered from 1, and the thoughts so far."""
     material = "\n\n".join(quote_passage(number, hit.title, hit.text) for number, hit in enumerate(passages, 1))
     earlier = "\n".join(f"{number}. {thought.text}" for number, thought in enumerate(thoughts, 1))
-    asked = without_quote_marks(f"Question: {question}\nThoughts so far:\n{earlier or 'none'}")
+    request = without_quote_marks(f"Question: {question}\nThoughts so far:\n{earlier or 'none'}")
     return [
         system_message(prompt_text("thought", _TASK) + _FORM),
-        user_message(f"{material or 'There are no passages.'}\n\n{asked}"),
+        user_message(f"{material or 'There are no passages.'}\n\n{request}"),
     ]
 
 
 def read_thought(value: object, passages: Sequence[Hit]) -> Thought:
     """Returns the thought in the model's JSON, without sources that the prompt did not contain. Raises BadAnswer if there is no
     thought."""
-    said = get_field(value, "thought")
-    if not isinstance(said, str) or not (text := replace_surrogates(without_markers(said)).strip()[:THOUGHT_CHARS]):
-        raise BadAnswer("wrong schema", 'the model\'s "thought" is no sentence')
+    sentence = get_field(value, "thought")
+    if not isinstance(sentence, str) or not (
+        text := replace_surrogates(without_markers(sentence)).strip()[:THOUGHT_CHARS]
+    ):
+        raise BadAnswer("wrong schema", 'the model\'s "thought" is not a sentence')
     whole = value if isinstance(value, dict) else {}
     given = whole.get("sources")
     numbers = [whole_number(each) for each in (given if isinstance(given, list) else [given])]
@@ -188,8 +190,8 @@ def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep
     assert step.thought is not None
     if step.thought.answers:
         return "answered"
-    asked = {question, *(each.query for each in [*steps, step])}
-    return "nothing new" if step.thought.text in asked else step.thought.text
+    earlier = {question, *(each.query for each in [*steps, step])}
+    return "nothing new" if step.thought.text in earlier else step.thought.text
 
 
 async def iterate(
@@ -292,11 +294,11 @@ def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]
     """
     known = {hit.id: hit for step in result.steps for hit in step.found}
     cited: dict[str, int] = {}
-    said = []
+    sentences = []
     for thought in result.thoughts:
         numbers = sorted(cited.setdefault(id, len(cited) + 1) for id in thought.sources if id in known)
-        said.append(thought.text + "".join(f" [{n}]" for n in numbers))
-    return " ".join(said), tuple(known[id] for id in cited)
+        sentences.append(thought.text + "".join(f" [{n}]" for n in numbers))
+    return " ".join(sentences), tuple(known[id] for id in cited)
 
 
 def end_note(result: IterativeResult, budget: Budget) -> str | None:

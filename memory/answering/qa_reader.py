@@ -5,6 +5,7 @@ contain are removed from the lists and from the text.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ MAX_QUOTED_PASSAGE_CHARS = 6_000
 NOT_IN_MEMORY = "The memory does not hold the answer."
 NOT_KNOWN = "The model does not know the answer."
 NO_ANSWER_WRITTEN = "No answer was written."
+_MARKER = re.compile(r"(?<! ) *\[[\d¹²³⁰⁴-⁹ ,;\-–^]+\]")
 
 SHOWN_CHARS = 24
 """Number of characters by which the reply must grow before hippod shows the answer again."""
@@ -47,10 +49,10 @@ def reader_prompt(
 ) -> list[ChatMessage]:
     """Returns the prompt with the question and its passages (pairs of title and text), numbered from 1."""
     material = "\n\n".join(quote_passage(number, title, text) for number, (title, text) in enumerate(passages, 1))
-    asked = f"{'Claim' if form.verify else 'Question'}: {without_quote_marks(question)}"
+    request = f"{'Claim' if form.verify else 'Question'}: {without_quote_marks(question)}"
     if not form.closed_book:
-        asked = f"{material or 'There are no passages.'}\n\n{asked}"
-    return [system_message(answer_task(form)), user_message(asked)]
+        request = f"{material or 'There are no passages.'}\n\n{request}"
+    return [system_message(answer_task(form)), user_message(request)]
 
 
 def quote_passage(
@@ -144,18 +146,7 @@ def _numbers(sources: object, count: int) -> list[int]:
 
 def without_markers(text: str) -> str:
     """Returns `text` without numbers in square brackets, which would look like verified citations."""
-    out: list[str] = []
-    rest = text
-    while (start := rest.find("[")) >= 0:
-        end = rest.find("]", start)
-        inside = rest[start + 1 : end] if end >= 0 else ""
-        if inside and all(char.isdigit() or char in " ,;-–^" for char in inside):
-            out.append(rest[:start].rstrip(" "))
-            rest = rest[end + 1 :]
-        else:
-            out.append(rest[: start + 1])
-            rest = rest[start + 1 :]
-    return "".join([*out, rest])
+    return _MARKER.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)

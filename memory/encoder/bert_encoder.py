@@ -194,8 +194,8 @@ class BertEncoder(Encoder):
         """Yields groups of sequences of equal length, shortest first. A group has one sequence, or at most `CALL_TOKENS` tokens
         and `batch_size` sequences."""
 
-        def most(length: int) -> int:
+        def max_rows(length: int) -> int:
             return max(1, min(self._batch_size, CALL_TOKENS // length))
 
-        for rows in rows_of_equal_length([*map(len, sequences)], most):
+        for rows in rows_of_equal_length([*map(len, sequences)], max_rows):
             yield rows, np.array([sequences[row] for row in rows])

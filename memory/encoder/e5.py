@@ -180,7 +180,8 @@ class _FourBitWeights:
         return values if bias else values.reshape(-1, self._columns(name))
 
     def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
-        """Keeps the table in blocks (54 MB instead of 384): the graph decodes only the rows of the tokens."""
+        """Keeps the table of token vectors in 4-bit blocks (54 MB instead of 384 MB). The model decodes only the rows of
+        `tokens`."""
         blocks = self._blocks(_WORDS).reshape(-1, self._hidden // _BLOCK)
         halves = op.convert(looked_up(np.ascontiguousarray(blocks["halves"]), tokens), "f32")
         scales = op.convert(looked_up(np.ascontiguousarray(blocks["scale"])[..., None], tokens), "f32")

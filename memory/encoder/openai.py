@@ -125,8 +125,8 @@ class OpenAIEncoder(Encoder):
         found = np.asarray(rows, dtype=np.float32)
         if found.shape[1] != self.identity.dim or not np.isfinite(found).all():
             raise EncoderServerDown(
-                f"The embedding server {self._host} now answers with {found.shape[1]} dimensions, and {self.identity.name} "
-                f"had {self.identity.dim}, or with numbers that are none; has its model been changed?"
+                f"The embedding server {self._host} answered with vectors of {found.shape[1]} dimensions "
+                f"({self.identity.name} has {self.identity.dim}), or with values that are not numbers. Was its model changed?"
             )
         norms = np.linalg.norm(found, axis=1, keepdims=True)
         unit: Matrix = np.ascontiguousarray(found / np.where(norms > 0, norms, 1), dtype=np.float32)
@@ -145,7 +145,7 @@ class OpenAIEncoder(Encoder):
             what = f"The embedding server {self._host} does not speak the protocol"
             raise EncoderServerDown(f"{what}: {error}", f"{what} ({type(error).__name__})") from None
         if len(rows) != len(texts) or len({len(row) for row in rows}) != 1 or not rows[0]:
-            raise EncoderServerDown(f"The embedding server {self._host} did not answer with one vector a text.")
+            raise EncoderServerDown(f"The embedding server {self._host} did not answer with one vector per text.")
         return rows
 
     def _message(self, error: openai.OpenAIError) -> str:

@@ -61,21 +61,21 @@ def phrase_query_prefix_of(model: str, is_name: bool) -> str:
     return prefixes_of(model)[0].replace(_TASK, _NAME_TASK if is_name else _PHRASE_TASK)
 
 
-def rows_of_equal_length(lengths: Sequence[int], most: Callable[[int], int]) -> Iterator[list[int]]:
+def rows_of_equal_length(lengths: Sequence[int], max_rows: Callable[[int], int]) -> Iterator[list[int]]:
     """Yields groups of rows of equal length, shortest first, at most `most(length)` rows each. Rows of length 0 are omitted."""
     by_length: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         if length:
             by_length.setdefault(length, []).append(row)
     for length, rows in sorted(by_length.items()):
-        size = most(length)
+        size = max_rows(length)
         yield from (rows[at : at + size] for at in range(0, len(rows), size))
 
 
-def rows_of_similar_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yields groups of rows by increasing length, at most `most` rows each. Rows of length 0 are omitted."""
+def rows_of_similar_length(lengths: Sequence[int], max_rows: int) -> Iterator[list[int]]:
+    """Yields groups of rows by increasing length, at most `max_rows` rows each. Rows of length 0 are omitted."""
     rows = sorted((row for row, length in enumerate(lengths) if length), key=lengths.__getitem__)
-    yield from (rows[at : at + most] for at in range(0, len(rows), most))
+    yield from (rows[at : at + max_rows] for at in range(0, len(rows), max_rows))
 
 
 def tokenizable(text: str, limit: int) -> str:
@@ -109,12 +109,12 @@ def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
     at = 0
     while len(spans) - at > room:
         left = len(spans) - at
-        wanted = -(-left // -(-left // room))
-        end, shortest = at + wanted, at + max(1, math.ceil(wanted * (1 - SLACK)))
+        length = -(-left // -(-left // room))
+        end, shortest = at + length, at + max(1, math.ceil(length * (1 - SLACK)))
         while end > shortest and not _begins_word(text, spans[end]):
             end -= 1
         if not _begins_word(text, spans[end]):
-            end = at + wanted
+            end = at + length
         yield spans[end][0]
         at = end
 

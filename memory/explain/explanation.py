@@ -83,7 +83,7 @@ class PassageExplanation:
     """Sum of the shares of all other passages' seeds."""
     path: StrongestPath | None = None
     hub_factor: float = 1.0
-    """Share of the score from other nodes that the passage keeps; a hub keeps less than 1."""
+    """Factor of the score that comes from other nodes; less than 1 if the passage is a hub."""
     near_duplicate_of: int | None = None
     """Row of the leader, if the passage is a near-duplicate that was left out. Shares and path are then the leader's."""
     link: FollowedLink | None = None

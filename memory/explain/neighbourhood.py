@@ -227,7 +227,7 @@ def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> t
         return ranking.pagerank, ranking.note
     reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
     pagerank = rank_by_pagerank(context, (), reset, HIPPORAG2_WEIGHTS).pagerank
-    note = "the passages were ranked without a walk: the graph is what one from them reaches"
+    note = "the mode ranks passages without a walk; the graph shows what a walk from these passages reaches"
     return pagerank, f"{ranking.note}; {note}" if ranking.note else note
 
 

@@ -133,8 +133,8 @@ class Limiter:
         self._freed = asyncio.Event()
         self._next = 0.0
         self._paused_until = self._server_pause_until = 0.0
-        """When calls may continue by hippod's estimate, and by the server's statement. The second is later if other calls are
-        being accepted."""
+        """Times at which calls may continue: hippod's estimate, and the time that the server stated. The second is later if
+        other calls are being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
         """The first of several simultaneous refusals, until the pause after them ends."""
         self._resumed_at = clock()

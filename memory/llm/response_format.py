@@ -65,8 +65,8 @@ class ServerCapabilities:
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
     needs_streams: bool = False
-    """Whether an answer took longer than the time limit, or repeated itself up to its length limit. Answers are streamed only
-    then, because reading hundreds of streams from a fast server takes much processor time."""
+    """Whether an answer took longer than the time limit, or repeated itself up to its length limit. Only then are later answers
+    streamed, because reading hundreds of streams from a fast server takes much processor time."""
     doubted: str | None = None
     """The format that was given up because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS

@@ -48,9 +48,8 @@ def compare_parts(
 ) -> NDArray[np.float64]:
     """Returns BM25 of texts for the parts of the query's words, shape (len(ids),). There must be at least one text.
 
-    `ids` identify the texts by their content; `text` returns the text in a place. `lengths` are the texts' numbers of words.
-    The rarity of parts and the mean length are computed from these texts.
-    """
+    `ids` identify the texts by their content; `text` returns the text with an index in `ids`. `lengths` are the texts' numbers
+    of words. The rarity of parts and the mean length are computed from these texts."""
     parts = char_ngrams(query)
     if not parts:
         return np.zeros(len(ids))

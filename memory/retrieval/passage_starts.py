@@ -3,11 +3,11 @@
 The starts are the nearest passages, the passages with the query's words, and the passages whose title occurs in the query.
 
 All starts have reset weights. The shares of the three kinds depend on their reliability, not on constants. Titled passages get
-the share of the query that their titles make up. Cosines and words divide the rest by concentration: a softmax that gives one
-passage all the weight counts more than a softmax spread over fifty passages. The share of cosines is multiplied by the share of
-the query that the encoder knows; the share of words is multiplied by the share of the query that the passages cover. If the
-encoder knows only a part of the query, or if the query contains no title, passages that both cosines and words support get an
-additional share.
+the share of the query that their titles make up. The rest is divided between cosines and words. A softmax that gives one
+passage all the weight gets a larger share than a softmax spread over fifty passages. The share of cosines is multiplied by the
+share of the query that the encoder knows; the share of words is multiplied by the share of the query that the passages cover.
+If the encoder knows only a part of the query, or if the query contains no title, passages that both cosines and words support
+get an additional share.
 
 The answer to a question is often in a second passage that belongs to the passage named in the query. To find it, a start
 passage's triples are ranked by their similarity to the query, as PropRAG ranks its beams (arXiv 2504.18070), but only one hop

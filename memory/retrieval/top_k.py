@@ -91,7 +91,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
     rest[first] = False
     above = max(elsewhere, float((scores[rest] + bounds[rest]).max(initial=0.0)))
-    # For each of the best rows: the largest exact score that a later row may have.
+    # For each of the best rows: an upper bound of the exact scores of all rows after it.
     may_have = np.maximum.accumulate(np.concatenate([[above], (best + bounds[order])[::-1]]))[:-1][::-1]
     return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench.sections.quality.answers import ANSWERS, QUESTIONS
-from bench.sections.quality.continual import DATA
+from bench.support.data import DATA
 
 
 @pytest.mark.shared

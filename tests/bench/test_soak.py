@@ -34,10 +34,10 @@ def test_nothing_fails_every_descriptor_comes_back_and_nothing_piles_up(tmp_path
             before = look(daemon)
             halves = []
             for _ in range(2):
-                asked = ask(QUERIES // 2)
+                wait_for_answers = ask(QUERIES // 2)
                 for _ in range(CHANGES // 2):
                     found.changes[drive.change()] += 1
-                asked()
+                wait_for_answers()
                 status = daemon.wait(240)
                 halves.append(look(daemon))
             until(lambda: look(daemon).descriptors <= before.descriptors, "no descriptor is left open")

@@ -51,6 +51,12 @@ def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Sc
         ["query", "who?", "-k", "0"],
         ["query", "who?", "--mode", "psychic"],
         ["query", "who?", "--as-of", "yesterday"],
+        ["query", "who?", "--as-of", "9" * 5_000],
+        ["query", "who?", "--after", f"added={'9' * 5_000}"],
+        ["eval", "q.json", "--continual", "3", "--segment", "9" * 5_000],
+        ["query", "who?", "--source", ""],
+        ["query", "who?", "--in", ""],
+        ["export", "--source", ""],
         ["wait", "--timeout", "nan"],
         ["wait", "--timeout", "60 fortnights"],
         ["wait", "--timeout", "8d"],
@@ -112,7 +118,7 @@ def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, script
 @pytest.mark.process
 def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = Reply(b"<html>hello</html>")
-    assert "does not speak hippod's language" in hippoctl("status").err
+    assert "does not answer like hippod" in hippoctl("status").err
     scripted.answers["GET /v1/status"] = {"state": "ready"}
     ended = hippoctl("status")
     assert (ended.code, "is not understood: commit" in ended.err) == (1, True)
@@ -141,7 +147,7 @@ def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, sc
     scripted.answers["POST /v1/backfill"] = stopped
     ended = hippoctl("--json", "backfill")
     assert (ended.code, ended.json["error"]) == (1, "no room")
-    assert "reading stopped: no room" in ended.err
+    assert "extraction stopped: no room" in ended.err
 
 
 @pytest.mark.process

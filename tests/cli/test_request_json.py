@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from cli.request_json import request_json
+from cli.document_names import request_json
 from tests.cli.sample_answers import LIST, QUERY
 from tests.cli.scripted_daemon import Here, Reply, Scripted
 

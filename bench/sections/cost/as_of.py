@@ -8,17 +8,15 @@ of the machine slows both equally.
 import os
 import random
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.support.followed_folder import percentiles, table
+from bench.support.measuring import repeated
 from bench.support.synthetic_documents import World
+from bench.support.tables import percentiles, table
 from tests.e2e.real_hippod import Daemon, until
 
 COMMITS = (150, int(os.environ.get("HIPPOD_BENCH_AS_OF", "300")))
@@ -58,7 +56,7 @@ def _memory(commits: int, results: dict[str, Any]) -> str:
     names = ("queries alone", f"queries beside {READERS} readers of the past", "the readers' questions")
     head = (f"{passages:,} passages, {commits:,} commits", "n", "p50 ms", "p95 ms")
     rows = [
-        (name, str(each["n"]), f"{each['p50']:.0f}", f"{each['p95']:.0f}")
+        (name, each["n"], f"{each['p50']:.0f}", f"{each['p95']:.0f}")
         for name, each in zip(names, measured.values(), strict=True)
     ]
     return table(head, rows) + f"\n\np95 beside the readers / p95 alone: {ratio}"
@@ -76,31 +74,15 @@ def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], 
     for turn in range(ROUNDS):
         questions = texts[2 * turn * QUERIES : 2 * (turn + 1) * QUERIES]
         alone += [_ask(daemon, text) for text in questions[:QUERIES]]
-        with _readers(daemon, first, last, texts, as_of, turn):
+        chosen = random.Random(turn)
+
+        def read(chosen: random.Random = chosen) -> None:
+            as_of.append(_ask(daemon, chosen.choice(texts), as_of=chosen.randrange(first, last)))
+
+        with repeated(*[read] * READERS):
+            time.sleep(1.0)  # until every reader waits for a commit
             beside += [_ask(daemon, text) for text in questions[QUERIES:]]
     return alone, beside, as_of
-
-
-@contextmanager
-def _readers(daemon: Daemon, first: int, last: int, texts: list[str], took: list[float], turn: int) -> Iterator[None]:
-    """Runs the readers inside the `with` block, which begins when every reader waits for a commit."""
-    over = threading.Event()
-
-    def read(seed: int) -> None:
-        chosen = random.Random(seed)
-        while not over.is_set():
-            took.append(_ask(daemon, chosen.choice(texts), as_of=chosen.randrange(first, last)))
-
-    readers = [threading.Thread(target=read, args=(turn * READERS + number,)) for number in range(READERS)]
-    for each in readers:
-        each.start()
-    time.sleep(1.0)
-    try:
-        yield
-    finally:
-        over.set()
-        for each in readers:
-            each.join()
 
 
 def _ask(daemon: Daemon, text: str, **more: Any) -> float:

@@ -9,23 +9,25 @@ example drive, extracted by the rules.
 import shutil
 import statistics
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import count, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from bench.support.data import DRIVE
+from bench.support.measuring import repeated
 from bench.support.scripted_model_process import model_process
 from bench.support.synthetic_documents import World
+from bench.support.tables import table
 from tests.e2e.real_hippod import Daemon
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.llm.model_server import Call, ModelServer, obedient
 
-ROOT = Path(__file__).parents[3]
 LATENCY_S = 0.3
 QUESTIONS = 10
 ADDED = 20
@@ -40,25 +42,21 @@ WAYS: tuple[tuple[str, dict[str, Any], bool], ...] = (
 
 
 def run(results: dict[str, Any]) -> str:
-    lines = [
-        "| question | calls | time p50 | own p50 | own, share p50 | cpu, share |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     with model_process(_serve) as (url, _), tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
-        shutil.copytree(ROOT / "examples" / "drive", home / "drive")
+        shutil.copytree(DRIVE, home / "drive")
         encoder = {"backend": "sentence-transformers"}
         llm = {"base_url": url, "model": "scripted"}
         with Daemon(home, llm=llm, encoder=encoder, retrieval={"filter": "none"}) as daemon:
             daemon.wait(600)
             for name, body, beside in WAYS:
                 results[name] = found = _measured(daemon, body, beside)
-                lines.append(
-                    f"| {name} | {found['calls']:g} | {found['seconds']:.2f} s | {found['own_s'] * 1000:.0f} ms "
-                    f"| {found['share']:.1%} | {'' if beside else format(found['cpu_share'], '.1%')} |"
-                )
-    return "\n".join(lines)
+                cpu = "" if beside else f"{found['cpu_share']:.1%}"
+                took, own = f"{found['seconds']:.2f} s", f"{found['own_s'] * 1000:.0f} ms"
+                rows.append((name, f"{found['calls']:g}", took, own, f"{found['share']:.1%}", cpu))
+    return table(("question", "calls", "time p50", "own p50", "own, share p50", "cpu, share"), rows)
 
 
 def _measured(daemon: Daemon, body: dict[str, Any], beside: bool) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def _measured(daemon: Daemon, body: dict[str, Any], beside: bool) -> dict[str, A
     assert daemon.process is not None
     process = psutil.Process(daemon.process.pid)
     times, calls, shares = [], [], []
-    with _indexing(daemon) if beside else _nothing():
+    with repeated(_indexing(daemon)) if beside else nullcontext():
         _asked(daemon, 0, body)
         before = process.cpu_times()
         for number in range(1, QUESTIONS + 1):
@@ -95,37 +93,20 @@ def _asked(daemon: Daemon, number: int, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
-
-
-@contextmanager
-def _indexing(daemon: Daemon) -> Iterator[None]:
-    """Adds documents with triples in one batch after another inside the `with` block."""
-    over = threading.Event()
-    passages = World(1).passages(1_000_000)
+def _indexing(daemon: Daemon) -> Callable[[], None]:
+    """Returns a function that adds one batch of documents with triples."""
+    numbers, passages = count(), World(1).passages(1_000_000)
 
     def add() -> None:
-        number = 0
-        while not over.is_set():
-            lot = [next(passages) for _ in range(ADDED)]
-            daemon.add(
-                *[
-                    {"id": f"w{number + at}", "title": title, "text": text, "triples": [list(t) for t in triples]}
-                    for at, (title, text, triples) in enumerate(lot)
-                ]
-            )
-            number += ADDED
-            daemon.wait()
+        daemon.add(
+            *[
+                {"id": f"w{next(numbers)}", "title": title, "text": text, "triples": [list(t) for t in triples]}
+                for title, text, triples in islice(passages, ADDED)
+            ]
+        )
+        daemon.wait()
 
-    thread = threading.Thread(target=add)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return add
 
 
 def _serve(pipe: Connection) -> None:

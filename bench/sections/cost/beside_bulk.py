@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.support.followed_folder import CORPUS, percentiles, table, text_about, write_corpus
+from bench.support.data import CORPUS, skipped
+from bench.support.followed_folder import text_about, write_corpus
+from bench.support.tables import percentiles, table
 from tests.e2e.real_hippod import Daemon
 
 SAVES = 40
@@ -32,7 +34,7 @@ CHECKOUT_PATIENCE_S = 300.0
 
 def run(results: dict[str, Any]) -> str:
     if not CORPUS.exists():
-        return "Skipped: the corpus is read from ../shared/data/2wiki/corpus.json, which is not there."
+        return skipped("The section", CORPUS)
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         return "\n\n".join(

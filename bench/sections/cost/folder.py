@@ -8,9 +8,8 @@ children; pages that they share are counted more than once.
 import json
 import shutil
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +17,12 @@ from typing import Any
 
 import psutil
 
-from bench.support.followed_folder import CORPUS, percentiles, person, table, text_about, write_corpus
-from tests.e2e.real_hippod import ROOT, Daemon
+from bench.support.data import CORPUS, DRIVE, skipped
+from bench.support.followed_folder import person, text_about, write_corpus
+from bench.support.measuring import MIB, repeated, resident_bytes, seconds
+from bench.support.tables import percentiles, table
+from tests.e2e.real_hippod import Daemon
 
-DRIVE = ROOT / "examples" / "drive"
 SAVES = 200
 BETWEEN_S = 0.1
 """Pause in seconds between two changes."""
@@ -29,19 +30,13 @@ PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
 SAMPLE_S = 0.25
 QUERY_EVERY_S = 0.5
-MIB = 1 << 20
 
 
 def run(results: dict[str, Any]) -> str:
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
-        if CORPUS.exists():
-            parts.append(_bulk(folder, results))
-        else:
-            parts.append(
-                "Bulk load skipped: the corpus is read from ../shared/data/2wiki/corpus.json, which is not there."
-            )
+        parts.append(_bulk(folder, results) if CORPUS.exists() else skipped("Bulk load", CORPUS))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return "\n\n".join(parts)
@@ -58,11 +53,11 @@ def _starts(home: Path, results: dict[str, Any]) -> str:
     daemon = _daemon(home)
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
     try:
-        ready_s = _timed(daemon.start)
-        indexed_s = _timed(lambda: daemon.wait(BULK_PATIENCE_S))
+        ready_s = seconds(daemon.start)
+        indexed_s = seconds(lambda: daemon.wait(BULK_PATIENCE_S))
         documents = int(daemon.status()["documents"])
         daemon.stop()
-        again_s = _timed(daemon.start)
+        again_s = seconds(daemon.start)
     finally:
         daemon.close()
     results["start"] = {
@@ -152,43 +147,25 @@ class _Load:
 
 @contextmanager
 def _watched(daemon: Daemon, queries: list[str]) -> Iterator[_Load]:
-    load = _Load()
-    done = threading.Event()
+    load, process = _Load(), psutil.Process(daemon.pid)
 
     def sample() -> None:
-        assert daemon.process is not None
-        me = psutil.Process(daemon.process.pid)
-        while not done.wait(SAMPLE_S):
-            total = 0
-            for process in (me, *me.children(recursive=True)):
-                try:
-                    total += process.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            load.rss.append(total)
+        time.sleep(SAMPLE_S)
+        load.rss.append(resident_bytes(process)[1])
 
     def ask() -> None:
-        number = 0
-        while not done.wait(QUERY_EVERY_S):
-            began = time.perf_counter()
-            body = {"query": queries[number % len(queries)]}
-            try:
-                response = daemon.http.post("/v1/query", json=body)
-                load.query_failures += not response.is_success
-            except OSError:
-                load.query_failures += 1
-            load.query_s.append(time.perf_counter() - began)
-            number += 1
+        time.sleep(QUERY_EVERY_S)
+        began = time.perf_counter()
+        body = {"query": queries[len(load.query_s) % len(queries)]}
+        try:
+            response = daemon.http.post("/v1/query", json=body)
+            load.query_failures += not response.is_success
+        except OSError:
+            load.query_failures += 1
+        load.query_s.append(time.perf_counter() - began)
 
-    threads = [threading.Thread(target=sample), threading.Thread(target=ask)]
-    for thread in threads:
-        thread.start()
-    try:
+    with repeated(sample, ask):
         yield load
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
 
 
 def _bulk(folder: Path, results: dict[str, Any]) -> str:
@@ -213,7 +190,7 @@ def _bulk(folder: Path, results: dict[str, Any]) -> str:
                 f"{len(corpus):,} passages, {name}",
                 f"{figures['took_s']:.0f}",
                 f"{figures['passages_per_s']:.0f}",
-                str(figures["failed"]),
+                figures["failed"],
                 f"{figures['rss_max_mib']:,.0f}",
                 f"{figures['query_s']['p50'] * 1000:.0f}",
                 f"{figures['query_s']['p95'] * 1000:.0f}",
@@ -263,8 +240,8 @@ def _load_once(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
         "query_s": percentiles(load.query_s),
         "stage_total_s": _stages(daemon, total=True),
     }
-    stop_s = _timed(daemon.stop)
-    return figures | {"stop_s": stop_s, "restart_ready_s": _timed(daemon.start)}
+    stop_s = seconds(daemon.stop)
+    return figures | {"stop_s": stop_s, "restart_ready_s": seconds(daemon.start)}
 
 
 # Figures.
@@ -274,13 +251,7 @@ def _stages(daemon: Daemon, total: bool = False) -> dict[str, float]:
     """Returns the daemon's time in each stage of the pipeline: the mean in ms, or with `total` the sum in seconds."""
     out = {}
     for stage in ("parse", "extract", "encode", "commit"):
-        seconds = daemon.metric("hippod_stage_seconds_sum", stage=stage)
+        took = daemon.metric("hippod_stage_seconds_sum", stage=stage)
         count = daemon.metric("hippod_stage_seconds_count", stage=stage)
-        out[stage] = round(seconds if total else 1000 * seconds / max(count, 1), 2)
+        out[stage] = round(took if total else 1000 * took / max(count, 1), 2)
     return out
-
-
-def _timed(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began

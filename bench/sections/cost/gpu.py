@@ -9,13 +9,14 @@ on a machine without a GPU.
 import json
 import os
 import statistics
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.support.measuring import repeated
+from bench.support.tables import table
 from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
 BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
@@ -43,7 +44,7 @@ def run(results: dict[str, Any]) -> str:
     reference = np.load(BUNDLE / "reference.npy")
     name = torch.cuda.get_device_name(DEVICE) if on_gpu else DEVICE
     found: dict[str, Any] = {"device": name, "torch": torch.__version__, "passages": len(texts)}
-    lines = ["| texts in a batch | passages a second | largest difference from the CPU |", "| ---: | ---: | ---: |"]
+    rows = []
     for size in BATCHES:
         encoder = _encoder(size, DEVICE)
         encoder.encode(texts)  # loads the kernels for each shape
@@ -53,11 +54,12 @@ def run(results: dict[str, Any]) -> str:
         rate = len(measured) / (time.perf_counter() - began)
         difference = float(np.abs(vectors[: len(reference)] - reference).max())
         found[f"batch {size}"] = {"passages_per_s": rate, "difference": difference}
-        lines.append(f"| {size} | {rate:,.0f} | {difference:.1e} |")
+        rows.append((size, f"{rate:,.0f}", f"{difference:.1e}"))
         if difference > COMPARED_MAX:
             results.setdefault("violations", []).append(f"vectors in batches of {size} differ by {difference:.1e}")
     found["query_ms"] = _queries(encoder, texts)
-    found["query_ms_beside"] = _queries_beside(encoder, texts)
+    with repeated(lambda: encoder.encode(texts)):
+        found["query_ms_beside"] = _queries(encoder, texts)
     began = time.perf_counter()
     _encoder(64, "cpu").encode(texts[: len(reference)])
     found["cpu_passages_per_s"] = len(reference) / (time.perf_counter() - began)
@@ -66,7 +68,7 @@ def run(results: dict[str, Any]) -> str:
         [
             f"{found['device']}, torch {found['torch']}, {len(texts):,} passages.",
             "",
-            *lines,
+            table(("texts in a batch", "passages a second", "largest difference from the CPU"), rows),
             "",
             f"A query takes {found['query_ms']:.1f} ms (p50 of {QUERIES}), {found['query_ms_beside']:.1f} ms while passages "
             f"are encoded. The processors of that machine encode {found['cpu_passages_per_s']:,.0f} passages a second.",
@@ -86,19 +88,3 @@ def _queries(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
         encoder.encode_query(" ".join(text.split()[:12]) + f" {began}")
         times.append(1000 * (time.perf_counter() - began))
     return statistics.median(times)
-
-
-def _queries_beside(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
-    over = threading.Event()
-
-    def index() -> None:
-        while not over.is_set():
-            encoder.encode(texts)
-
-    indexing = threading.Thread(target=index)
-    indexing.start()
-    try:
-        return _queries(encoder, texts)
-    finally:
-        over.set()
-        indexing.join()

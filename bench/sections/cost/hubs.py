@@ -9,14 +9,14 @@ real daemon also follows a file of a million equal lines with each store. Every 
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench.support.growth.store import commit, open_store
 from bench.support.hostile_vectors import in_letters
-from bench.support.process_memory import peak_mib
+from bench.support.measuring import peak_mib, seconds
+from bench.support.tables import table
 from daemon.contract.http.routes import document_path
 from store.types import Document, PassageRef, PassageText, passage_id
 from tests.e2e.real_hippod import Daemon
@@ -39,14 +39,10 @@ def run(results: dict[str, Any]) -> str:
         for step, figures in hubs.items()
         if figures["peak_mib"] - plain[step]["peak_mib"] > MORE_MIB
     ]
-    lines = [f"| {count:,} passages: s, peak MiB | plain | hubs |", "| --- | ---: | ---: |"]
-    lines += [
-        f"| {step} | "
-        + " | ".join(f"{store[step]['s']}, {store[step]['peak_mib']:,}" for store in stores.values())
-        + " |"
-        for step in plain
+    rows = [
+        (step, *(f"{store[step]['s']}, {store[step]['peak_mib']:,}" for store in stores.values())) for step in plain
     ]
-    return "\n".join(lines)
+    return table((f"{count:,} passages: s, peak MiB", "plain", "hubs"), rows)
 
 
 def _document(number: int, hubs: bool) -> tuple[Document, list[PassageText]]:
@@ -75,11 +71,8 @@ def _measured(hubs: bool, count: int) -> dict[str, dict[str, float]]:
             for step, work in _steps(daemon, hubs, count).items():
                 if daemon.process is not None:
                     Path(f"/proc/{daemon.process.pid}/clear_refs").write_text("5")
-                began = time.perf_counter()
-                work()
-                took = time.perf_counter() - began
-                pid = daemon.process.pid if daemon.process is not None else 0
-                found[step] = {"s": round(took, 2), "peak_mib": peak_mib(pid)}
+                took = seconds(work)
+                found[step] = {"s": round(took, 2), "peak_mib": peak_mib(daemon.pid)}
                 print("hubs" if hubs else "plain", step, found[step], flush=True)
         finally:
             daemon.close()

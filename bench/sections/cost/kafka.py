@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import psutil
 
+from bench.support.tables import shown, table
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import article, built_at_once, following, positions, source
 from tests.consumers.kafka.message_stream import WORDS, Stream, publish
@@ -29,7 +30,7 @@ A_SECOND = 50
 
 
 def run(results: dict[str, Any]) -> str:
-    rows = ["| what | measured |", "| --- | --- |"]
+    rows = []
     for name, measure in (
         ("throughput", _throughput),
         ("kills", _kills),
@@ -41,9 +42,8 @@ def run(results: dict[str, Any]) -> str:
             if name == "outage" and cluster.real:
                 continue
             results[name] = measure(cluster, Path(home))
-            told = "; ".join(f"{key} {value}" for key, value in results[name].items())
-            rows.append(f"| {name} | {told} |")
-    return "\n".join(rows)
+            rows.append((name, shown(results[name])))
+    return table(("what", "measured"), rows)
 
 
 def _throughput(cluster: Cluster, home: Path) -> dict[str, Any]:

@@ -7,14 +7,13 @@ be run alone. `HIPPOD_BENCH_STEPS` selects from `STEPS`, `HIPPOD_BENCH_QUERIES` 
 queries while 20 passages a second are added. Every step runs in its own process and is printed at once.
 """
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
+
+from bench.support.measuring import run_step
+from bench.support.tables import figures_table
 
 STEPS = (
     "vectors",
@@ -47,38 +46,20 @@ def run(results: dict[str, Any]) -> str:
             folder = root / size
             folder.mkdir(parents=True, exist_ok=True)
             counts = {"scan": str(int(size) * SCANNED_A_PASSAGE), "load": size, "mutate": str(CHANGES)}
-            found = {step: _step(step, str(folder), counts.get(step, questions)) for step in steps}
+            found = {
+                step: run_step("bench.support.million.steps", step, str(folder), counts.get(step, questions))
+                for step in steps
+            }
             results[size] = found
-            violations += [f"{size} passages: the step {step} failed" for step in steps if "failed" in found[step]]
+            violations += [
+                f"{size} passages: the step {step} failed" for step in steps if f"{step}_failed" in found[step]
+            ]
             for mode, each in found.get("agree", {}).items():
                 if isinstance(each, dict) and each["same_five"] < LEAST_AGREEMENT * each["of"]:
                     violations.append(
                         f"{size} passages, {mode}: {each['same_five']} of {each['of']} have the same five"
                     )
-            tables.append(_table(size, found))
+            figures = {f"{step}: {name}": value for step, each in found.items() for name, value in each.items()}
+            tables.append(figures_table(f"{int(size):,} passages", figures))
     results["violations"] = violations
     return "\n\n".join(tables)
-
-
-def _step(name: str, *arguments: str) -> dict[str, Any]:
-    began = time.perf_counter()
-    command = [sys.executable, "-m", "bench.support.million.steps", name, *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    found: dict[str, Any] = {"failed": done.returncode}
-    if done.returncode == 0:
-        found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{name} {arguments[-1]} ({time.perf_counter() - began:.0f} s): {json.dumps(found)}", flush=True)
-    return found
-
-
-def _table(size: str, found: dict[str, dict[str, Any]]) -> str:
-    lines = [f"| {int(size):,} passages | |", "| --- | --- |"]
-    for step, values in found.items():
-        lines += [f"| {step}: {name.replace('_', ' ')} | {_shown(value)} |" for name, value in values.items()]
-    return "\n".join(lines)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return " / ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -10,7 +10,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import MUSIQUE
 from bench.support.scripted_model_process import model_process
+from bench.support.tables import table
 from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import ModelError
 from memory.llm.limiter import Limiter
@@ -21,19 +23,13 @@ from tests.memory.llm import simulated_servers
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text, obedient
 from tests.memory.llm.recorded_answers import grounded_documents
 
-SHARED = Path(__file__).parents[4] / "shared" / "data" / "musique"
 SECONDS = 40
 SIMULATED_SERVERS = 200
 
 
 def run(results: dict[str, Any]) -> str:
     """Runs the replay only if ../shared is present; the rates are always measured."""
-    lines = [
-        *_simulations(results),
-        "",
-        "| server | passages | calls/s | ideal | share | refused |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for name, kind, latency_s, ideal in (
         ("500 ms, room for 64", "room", 0.5, 128.0),
         ("10/s, 429 + Retry-After", "rate", 0.05, 10.0),
@@ -41,32 +37,27 @@ def run(results: dict[str, Any]) -> str:
         found = _rate(kind, latency_s, int(ideal * SECONDS / 2))
         found |= {"ideal": ideal, "share": found["calls_per_s"] / ideal}
         results[kind] = found
-        lines.append(
-            f"| {name} | {found['passages']} | {found['calls_per_s']:.1f} | {ideal:.0f} | {found['share']:.1%} "
-            f"| {found['refused_share']:.1%} |"
-        )
-    if (SHARED / "openie.json").exists():
+        shares = f"{found['share']:.1%}", f"{found['refused_share']:.1%}"
+        rows.append((name, found["passages"], f"{found['calls_per_s']:.1f}", f"{ideal:.0f}", *shares))
+    parts = [_simulations(results), table(("server", "passages", "calls/s", "ideal", "share", "refused"), rows)]
+    if (MUSIQUE / "openie.json").exists():
         results["replay"] = replay = _replay()
         if not replay["equal"]:
             results.setdefault("violations", []).append("what the replay extracted is not what import takes over")
-        lines += [
-            "",
+        parts.append(
             f"Replay of all {replay['passages']} passages: export equal to import's without {replay['ungrounded']} "
             f"ungrounded triples: {replay['equal']}; "
             f"{replay['seconds']:.0f} s, {replay['calls']} calls; characters / 4 of prompts and answers, a passage: "
-            f"{replay['tokens_a_passage']}",
-        ]
-    return "\n".join(lines)
+            f"{replay['tokens_a_passage']}"
+        )
+    return "\n\n".join(parts)
 
 
-def _simulations(results: dict[str, Any]) -> list[str]:
+def _simulations(results: dict[str, Any]) -> str:
     """Measures throughput relative to a client that knows the server's limits, for many kinds of servers with random refusals
     and failures."""
     outcomes = [simulated_servers.run(seed) for seed in range(SIMULATED_SERVERS)]
-    lines = [
-        "| simulated servers | number | median share | a tenth below | worst | refused |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for place, kind in enumerate([*simulated_servers.KINDS, "all"]):
         chosen = outcomes if kind == "all" else outcomes[place :: len(simulated_servers.KINDS)]
         shares = sorted(outcome.share for outcome in chosen)
@@ -77,15 +68,12 @@ def _simulations(results: dict[str, Any]) -> list[str]:
             "refused": sum(o.refused for o in chosen) / sum(o.refused + o.answered + o.failed for o in chosen),
         }
         results.setdefault("simulated", {})[kind] = found
-        lines.append(
-            f"| {kind} | {len(shares)} | {found['median']:.1%} | {found['tenth']:.1%} | {found['worst']:.1%} "
-            f"| {found['refused']:.1%} |"
-        )
+        rows.append((kind, len(shares), *(f"{share:.1%}" for share in found.values())))
     if found["median"] < 0.9 or found["worst"] < 0.7:
         results.setdefault("violations", []).append(
             "of what simulated servers give, less than 90 % (median) or 70 % (worst)"
         )
-    return lines
+    return table(("simulated servers", "number", "median share", "a tenth below", "worst", "refused"), rows)
 
 
 def _rate(kind: str, latency_s: float, passages: int) -> dict[str, Any]:
@@ -141,7 +129,7 @@ async def _extract(url: str, count: int) -> float:
 
 
 def _replay() -> dict[str, Any]:
-    docs = list({doc["passage"]: doc for doc in json.loads((SHARED / "openie.json").read_text())["docs"]}.values())
+    docs = list({doc["passage"]: doc for doc in json.loads((MUSIQUE / "openie.json").read_text())["docs"]}.values())
     known = {" ".join(doc["passage"].split()): doc for doc in docs}
 
     def script(call: Call) -> Any:

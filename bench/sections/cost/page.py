@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.support.tables import table
+
 STEPS = 300
 WATCH = """() => {
   const paints = CanvasRenderingContext2D.prototype;
@@ -67,6 +69,6 @@ def run(results: dict[str, Any]) -> str:
     results["frames"] = len(times)
     results["median_ms"] = round(statistics.median(times), 1)
     results["p95_ms"] = round(sorted(times)[int(0.95 * len(times))], 1)
-    head = "| nodes | edges | frames while dragging | median frame | p95 |\n| --- | --- | --- | --- | --- |"
-    figures = (results[each] for each in ("nodes", "edges", "frames", "median_ms", "p95_ms"))
-    return head + "\n| {:,} | {:,} | {} | {} ms | {} ms |".format(*figures)
+    figures = (f"{results['edges']:,}", results["frames"], f"{results['median_ms']} ms", f"{results['p95_ms']} ms")
+    heads = ("nodes", "edges", "frames while dragging", "median frame", "p95")
+    return table(heads, [(f"{results['nodes']:,}", *figures)])

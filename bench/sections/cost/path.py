@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.support.content_trace import MARK, ROOT
-from bench.support.questions.mode_comparison import markdown_table
+from bench.support.tables import table
 from tests.e2e.real_hippod import Daemon, clean_environment, until
 
 NOTE = f"# Tours\n\nThe {MARK} expedition of Clara Weber reached Lake Tanaka in 1932. Clara Weber was born in Bremen.\n"
@@ -55,10 +55,10 @@ def run(results: dict[str, Any]) -> str:
             assert MARK in json.dumps(daemon.ask("POST", "/v1/query", json={"query": QUESTION}))
             daemon.record("end")
             rows = [_row(daemon.home, phase, results) for phase in ("saved note", "question")]
-    return markdown_table(("text", "files", "without parsers and rules", "data classes"), rows)
+    return table(("text", "files", "without parsers and rules", "data classes"), rows)
 
 
-def _row(home: Path, phase: str, results: dict[str, Any]) -> tuple[str, ...]:
+def _row(home: Path, phase: str, results: dict[str, Any]) -> tuple[object, ...]:
     functions: set[str] = set()
     classes: set[str] = set()
     for file in home.glob(f"{phase}-*.json"):
@@ -68,4 +68,4 @@ def _row(home: Path, phase: str, results: dict[str, Any]) -> tuple[str, ...]:
     files = Counter(each.partition(":")[0] for each in functions)
     results[phase] = {"functions": sorted(functions), "classes": sorted(classes)}
     others = [file for file in files if not file.startswith(TEXT_RULES)]
-    return phase, str(len(files)), str(len(others)), str(len(classes))
+    return phase, len(files), len(others), len(classes)

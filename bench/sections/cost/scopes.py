@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.support.growth.store import commit, open_store, resident_mb, spread, stream_part
+from bench.support.growth.store import commit, open_store, spread, stream_part
+from bench.support.measuring import resident_mb
 from bench.support.synthetic_documents import World, document
+from bench.support.tables import figures_table
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.types import Document
@@ -40,7 +42,8 @@ def run(results: dict[str, Any]) -> str:
         for store, _ in stores.values():
             store.fold()
             store.write_checkpoint()  # as the daemon does within a quarter of an hour
-        results.update(_measured(stores))
+        found = _measured(stores)
+        results.update(found)
         for store, _ in stores.values():
             store.close()
     results["violations"] = (
@@ -48,17 +51,14 @@ def run(results: dict[str, Any]) -> str:
         if count <= 100_000 and results["first_ms"] > FIRST_MOST_MS
         else []
     )
-    return "\n".join(
-        [f"| {count:,} passages, a tenth in the scope | |", "| --- | ---: |"]
-        + [f"| {name} | {value} |" for name, value in results.items() if name != "violations"]
-    )
+    return figures_table(f"{count:,} passages, a tenth in the scope", found)
 
 
 def _is_tenth(document: Document) -> bool:
     return int(document.uri.rpartition(":")[2]) % 10 == 0
 
 
-def _is_most(document: Document) -> bool:
+def _is_in_nineteen_twentieths(document: Document) -> bool:
     return int(document.uri.rpartition(":")[2]) % 20 != 0
 
 
@@ -68,7 +68,7 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     phrases = [now.phrase(int(row)) for row in np.linspace(0, now.n_phrases - 1, 2 * QUERIES)]
     questions = [f"{a} {b}" for a, b in pairwise(phrases)][::2]
 
-    def asked(*memories: Callable[[], Any]) -> list[list[float]]:
+    def timed_queries(*memories: Callable[[], Any]) -> list[list[float]]:
         """Returns p50 and p95 milliseconds of each memory's queries. The memories are queried in turn; a first query is not
         counted."""
         took: list[list[float]] = [[] for _ in memories]
@@ -93,7 +93,9 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     found["first_ms"], found["first_cpu_ms"] = first(tenth)
     found["held_mb"] = [round(whole.scopes.bytes / 1e6), resident_mb() - resident]
-    found["query_ms_p50_p95_of_the_scope"], found["query_ms_p50_p95_of_the_same_alone"] = asked(tenth, alone.snapshot)
+    found["query_ms_p50_p95_of_the_scope"], found["query_ms_p50_p95_of_the_same_alone"] = timed_queries(
+        tenth, alone.snapshot
+    )
     fresh = World(seed=1).passages(10**9)
     followed: list[float] = []
     unconcerned: list[float] = []
@@ -105,11 +107,13 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     found["following_one_passage_ms_p50_p95"] = spread(followed, 50, 95)
     found["following_a_commit_outside_ms_p50_p95"] = spread(unconcerned, 50, 95)
 
-    def most() -> Any:
-        return whole.scoped("most", _is_most).snapshot
+    def nineteen_twentieths() -> Any:
+        return whole.scoped("most", _is_in_nineteen_twentieths).snapshot
 
     resident, held = resident_mb(), whole.scopes.bytes
-    found["first_ms_of_nineteen_twentieths"], found["first_cpu_ms_of_nineteen_twentieths"] = first(most)
+    found["first_ms_of_nineteen_twentieths"], found["first_cpu_ms_of_nineteen_twentieths"] = first(nineteen_twentieths)
     found["held_mb_of_nineteen_twentieths"] = [round((whole.scopes.bytes - held) / 1e6), resident_mb() - resident]
-    found["query_ms_p50_p95_of_nineteen_twentieths"], found["query_ms_p50_p95_of_all"] = asked(most, whole.snapshot)
+    found["query_ms_p50_p95_of_nineteen_twentieths"], found["query_ms_p50_p95_of_all"] = timed_queries(
+        nineteen_twentieths, whole.snapshot
+    )
     return found

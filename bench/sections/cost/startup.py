@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.support.tables import table
 from tests.cli.sample_answers import QUERY, STATUS
 from tests.cli.scripted_daemon import serving
 
@@ -56,23 +57,20 @@ def run(results: dict[str, Any]) -> str:
                 times = _run(command, environ | more)
                 if at:  # the first round compiles
                     measured[name].append(times)
-    least = {name: min(processor for processor, _ in times) for name, times in measured.items()}
+    minima = {name: min(processor for processor, _ in times) for name, times in measured.items()}
     clock = {name: statistics.median(took for _, took in times) for name, times in measured.items()}
     base = "python -c pass"
     results["startup"] = {
         name: {
-            "processor_ms": round(least[name], 1),
-            "processor_ratio": round(least[name] / least[base], 2),
+            "processor_ms": round(minima[name], 1),
+            "processor_ratio": round(minima[name] / minima[base], 2),
             "clock_ms": round(clock[name], 1),
             "clock_ratio": round(clock[name] / clock[base], 2),
         }
         for name in COMMANDS
     }
-    lines = [
-        "| command | processor, least | of Python | clock, median | of Python |",
-        "| --- | ---: | ---: | ---: | ---: |",
+    rows = [
+        (name, *(f"{value} {'ms' if key.endswith('_ms') else 'x'}" for key, value in row.items()))
+        for name, row in results["startup"].items()
     ]
-    for name, row in results["startup"].items():
-        processor = f"{row['processor_ms']} ms | {row['processor_ratio']} x"
-        lines.append(f"| {name} | {processor} | {row['clock_ms']} ms | {row['clock_ratio']} x |")
-    return "\n".join(lines)
+    return table(("command", "processor, minimum", "of Python", "clock, median", "of Python"), rows)

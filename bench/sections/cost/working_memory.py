@@ -9,12 +9,13 @@ import asyncio
 import statistics
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
+from bench.support.data import MUSIQUE
 from bench.support.deep_example import ENCODER, drive
 from bench.support.large_graph import large_snapshot
 from bench.support.scripted_model_process import model_process
+from bench.support.tables import table
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.trace import DeepSettings
 from memory.llm.client import ModelClient, ModelSettings
@@ -22,25 +23,22 @@ from store.snapshot import Snapshot
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.llm.model_server import ModelServer
 
-RECORDED = Path(__file__).parents[4] / "shared" / "data" / "musique" / "openie.json"
+RECORDED = MUSIQUE / "openie.json"
 LATENCY_S = 0.3
 QUESTIONS = 12
 
 
 def run(results: dict[str, Any]) -> str:
     """Uses the large graph only if ../shared is present; the example drive is always measured."""
-    lines = [
-        "| memory | phrases | calls | question p50 | own p50 | own, share least / p50 / most | cpu, share |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
     with drive() as snapshot:
-        lines.append(_row(results, "example drive", snapshot))
+        rows = [_row(results, "example drive", snapshot)]
     if RECORDED.exists():
-        lines.append(_row(results, "of the paper's size", large_snapshot(RECORDED)))
-    return "\n".join(lines)
+        rows.append(_row(results, "of the paper's size", large_snapshot(RECORDED)))
+    heads = ("memory", "phrases", "calls", "question p50", "own p50", "own, share min / p50 / max", "cpu, share")
+    return table(heads, rows)
 
 
-def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
+def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> tuple[object, ...]:
     times, cpu_s = asyncio.run(_ask(snapshot))
     shares = sorted(own / whole for _, whole, own in times)
     found = {
@@ -55,9 +53,13 @@ def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
     }
     results[name] = found
     return (
-        f"| {name} | {found['phrases']:,} | {found['calls']} | {found['seconds']:.2f} s | {found['own_s'] * 1000:.0f} ms "
-        f"| {found['share_least']:.1%} / {found['share']:.1%} / {found['share_most']:.1%} "
-        f"| {cpu_s / (found['calls'] * LATENCY_S):.1%} |"
+        name,
+        f"{found['phrases']:,}",
+        found["calls"],
+        f"{found['seconds']:.2f} s",
+        f"{found['own_s'] * 1000:.0f} ms",
+        f"{found['share_least']:.1%} / {found['share']:.1%} / {found['share_most']:.1%}",
+        f"{cpu_s / (found['calls'] * LATENCY_S):.1%}",
     )
 
 

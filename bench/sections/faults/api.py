@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bench.support.tables import table
 from tests.daemon.api.conformance.schemathesis_run import check, served
 
 PATIENCE_S = 3_600.0
@@ -49,12 +50,10 @@ def run(results: dict[str, Any]) -> str:
         "faults_logged": faults,
     }
     results["violations"] = violations(answers, failures, faults)
-    told = ", ".join(f"{count:,} × {status}" for status, count in sorted(answers.items()))
+    counts = ", ".join(f"{count:,} × {status}" for status, count in sorted(answers.items()))
     shown = "".join(f"\n\n```text\n{failure}\n```" for failure in failures[:10])
-    return (
-        f"| requests | not as documented | faults in the daemon's log | answers |\n| ---: | ---: | ---: | --- |\n"
-        f"| {answers.total():,} | {len(failures)} | {faults} | {told} |{shown}"
-    )
+    heads = ("requests", "not as documented", "faults in the daemon's log", "answers")
+    return table(heads, [(f"{answers.total():,}", len(failures), faults, counts)]) + shown
 
 
 def violations(answers: Counter[int], failures: list[str], faults: int) -> list[str]:

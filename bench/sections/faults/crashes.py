@@ -14,13 +14,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import ROOT
+from bench.support.tables import table
 from tests.crash.crashing import Crashes
 
-ROOT = Path(__file__).parents[3]
 SLICE = 1_000
 """Number of histories per process. Each slice has its own seed; a failure is reported when its slice ends."""
 
-TOLD = 20
+PROGRESS_KILLS = 20
 """Number of kills between two lines of progress."""
 
 
@@ -33,7 +34,7 @@ def run(results: dict[str, Any]) -> str:
     if examples := int(os.environ.get("HIPPOD_BENCH_EXAMPLES", "20000")):
         rows += _histories(examples, seed, results)
     results["seed"] = seed
-    return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
+    return table(("", ""), rows)
 
 
 def _kills(count: int, seed: int, results: dict[str, Any]) -> list[tuple[str, str]]:
@@ -50,7 +51,7 @@ def _kills(count: int, seed: int, results: dict[str, Any]) -> list[tuple[str, st
                 shutil.copytree(crashes.folder, Path(kept, "store"))
                 failures.append(f"kill {done}, the store is kept in {kept}: {str(error)[:1000]}")
                 break
-            if done % TOLD == 0:
+            if done % PROGRESS_KILLS == 0:
                 print(f"{done} kills, {crashes.done} commits, {time.perf_counter() - began:.0f} s", flush=True)
     results["violations"] += failures
     results["kills"] = {"kills": done, "commits": crashes.done, "failures": failures}

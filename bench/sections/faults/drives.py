@@ -22,6 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from bench.support.tables import table
 from consumers.folder import FolderSettings, FolderWatcher, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 from daemon.config_types.mounts import MOUNTS
@@ -77,9 +78,9 @@ class Following:
         self.watcher.stop()
 
     def rescan(self) -> None:
-        told: Future[bool] = Future()
-        self.watcher.rescan(told.set_result)
-        told.result(PATIENCE_S)
+        finished: Future[bool] = Future()
+        self.watcher.rescan(finished.set_result)
+        finished.result(PATIENCE_S)
 
     def has(self, name: str, content: bytes) -> bool:
         position = self.positions.get(file_uri(os.fsencode(self.root / name)))
@@ -235,10 +236,10 @@ def overlayfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
 DRIVES = {"local disk": local, "overlayfs": overlayfs, "bindfs": bindfs, "sshfs": sshfs, "SMB (samba, rclone)": smb}
 
 
-def drives(results: dict[str, Any]) -> list[str]:
+def drives(results: dict[str, Any]) -> str:
     kernel = Path("/proc/filesystems").read_text()
     absent = [name for name in ("nfs", "cifs") if f"\t{name}\n" not in kernel]
-    rows = [f"| {name} | – | – | – | – | this machine's kernel has no {name} |" for name in absent]
+    rows = [(name, *"––––", f"this machine's kernel has no {name}") for name in absent]
     for name, mounted in DRIVES.items():
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
@@ -248,15 +249,12 @@ def drives(results: dict[str, Any]) -> list[str]:
                 with mounted(folder) as (root, beneath):
                     rows.append(_drive(name, root, beneath, results))
             except OSError as error:
-                rows.append(f"| {name} | – | – | – | – | not mounted here: {error} |")
-    return [
-        "| drive | written through it, s | written beneath it, s | polled: through it, s | polled: beneath it, s | `doctor` |",
-        "| --- | ---: | ---: | ---: | ---: | --- |",
-        *rows,
-    ]
+                rows.append((name, *"––––", f"not mounted here: {error}"))
+    written = ("written through it, s", "written beneath it, s", "polled: through it, s", "polled: beneath it, s")
+    return table(("drive", *written, "`doctor`"), rows)
 
 
-def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any]) -> str:
+def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any]) -> tuple[str, ...]:
     cells: list[str] = []
     measured: dict[str, list[float | None] | None] = {}
     for polling in (False, True):
@@ -264,9 +262,11 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
             how = f"{'polled' if polling else 'watched'}, {'through' if written == root else 'beneath'}"
             measured[how] = found = None if written is None else _changes(name, root, written, polling, results)
             cells.append("–" if found is None else _shown(found))
-    said = "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS)) or "nothing"
-    results.setdefault("drives", {})[name] = {**measured, "doctor": said}
-    return f"| {name} | {' | '.join(cells)} | {said} |"
+    findings = (
+        "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS)) or "nothing"
+    )
+    results.setdefault("drives", {})[name] = {**measured, "doctor": findings}
+    return (name, *cells, findings)
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
@@ -362,11 +362,11 @@ SAVE_METHODS: dict[str, tuple[str, Callable[[Path], Callable[[], None]]]] = {
 }
 
 
-def save_methods(results: dict[str, Any]) -> list[str]:
-    rows = []
+def save_methods(results: dict[str, Any]) -> str:
+    rows: list[tuple[object, ...]] = []
     for name, (program, prepare) in SAVE_METHODS.items():
         if shutil.which(program) is None:
-            rows.append(f"| {name} | – | – | {program} is not installed |")
+            rows.append((name, "–", "–", f"{program} is not installed"))
             continue
         for polling in (False, True):
             with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
@@ -381,25 +381,21 @@ def save_methods(results: dict[str, Any]) -> list[str]:
                 seen = following.seen_after(following.agrees, PATIENCE_S)
                 row = {"save_s": saved - began, "seen_s": seen, "reports": following.events - before}
                 row |= {"removals": len(following.removed)}
-                results.setdefault("save_methods", {})[f"{name}, {'polled' if polling else 'watched'}"] = row
-                shown = "never" if seen is None else f"{seen:.2f}"
                 how = "polled" if polling else "watched"
-                rows.append(f"| {name}, {how} | {saved - began:.2f} | {shown} | {row['reports']:,} |")
+                results.setdefault("save_methods", {})[f"{name}, {how}"] = row
+                shown = "never" if seen is None else f"{seen:.2f}"
+                rows.append((f"{name}, {how}", f"{saved - began:.2f}", shown, f"{row['reports']:,}"))
                 if seen is None:
                     results["violations"].append(f"{name}, {how}: what was reported differs from the disk.")
                 if following.removed:
                     results["violations"].append(
                         f"{name}, {how}: {len(following.removed)} files were reported as removed."
                     )
-    return [
-        "| saved by | the save itself, s | seen whole after it, s | reports |",
-        "| --- | ---: | ---: | ---: |",
-        *rows,
-    ]
+    return table(("saved by", "the save itself, s", "seen whole after it, s", "reports"), rows)
 
 
 def run(results: dict[str, Any]) -> str:
     if os.geteuid() != 0:
         return "Mounting needs root: left out."
     results["violations"] = []
-    return "\n".join([*drives(results), "", *save_methods(results), ""])
+    return f"{drives(results)}\n\n{save_methods(results)}"

@@ -20,6 +20,7 @@ import tomli_w
 from pyarrow import fs
 
 from bench.support.fleet_simulation import simulate
+from bench.support.tables import shown, table
 from tests.consumers.kafka.cluster import Cluster, dead
 from tests.consumers.kafka.following import QUICK, built_at_once, following, positions
 from tests.consumers.kafka.message_stream import Stream, publish
@@ -43,14 +44,14 @@ CUT_CONNECTIONS = 12
 def run(results: dict[str, Any]) -> str:
     if results.get("options", {}).get("simulate"):
         return simulate(results)
-    rows = ["| what | measured |", "| --- | --- |"]
+    rows = []
     for name, measure in (("workers", _workers), ("kills", _kills), ("backups", _backups)):
         if name not in PARTS:
             continue
         with Cluster() as cluster, tempfile.TemporaryDirectory(prefix="hippod-bench-") as home:
             results[name] = measure(cluster, Path(home), results.setdefault("violations", []))
-            rows.append(f"| {name} | {'; '.join(f'{key} {value}' for key, value in results[name].items())} |")
-    return "\n".join(rows)
+            rows.append((name, shown(results[name])))
+    return table(("what", "measured"), rows)
 
 
 class _WorkerProcess:

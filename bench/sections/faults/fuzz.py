@@ -13,10 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import RESULTS
+from bench.support.tables import table
 from tests.fuzz.running import LIMIT_S, fuzz
 
 INPUTS = 100_000
-KEPT = Path(__file__).resolve().parents[2] / "results" / "fuzz"
+KEPT = RESULTS / "fuzz"
 
 
 def run(results: dict[str, Any]) -> str:
@@ -41,9 +43,12 @@ def run(results: dict[str, Any]) -> str:
         "targets": [asdict(each) for each in found],
     }
     results["violations"] = [f"{each.name}: {each.failed:,} inputs failed" for each in found if each.failed]
-    lines = ["| target | inputs | failed | slowest, ms of processor time |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {each.name} | {each.inputs:,} | {each.failed} | {each.slowest_s * 1000:.0f} |" for each in found]
-    lines += [f"\n- {each.name}: {told}" for each in found for told in sorted(set(each.failures.values()))[:5]]
-    return "\n".join(
-        [f"seed {number}; the slowest inputs and those that failed are in `bench/results/fuzz/`", "", *lines]
+    rows = [(each.name, f"{each.inputs:,}", each.failed, f"{each.slowest_s * 1000:.0f}") for each in found]
+    failures = [f"- {each.name}: {failure}" for each in found for failure in sorted(set(each.failures.values()))[:5]]
+    return "\n\n".join(
+        [
+            f"seed {number}; the slowest inputs and those that failed are in `bench/results/fuzz/`",
+            table(("target", "inputs", "failed", "slowest, ms of processor time"), rows),
+            *failures,
+        ]
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from bench.support.tables import figures_table
 from tests.store.histories import failure, script, shortest
 
 COUNT = 10_000
@@ -50,14 +51,16 @@ def run(results: dict[str, Any]) -> str:
             )
     results["violations"] = violations
     results["histories"] = {"seed": seed, "histories": done * WORLDS, "scripts": done, "cpu_s": round(cpu_s, 1)}
-    rows = (
-        ("seed", seed),
-        ("histories", done * WORLDS),
-        ("scripts that failed", len(violations)),
-        ("seconds of a processor", f"{cpu_s:.0f}"),
-        ("seconds", f"{time.perf_counter() - began:.0f}"),
+    return figures_table(
+        "",
+        {
+            "seed": seed,
+            "histories": done * WORLDS,
+            "scripts that failed": len(violations),
+            "seconds of a processor": f"{cpu_s:.0f}",
+            "seconds": f"{time.perf_counter() - began:.0f}",
+        },
     )
-    return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
 
 
 def _results(seeds: range) -> Iterator[tuple[int, str | None, float]]:

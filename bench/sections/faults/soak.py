@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from typing import Any
 import httpx2
 import psutil
 
+from bench.support.measuring import MIB, mapped_files, resident_bytes
+from bench.support.tables import table
 from tests.e2e.real_hippod import Daemon
 
 CHANGES = 5_000
@@ -33,7 +35,6 @@ SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
 """Seconds; longer than Lance keeps an idle thread: 10 s."""
-MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
 """Log lines that are no errors. A file may be deleted before it is parsed, and is then forgotten."""
 
@@ -141,12 +142,8 @@ class Drive:
     def __len__(self) -> int:
         return len(self._names)
 
-    def words(self) -> str:
-        """Returns a question that some file may answer."""
-        return f"Who {self._random.choice(DEEDS)} {self._random.choice(THINGS)} in {self._name()}?"
-
     def _name(self) -> str:
-        return "".join(self._random.choices(SYLLABLES, k=3)).capitalize()
+        return _made_up_name(self._random)
 
     def text(self) -> str:
         facts = [
@@ -184,6 +181,15 @@ class Drive:
         self._names.remove(gone)
 
 
+def made_up_question(chosen: random.Random) -> str:
+    """Returns a question that some file may answer. Each thread has its own generator, so that a seed repeats a run."""
+    return f"Who {chosen.choice(DEEDS)} {chosen.choice(THINGS)} in {_made_up_name(chosen)}?"
+
+
+def _made_up_name(chosen: random.Random) -> str:
+    return "".join(chosen.choices(SYLLABLES, k=3)).capitalize()
+
+
 def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: str = "hash", parts: int = PARTS) -> Soak:
     """Makes `changes` changes while `CLIENTS` clients send `queries` queries, in `parts` parts with a rest after each."""
     found = Soak()
@@ -198,14 +204,14 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
         drive = Drive(daemon.drive, files, SEED)
         daemon.http.timeout = PATIENCE_S
         daemon.start()
-        with clients(daemon, drive, found) as ask:
+        with clients(daemon, found) as ask:
             found.held.append(_rested(daemon))
             for _ in range(parts):
-                asked = ask(queries // parts)
+                wait_for_answers = ask(queries // parts)
                 for _ in range(changes // parts):
                     found.changes[drive.change()] += 1
                     time.sleep(0.001)
-                asked()
+                wait_for_answers()
                 found.held.append(_rested(daemon))
         status = daemon.status()
         if status["failed"]:
@@ -226,7 +232,7 @@ def _rested(daemon: Daemon) -> Held:
 
 
 @contextmanager
-def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
+def clients(daemon: Daemon, found: Soak) -> Iterator[Any]:
     """Yields a function that starts a number of queries by all clients. It returns a function that waits for the last query."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
@@ -239,8 +245,12 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
                 with lock:
                     if next(left, None) is None:
                         return
-                    words = drive.words()
-                body = {"query": words, "k": 5, "mode": chosen.choice(modes), "explain": chosen.random() < 0.1}
+                body = {
+                    "query": made_up_question(chosen),
+                    "k": 5,
+                    "mode": chosen.choice(modes),
+                    "explain": chosen.random() < 0.1,
+                }
                 began = time.perf_counter()
                 try:
                     answer = http.post("/v1/query", json=body)
@@ -260,21 +270,13 @@ def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
             for thread in threads:
                 thread.start()
 
-            def asked() -> None:
+            def wait_for_answers() -> None:
                 for thread in threads:
                     thread.join()
 
-            return asked
+            return wait_for_answers
 
         yield ask
-
-
-def _mapped_files(pid: int) -> int:
-    targets = []
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            targets.append(str(descriptor.readlink()))
-    return sum("/snapshot" in target for target in targets)
 
 
 def look(daemon: Daemon) -> Held:
@@ -284,16 +286,15 @@ def look(daemon: Daemon) -> Held:
     status = daemon.status()
     looks = []
     for _ in range(10):
-        children = process.children(recursive=True)
-        rss = process.memory_info().rss
+        rss, all_rss = resident_bytes(process)
         looks.append(
             Held(
                 rss=rss,
-                all_rss=rss + sum(child.memory_info().rss for child in children),
-                descriptors=process.num_fds() - (mapped := _mapped_files(process.pid)),
+                all_rss=all_rss,
+                descriptors=process.num_fds() - (mapped := mapped_files(process.pid)),
                 mapped=mapped,
                 threads=process.num_threads(),
-                children=len(children),
+                children=len(process.children(recursive=True)),
                 documents=status["documents"],
                 passages=status["passages"],
             )
@@ -323,16 +324,28 @@ def run(results: dict[str, Any]) -> str:
         "held": [asdict(each) for each in found.held],
     }
     results["violations"] = violations(found)
-    head = "| part | documents | passages | resident, MiB | with children | descriptors | mapped | threads | children |"
+    heads = (
+        "part",
+        "documents",
+        "passages",
+        "resident, MiB",
+        "with children",
+        "descriptors",
+        "mapped",
+        "threads",
+        "children",
+    )
     rows = [
-        f"| {part} | {held.documents} | {held.passages} | {held.rss / MIB:.0f} | {held.all_rss / MIB:.0f} | "
-        f"{held.descriptors} | {held.mapped} | {held.threads} | {held.children} |"
+        (
+            part,
+            *(held.documents, held.passages, f"{held.rss / MIB:.0f}", f"{held.all_rss / MIB:.0f}"),
+            *(held.descriptors, held.mapped, held.threads, held.children),
+        )
         for part, held in enumerate(found.held)
     ]
-    table = "\n".join([head, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
     shown = "".join(f"\n- {error}" for error in found.errors[:20])
     return (
         f"{found.queries:,} queries of {CLIENTS} clients, {found.changes.total():,} changes ({encoder}): "
         f"{len(found.errors)} errors; memory at the end against that after the first part: {found.growth:+.1%}; "
-        f"longest query {found.longest_s:.2f} s\n\n{table}{shown}"
+        f"longest query {found.longest_s:.2f} s\n\n{table(heads, rows)}{shown}"
     )

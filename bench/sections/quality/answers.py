@@ -17,9 +17,10 @@ from typing import Any
 
 import httpx2
 
-from bench.sections.quality.continual import DATA, gold_documents
+from bench.sections.quality.continual import gold_documents
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
-from bench.support.questions.mode_comparison import markdown_table
+from bench.support.data import DATA, RESULTS, ROOT
+from bench.support.tables import table
 from tests.e2e.real_hippod import Daemon
 
 SERVER = os.environ.get("HIPPOD_BENCH_LLM")
@@ -29,14 +30,14 @@ SINGLE_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_QUESTIONS", str(QUESTIONS)))
 DEEP_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_DEEP", str(QUESTIONS)))
 PASSAGES = 200
 """Number of passages of each set, including the gold passages."""
-ANSWERS = Path(__file__).parents[2] / "support" / "questions" / "two_wiki_answers.json"
+ANSWERS = ROOT / "bench/support/questions/two_wiki_answers.json"
 """Answers to 20 questions of 2Wiki, whose question file has none; one person wrote them from the gold passages."""
 WAYS = {
     "single": (SINGLE_QUESTIONS, ["--judge"]),
     "deep": (DEEP_QUESTIONS, ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"]),
 }
 """Number of questions, and options of `eval`."""
-KEPT = Path(__file__).parents[2] / "results" / "answers"
+KEPT = RESULTS / "answers"
 MODEL_S = 600.0
 """Time limit of a call in seconds; the machine may be busy."""
 
@@ -72,7 +73,7 @@ def run(results: dict[str, Any]) -> str:
         "judge: comprehensiveness, diversity, right",
     )
     costs = ("failed judgements", "calls", "prompt tokens", "answer tokens", "seconds, p50")
-    return f"{Path(model).name}; costs a question, without the judge's:\n\n{markdown_table(heads + costs, rows)}"
+    return f"{Path(model).name}; costs a question, without the judge's:\n\n{table(heads + costs, rows)}"
 
 
 def _add(daemon: Daemon, name: str) -> list[dict[str, Any]]:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
+from bench.support.data import DATA, skipped
 from bench.support.questions.draw import draw
-from bench.support.questions.mode_comparison import markdown_table
+from bench.support.tables import table
 from cli.evaluation.gold import same_text
 from cli.evaluation.question_formats import paragraphs_of
-from tests.e2e.real_hippod import ROOT, Daemon
+from tests.e2e.real_hippod import Daemon
 
-DATA = ROOT.parent / "shared" / "data"
 SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki,nq").split(","))
 MODES = ("fused", "hipporag2", "dense", "bm25")
 SEGMENTS = 4
@@ -31,7 +31,7 @@ def run(results: dict[str, Any]) -> str:
     parts = []
     for name in SETS:
         if not (DATA / name).exists():
-            parts.append(f"{name} skipped: its files are read from ../shared/data/{name}, which is not there.")
+            parts.append(skipped(name, DATA / name))
             continue
         corpus = json.loads((DATA / name / "corpus.json").read_text("utf-8"))
         questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
@@ -40,7 +40,7 @@ def run(results: dict[str, Any]) -> str:
             bulk_daemon(Path(place) / name, **_model()) as daemon,
         ):
             results[name] = rows = grow(daemon, corpus, questions)
-        parts.append(f"{name}:\n\n{table(rows)}")
+        parts.append(f"{name}:\n\n{growth_table(rows)}")
     return "\n\n".join(parts)
 
 
@@ -90,7 +90,7 @@ def gold_documents(
     }
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
+def growth_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Formats one line per segment, with a column for each mode and measure."""
     measures = ["recall", *(["f1"] if "f1" in rows[0] else [])]
     modes = list(dict.fromkeys(row["mode"] for row in rows))
@@ -100,5 +100,5 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = []
     for segment in dict.fromkeys(row["segment"] for row in rows):
         values = [f"{by[segment, mode][measure]:.4f}" for measure in measures for mode in modes]
-        lines.append((str(segment), f"{by[segment, modes[0]]['passages']:,}", *values))
-    return markdown_table(tuple(heads), lines)
+        lines.append((segment, f"{by[segment, modes[0]]['passages']:,}", *values))
+    return table(heads, lines)

@@ -8,16 +8,16 @@ from which it was extracted: "true" (stated and informative), "bare" (uninformat
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-from bench.sections.quality.retrieval import SHARED
+from bench.support.data import MUSIQUE, ROOT, skipped
+from bench.support.tables import table
 from memory.openie.hipporag_file import read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from memory.phrase_normalisation import normalise_phrase
 from store.types import PassageText, Triple, is_statement, passage_id
 
-LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.json"
+LABELLED = ROOT / "bench/support/labelled_triples.json"
 LABELS = ("true", "bare", "wrong")
 LEAST_TRUE, MOST_WRONG = 0.60, 0.15
 """Minimum share of true and maximum share of wrong triples in the sample."""
@@ -29,12 +29,8 @@ MOST_WRONG_READ = 0.06
 
 
 def run(results: dict[str, Any]) -> str:
-    parts = [_labelled(results)]
-    if SHARED.exists():
-        parts.append(_recorded(results))
-    else:
-        parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
-    return "\n\n".join(parts)
+    recorded = _recorded(results) if MUSIQUE.exists() else skipped("MuSiQue", MUSIQUE)
+    return f"{_labelled(results)}\n\n{recorded}"
 
 
 def read_labelled() -> list[dict[str, Any]]:
@@ -64,14 +60,13 @@ def _labelled(results: dict[str, Any]) -> str:
         violations.append(f"of {drawn['true']} triples labelled true the rules read {given['true']}")
     if given["wrong"] > MOST_WRONG_READ * sum(kept):
         violations.append(f"of {sum(kept)} labelled triples that the rules read {given['wrong']} are wrong")
-    lines = [f"| {len(rows)} triples of technical text | drawn | share | still read |", "| --- | --- | --- | --- |"]
-    lines += [f"| {label} | {drawn[label]} | {shares[label]:.1%} | {given[label]} |" for label in LABELS]
-    return "\n".join(lines)
+    lines = [(label, drawn[label], f"{shares[label]:.1%}", given[label]) for label in LABELS]
+    return table((f"{len(rows)} triples of technical text", "drawn", "share", "still extracted"), lines)
 
 
 def _recorded(results: dict[str, Any]) -> str:
     """Compares with GPT-3.5's triples: recall and precision of whole triples, and of pairs of phrases with any relation."""
-    recorded = list(read_hipporag_file(SHARED / "openie.json"))
+    recorded = list(read_hipporag_file(MUSIQUE / "openie.json"))
     passages = [PassageText(passage_id(r.title, r.text), r.title, r.text) for r in recorded]
     ours = [set(each.triples) for each in RulesExtractor().extract(passages)]
     theirs = [{_normalised(triple) for triple in r.triples} for r in recorded]
@@ -82,11 +77,11 @@ def _recorded(results: dict[str, Any]) -> str:
         common = sum(len(x & y) for x, y in zip(a, b, strict=True))
         recall, precision = common / max(sum(map(len, b)), 1), common / max(sum(map(len, a)), 1)
         results.setdefault("recorded", {})[name] = {"recall": round(recall, 4), "precision": round(precision, 4)}
-        rows.append(f"| {name} | {recall:.4f} | {precision:.4f} |")
+        rows.append((name, f"{recall:.4f}", f"{precision:.4f}"))
     count, statements = sum(map(len, ours)), sum(is_statement(triple) for found in ours for triple in found)
     results["recorded"] |= {"ours": statements, "mentions": count - statements}
-    head = f"| MuSiQue, {statements:,} triples of the rules against the recorded | recall | precision |"
-    return "\n".join([head, "| --- | --- | --- |", *rows])
+    head = f"MuSiQue, {statements:,} triples of the rules compared with the recorded triples"
+    return table((head, "recall", "precision"), rows)
 
 
 def _normalised(triple: Triple) -> Triple:

@@ -16,8 +16,9 @@ from typing import Any
 
 import httpx2
 
-from bench.sections.quality.retrieval import DRIVE, SHARED
+from bench.support.data import DRIVE, MUSIQUE
 from bench.support.extraction_ways import NAMES, PASSAGES_A_CALL, TRIPLES, WAYS, Call, Extracted, Way
+from bench.support.tables import table
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse
 from memory.openie.llm.extractor import build_extraction
@@ -88,7 +89,7 @@ def run(results: dict[str, Any]) -> str:
 
 def _recorded_documents() -> dict[str, dict[str, Any]]:
     """Returns the recorded passages with their recorded answers, by passage id."""
-    file = SHARED / "openie.json"
+    file = MUSIQUE / "openie.json"
     if not file.exists():
         return {}
     docs = {doc["passage"]: doc for doc in json.loads(file.read_text("utf-8"))["docs"]}
@@ -252,8 +253,5 @@ def _checked(spent: Spent) -> tuple[list[Extraction], Counter[str]]:
 
 
 def _table(rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> str:
-    lines = [f"| | {' | '.join(columns.values())} |", f"| --- |{' ---: |' * len(columns)}"]
-    for name, row in rows.items():
-        values: Sequence[Any] = [row[key] for key in columns]
-        lines.append(f"| {name} | {' | '.join('–' if value is None else str(value) for value in values)} |")
-    return "\n".join(lines)
+    lines = [(name, *("–" if row[key] is None else row[key] for key in columns)) for name, row in rows.items()]
+    return table(("", *columns.values()), lines)

@@ -5,7 +5,6 @@ The manuals are those of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. Fo
 which parts of a page are not its content. A passage is navigation if more than half of its letters are in lines of these parts.
 """
 
-import os
 import re
 import time
 from collections import Counter
@@ -15,7 +14,8 @@ from typing import Any
 
 from lxml import html
 
-from bench.sections.quality.manuals import DATA
+from bench.support.data import MANUALS, skipped
+from bench.support.tables import table
 from consumers.omissions import Omissions
 from consumers.parsing import Limits
 from consumers.parsing.formats.markup.html import parse_html
@@ -71,19 +71,18 @@ SHORTEST = 8
 
 
 def run(results: dict[str, Any]) -> str:
-    folder = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "drive"))
-    if not folder.is_dir():
-        return f"Skipped: the manuals are read from {folder}, which is not there (HIPPOD_BENCH_MANUALS names another place)."
-    results["html_content"] = found = {name: _measure(site, folder) for name, site in SITES.items()}
+    if not MANUALS.is_dir():
+        return skipped("The section", MANUALS, variable="HIPPOD_BENCH_MANUALS")
+    results["html_content"] = found = {name: _measure(site, MANUALS) for name, site in SITES.items()}
     results["violations"] = [fault for name, counts in found.items() for fault in _faults(name, counts)]
     heads = ("pages", "passages", "with ¶", "navigation", *(f"{kind} lost" for kind in KINDS), "ms a page")
-    lines = [f"| | {' | '.join(heads)} |", f"| --- |{' ---: |' * len(heads)}"]
+    rows = []
     for name, counts in found.items():
         lost = [f"{counts[f'{kind} lost']:,} of {counts[kind]:,}" for kind in KINDS]
         took = counts["took_us"] / 1000 / max(counts["pages"], 1)
         row = [f"{counts[key]:,}" for key in ("pages", "passages", "permalinks", "navigation")]
-        lines.append(f"| {name} | {' | '.join([*row, *lost, f'{took:.1f}'])} |")
-    return "\n".join(lines)
+        rows.append((name, *row, *lost, f"{took:.1f}"))
+    return table(("", *heads), rows)
 
 
 def _measure(site: Site, folder: Path) -> Counter[str]:

@@ -10,7 +10,6 @@ language's questions are asked of the pages in that language, and English questi
 """
 
 import json
-import os
 import random
 import re
 import shutil
@@ -22,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.sections.quality.manuals import DATA
 from bench.support.bulk_daemon import BULK_S, bulk_daemon
+from bench.support.data import DATA, MANUALS, ROOT, skipped
 from bench.support.questions.drives import DriveQuestion, cross_lingual_questions, place, vault_questions
-from bench.support.questions.mode_comparison import KS, markdown_table, recalls
+from bench.support.questions.mode_comparison import KS, recalls
+from bench.support.tables import table
 from consumers.parsing.parse_file import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
@@ -36,7 +36,7 @@ from store.index.words.postings import Postings
 from store.types import MENTION, PassageText
 from tests.e2e.real_hippod import Daemon
 
-QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "questions" / "manual_questions.json"
+QUESTIONS = ROOT / "bench/support/questions/manual_questions.json"
 EXTRACTED_PASSAGES = 300
 """Number of passages per language from which the rules extract."""
 VAULT_MODES = (DEFAULT_MODE, "dense", "bm25")
@@ -51,11 +51,10 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _manuals(results: dict[str, Any]) -> str:
-    folder = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "drive"))
-    if not folder.is_dir():
-        return f"Skipped: the manuals are read from {folder}, which is not there (HIPPOD_BENCH_MANUALS names another place)."
+    if not MANUALS.is_dir():
+        return skipped("The manuals", MANUALS, variable="HIPPOD_BENCH_MANUALS")
     listed: Questions = json.loads(QUESTIONS.read_text("utf-8"))
-    drives = {place.name: _passages(place) for place in sorted(folder.iterdir()) if place.is_dir()}
+    drives = {place.name: _passages(place) for place in sorted(MANUALS.iterdir()) if place.is_dir()}
     together = [passage for passages in drives.values() for passage in passages]
     mixed = _index(together)
     results["languages"] = {}
@@ -70,10 +69,10 @@ def _manuals(results: dict[str, Any]) -> str:
 
 
 def _vault(results: dict[str, Any]) -> str:
-    source, asked = place("vault", DATA.parent / "vault" / "drive"), DATA.parent / "vault" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return f"Skipped: the vault is read from {source}, which is not there (HIPPOD_BENCH_VAULT names another place)."
-    languages = sorted(each.name for each in source.iterdir() if vault_questions(asked, each.name))
+    source, questions_file = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The vault", source, questions_file, variable="HIPPOD_BENCH_VAULT")
+    languages = sorted(each.name for each in source.iterdir() if vault_questions(questions_file, each.name))
     columns: dict[str, dict[str, float]] = {}
     for model in PACKAGED_MODELS:
         with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as home:
@@ -83,19 +82,19 @@ def _vault(results: dict[str, Any]) -> str:
             with daemon:
                 daemon.wait(BULK_S)
                 for mode in VAULT_MODES:
-                    columns[f"`{mode}`, {model.names[0]}"] = _vault_shares(daemon, asked, languages, mode)
+                    columns[f"`{mode}`, {model.names[0]}"] = _vault_shares(daemon, questions_file, languages, mode)
     results.update(columns)
     rows = [(row, *(f"{column[row]:.2f}" for column in columns.values())) for row in next(iter(columns.values()))]
-    return markdown_table(("vault: all pages among five passages", *columns), rows)
+    return table(("vault: all pages among five passages", *columns), rows)
 
 
-def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) -> dict[str, float]:
+def _vault_shares(daemon: Daemon, questions_file: Path, languages: list[str], mode: str) -> dict[str, float]:
     """Returns the share of questions with all gold pages among the first five passages, by row of the table."""
 
     def answered(questions: list[DriveQuestion]) -> list[bool]:
         return [bool(share == 1) for share in recalls(daemon, questions, mode)[:, KS.index(5)]]
 
-    own = {language: vault_questions(asked, language) for language in languages}
+    own = {language: vault_questions(questions_file, language) for language in languages}
     found = {language: answered(questions) for language, questions in own.items()}
     of_two = [
         right
@@ -107,7 +106,7 @@ def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) 
     rows["mean of the languages"] = float(np.mean(list(rows.values())))
     rows["questions of two pages"] = float(np.mean(of_two)) if of_two else 0.0
     crossed = {
-        f"English questions, pages in {language}": answered(cross_lingual_questions(asked, language))
+        f"English questions, pages in {language}": answered(cross_lingual_questions(questions_file, language))
         for language in CROSSED_LANGUAGES
         if language in languages
     }
@@ -169,16 +168,14 @@ def _extracted(passages: list[Passage]) -> dict[str, float]:
 
 
 def _table(languages: dict[str, Any]) -> str:
-    lines = [
-        "| | passages | BM25 alone: first / among 5 / of, MRR | among all languages | statements / mentions / triples | ms |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    rows = []
     for code, found in languages.items():
         asked = [
             f"{each['first']} / {each['among_5']} / {each['n']}, {each['mrr']}" if (each := found.get(where)) else "-"
             for where in ("alone", "mixed")
         ]
         rules = found["rules"]
-        said = f"{rules['statements']} / {rules['mentions']} / {rules['triples']}"
-        lines.append(f"| {code} | {found['passages']} | {' | '.join(asked)} | {said} | {rules['cpu_ms_a_passage']} |")
-    return "\n".join(lines)
+        extracted = f"{rules['statements']} / {rules['mentions']} / {rules['triples']}"
+        rows.append((code, found["passages"], *asked, extracted, rules["cpu_ms_a_passage"]))
+    alone = "BM25 alone: first / among 5 / of, MRR"
+    return table(("", "passages", alone, "among all languages", "statements / mentions / triples", "ms"), rows)

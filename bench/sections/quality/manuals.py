@@ -18,32 +18,35 @@ from typing import Any
 
 import psutil
 
-from bench.support.process_memory import MemoryOverTime, peak_mib
-from tests.e2e.real_hippod import ROOT, Daemon
+from bench.support.data import DATA, MANUALS, ROOT, skipped
+from bench.support.measuring import MIB, peak_mib, repeated, resident_bytes, seconds
+from bench.support.tables import table
+from tests.e2e.real_hippod import Daemon
 
-DATA = ROOT.parent / "shared" / "data" / "manuals"
-QUESTIONS = (DATA / "questions.json", ROOT / "bench" / "support" / "questions" / "manual_questions_en.json")
+QUESTIONS = (DATA / "manuals" / "questions.json", ROOT / "bench/support/questions/manual_questions_en.json")
 TOGETHER = "all"
 DRIVES = ("zh", "de", "fr", "en", TOGETHER)
 PATIENCE_S = 3 * 3600.0
 MOST_MIB = 2048
 """Maximum memory of the daemon for each drive, during indexing and after a start."""
 
+SAMPLE_S = 0.5
+POINTS = 12
+"""Number of points of the memory over time."""
 ASKED, COMPARED = 20, 5
 """Number of requested passages, and number of first passages that may answer a question or are compared."""
 
 
 def run(results: dict[str, Any]) -> str:
-    folder = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "drive"))
-    if not folder.is_dir():
-        return f"Skipped: the manuals are read from {folder}, which is not there (HIPPOD_BENCH_MANUALS names another place)."
+    if not MANUALS.is_dir():
+        return skipped("The section", MANUALS, variable="HIPPOD_BENCH_MANUALS")
     drives = os.environ.get("HIPPOD_BENCH_DRIVES", ",".join(DRIVES)).split(",")
     listed = [each for path in QUESTIONS if path.exists() for each in json.loads(path.read_text("utf-8"))]
     questions = {each["question"]: each["gold"] for each in listed if each["language"] == "en"}
     results["drives"], results["violations"] = {}, []
     for name in drives:
         with tempfile.TemporaryDirectory(prefix="hippod-manuals-") as place:
-            results["drives"][name] = found = _drive(Path(place), folder, name, questions)
+            results["drives"][name] = found = _drive(Path(place), name, questions)
         print(f"{name}: {json.dumps({key: value for key, value in found.items() if key != 'answers'})}", flush=True)
         results["violations"] += _violations(name, found)
     parts = [_table(results["drives"])]
@@ -59,10 +62,10 @@ def run(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _drive(place: Path, folder: Path, name: str, questions: dict[str, list[str]]) -> dict[str, Any]:
+def _drive(place: Path, name: str, questions: dict[str, list[str]]) -> dict[str, Any]:
     """Indexes one language, or all languages; then starts the daemon twice."""
     daemon = Daemon(place / "home", encoder={"backend": "sentence-transformers"})
-    shutil.copytree(folder if name == TOGETHER else folder / name, daemon.drive, dirs_exist_ok=True)
+    shutil.copytree(MANUALS if name == TOGETHER else MANUALS / name, daemon.drive, dirs_exist_ok=True)
     try:
         found = _first(daemon)
         found["answers"] = {each: _asked(daemon, each, gold, name) for each, gold in questions.items()}
@@ -79,14 +82,23 @@ def _drive(place: Path, folder: Path, name: str, questions: dict[str, list[str]]
 def _first(daemon: Daemon) -> dict[str, Any]:
     """Measures indexing from an empty store until everything is indexed."""
     daemon.start()
-    assert daemon.process is not None
-    pid = daemon.process.pid
+    process = psutil.Process(daemon.pid)
     daemon.http.timeout = PATIENCE_S
     began = time.perf_counter()
-    with MemoryOverTime(pid) as memory:
+    samples: list[tuple[float, int, int]] = []
+
+    def sample() -> None:
+        """Adds (seconds, MiB of the daemon, MiB with its children)."""
+        own, with_children = resident_bytes(process)
+        samples.append((round(time.perf_counter() - began, 1), own // MIB, with_children // MIB))
+        time.sleep(SAMPLE_S)
+
+    with repeated(sample):
         status = daemon.wait(PATIENCE_S)
     took = time.perf_counter() - began
-    cpu = psutil.Process(pid).cpu_times()
+    cpu = process.cpu_times()
+    length = -(-len(samples) // POINTS)
+    intervals = [samples[start : start + length] for start in range(0, len(samples), length)]
     found: dict[str, Any] = {
         name: status[name] for name in ("documents", "failed", "passages", "phrases", "triples", "edges")
     }
@@ -100,9 +112,9 @@ def _first(daemon: Daemon) -> dict[str, Any]:
             stage: round(daemon.metric("hippod_stage_seconds_sum", stage=stage), 1)
             for stage in ("parse", "split", "extract", "encode", "commit")
         },
-        "peak_mib": peak_mib(pid),
-        "peak_with_children_mib": max(sample.all_mib for sample in memory.samples),
-        "over_time": [(sample.at_s, sample.daemon_mib, sample.all_mib) for sample in memory.points],
+        "peak_mib": peak_mib(daemon.pid),
+        "peak_with_children_mib": max(with_children for _, _, with_children in samples),
+        "over_time": [max(part, key=lambda each: each[2]) for part in intervals],
         "load_at_end": round(os.getloadavg()[0], 1),
     }
 
@@ -115,13 +127,10 @@ def _stopped(daemon: Daemon) -> float:
 
 def _again(daemon: Daemon) -> dict[str, Any]:
     """Starts with the existing store, and stops."""
-    began = time.perf_counter()
-    daemon.start()
-    ready = round(time.perf_counter() - began, 1)
-    assert daemon.process is not None
+    ready = round(seconds(daemon.start), 1)
     daemon.query("How is a package installed?", mode=None)
     resident = int(daemon.status()["rss_bytes"]) >> 20
-    found = {"ready_s": ready, "peak_mib": peak_mib(daemon.process.pid), "rss_mib": resident}
+    found = {"ready_s": ready, "peak_mib": peak_mib(daemon.pid), "rss_mib": resident}
     return found | {"stop_s": _stopped(daemon)}
 
 
@@ -157,7 +166,7 @@ def _table(drives: dict[str, dict[str, Any]]) -> str:
         ("documents", lambda found: found["documents"]),
         ("passages", lambda found: found["passages"]),
         ("phrases", lambda found: found["phrases"]),
-        ("of these crowded / unknown", _indistinct),
+        ("phrases: crowded / unknown", _indistinct),
         ("synonym edges", lambda found: found["edges"]["synonym"]),
         ("indexed in, s", lambda found: found["took_s"]),
         ("passages a second", lambda found: found["passages_a_second"]),
@@ -166,22 +175,18 @@ def _table(drives: dict[str, dict[str, Any]]) -> str:
             lambda found: " / ".join(map(str, found["stage_s"].values())),
         ),
         ("peak while indexing, MiB", lambda found: found["peak_mib"]),
-        ("the same with children", lambda found: found["peak_with_children_mib"]),
+        ("peak with children, MiB", lambda found: found["peak_with_children_mib"]),
         ("stop, s", lambda found: found["stop_s"]),
         ("ready again, s", lambda found: found["again"]["ready_s"]),
-        ("peak then, MiB", lambda found: found["again"]["peak_mib"]),
+        ("peak at that start, MiB", lambda found: found["again"]["peak_mib"]),
         ("ready from tables alone, s", lambda found: found["from_tables"]["ready_s"]),
-        ("peak then, MiB", lambda found: found["from_tables"]["peak_mib"]),
+        ("peak at that start, MiB", lambda found: found["from_tables"]["peak_mib"]),
     ]
-    lines = ["| | " + " | ".join(drives) + " |", "| --- |" + " ---: |" * len(drives)]
-    lines += [
-        f"| {what} | " + " | ".join(str(value(found)) for found in drives.values()) + " |" for what, value in rows
+    figures = table(("", *drives), [(what, *map(value, drives.values())) for what, value in rows])
+    over_time = [
+        (name, ", ".join(f"{at:.0f} s {own:,}" for at, own, _ in found["over_time"])) for name, found in drives.items()
     ]
-    lines += ["", "| drive | the daemon's memory over time, MiB |", "| --- | --- |"]
-    for name, found in drives.items():
-        points = ", ".join(f"{at:.0f} s {own:,}" for at, own, _ in found["over_time"])
-        lines.append(f"| {name} | {points} |")
-    return "\n".join(lines)
+    return f"{figures}\n\n{table(('drive', 'memory of the daemon over time, MiB'), over_time)}"
 
 
 def _indistinct(found: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
+from bench.support.data import DRIVE, MUSIQUE, ROOT, skipped
 from bench.support.poisoned_documents import (
     Document,
     altered_copies,
@@ -25,12 +26,12 @@ from bench.support.poisoned_documents import (
     triple_magnet,
     word_magnet,
 )
-from bench.support.questions.mode_comparison import KS, ask, locate, markdown_table
+from bench.support.questions.mode_comparison import KS, ask, locate
+from bench.support.tables import table
 from cli.evaluation.questions import EvalQuestion, read_questions
 from daemon.contract.query import RankedPassage
-from tests.e2e.real_hippod import ROOT, Daemon
+from tests.e2e.real_hippod import Daemon
 
-MUSIQUE = ROOT.parent / "shared" / "data" / "musique"
 SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "drive,musique").split(","))
 MODES = ("fused", "hipporag2", "bm25", "dense")
 FLOODED = 3
@@ -74,7 +75,7 @@ def run(results: dict[str, Any]) -> str:
     parts = []
     for name in SETS:
         if name == "musique" and not MUSIQUE.exists():
-            parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+            parts.append(skipped("MuSiQue", MUSIQUE))
             continue
         folder = Path(tempfile.mkdtemp(prefix="hippod-poison-"))
         try:
@@ -87,7 +88,7 @@ def run(results: dict[str, Any]) -> str:
 def _set(name: str, home: Path, results: dict[str, Any]) -> str:
     daemon = bulk_daemon(home)
     if name == "drive":
-        shutil.copytree(ROOT / "examples" / "drive", daemon.drive, dirs_exist_ok=True)
+        shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
         questions = read_questions(ROOT / "examples" / "questions.json")
     else:
         questions = read_questions(MUSIQUE / "questions.json")
@@ -125,7 +126,7 @@ def _set(name: str, home: Path, results: dict[str, Any]) -> str:
         f"attacker among {FIRST}",
         "places of the target's gold: before → beside one → beside all",
     )
-    return markdown_table(head, rows)
+    return table(head, rows)
 
 
 def _attacks(daemon: Daemon, questions: Sequence[EvalQuestion]) -> Iterable[Attack]:

@@ -26,8 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.support.data import ROOT
 from bench.support.scanned_pages import encoded, scanned_pages
 from bench.support.second_extractors import EXTRACTORS
+from bench.support.tables import table
 from consumers.parsing import Limits
 from consumers.parsing.parse_file import parse_data
 from consumers.parsing.programs.installed import OCR, find_programs
@@ -124,8 +126,7 @@ def _recognised_shares() -> Iterator[tuple[str, float]]:
 def _ocr_table(shares: dict[str, float]) -> str:
     if not shares:
         return "OCR: Tesseract is not installed."
-    rows = "\n".join(f"| {kind} | {100 * share:.1f} % |" for kind, share in shares.items())
-    return f"| page, read by OCR | words recognised |\n| --- | ---: |\n{rows}"
+    return table(("page, read by OCR", "words recognised"), [(kind, f"{share:.1%}") for kind, share in shares.items()])
 
 
 def _download(folder: Path) -> Path:
@@ -169,7 +170,7 @@ def _files(samples: Path) -> list[Path]:
 
 
 def _compare(paths: list[Path], python: str, samples: Path) -> Iterator[dict[str, Any]]:
-    script = Path(__file__).parents[2] / "support" / "second_extractors.py"
+    script = ROOT / "bench/support/second_extractors.py"
     given = "".join(f"{path}\n" for path in paths)
     done = subprocess.run([python, str(script)], input=given, stdout=subprocess.PIPE, text=True, check=True)
     for line in done.stdout.splitlines():
@@ -218,19 +219,17 @@ def _share(part: int, whole: int) -> float:
 
 
 def _table(compared: list[dict[str, Any]]) -> str:
-    lines = [
-        "| format | files | compared with | words | missing | invented | files above 0.5 % |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
+    lines: list[tuple[object, ...]] = []
     for name in EXTRACTORS:
         rows = [each for each in compared if each["format"] == name and "words" in each]
         if rows:
             totals = {key: sum(row[key] for row in rows) for key in ("words", "missing", "kinds", "invented")}
             missing = _share(totals["missing"], totals["words"])
-            shares = f"{missing:.2%} | {_share(totals['invented'], totals['kinds']):.2%}"
+            shares = f"{missing:.2%}", f"{_share(totals['invented'], totals['kinds']):.2%}"
             above = sum(map(_is_above, rows))
-            lines.append(f"| {name} | {len(rows)} | {rows[0]['by']} | {totals['words']:,} | {shares} | {above} |")
-    return "\n".join(lines)
+            lines.append((name, len(rows), rows[0]["by"], f"{totals['words']:,}", *shares, above))
+    heads = ("format", "files", "compared with", "words", "missing", "invented", "files above 0.5 %")
+    return table(heads, lines)
 
 
 def _is_above(row: dict[str, Any]) -> bool:
@@ -238,11 +237,11 @@ def _is_above(row: dict[str, Any]) -> bool:
 
 
 def _exceptions(compared: list[dict[str, Any]]) -> str:
-    lines = ["| file | missing | invented | reason |", "| --- | ---: | ---: | --- |"]
+    lines = []
     for row in compared:
         if "words" in row and _is_above(row):
             reason = next((reason for end, reason in REASONS.items() if re.search(end, row["file"])), "")
             shown = reason or f"not explained: {row['examples']}"
-            counts = f"{row['missing']} of {row['words']} | {row['invented']} of {row['kinds']}"
-            lines.append(f"| {row['file']} | {counts} | {shown} |")
-    return "\n".join(lines)
+            counts = f"{row['missing']} of {row['words']}", f"{row['invented']} of {row['kinds']}"
+            lines.append((row["file"], *counts, shown))
+    return table(("file", "missing", "invented", "reason"), lines)

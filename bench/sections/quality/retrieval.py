@@ -8,7 +8,6 @@ omitted. `HIPPOD_BENCH_ENCODER` selects a packaged encoder (all-MiniLM-L6-v2). T
 `took` as the daemon reports it, `socket` as the client measures it. Each question is new to the daemon.
 """
 
-import os
 import shutil
 import tempfile
 import time
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.bulk_daemon import BULK_S, ENCODER, bulk_daemon, ctl
+from bench.support.data import DATA, DRIVE, MANUALS, MUSIQUE, ROOT, skipped
 from bench.support.large_comparison import compare_as_large
 from bench.support.large_graph import large_snapshot
 from bench.support.questions.drives import handbook_questions, place, vault_questions, write_conversations
@@ -30,10 +30,10 @@ from bench.support.questions.mode_comparison import (
     ask,
     compare_modes,
     locate,
-    markdown_table,
     recalls,
 )
 from bench.support.questions.sets import manual_questions
+from bench.support.tables import percentiles, table
 from cli.evaluation.questions import EvalQuestion, read_questions
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
@@ -41,12 +41,8 @@ from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from tests.e2e.real_hippod import ROOT, Daemon
+from tests.e2e.real_hippod import Daemon
 
-DATA = ROOT.parent / "shared" / "data"
-SHARED = DATA / "musique"
-MANUALS = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "manuals" / "drive"))
-DRIVE = ROOT / "examples" / "drive"
 MANUAL_QUESTIONS = [
     path
     for path in (
@@ -58,7 +54,7 @@ MANUAL_QUESTIONS = [
     if path.exists()
 ]
 HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
-"""Questions of the same kind as `manual_tasks.json`. They were not used to choose variants."""
+"""Questions of the same kind as `manual_tasks.json`. Variants were chosen without them."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Weights of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 
@@ -67,17 +63,17 @@ def run(results: dict[str, Any]) -> str:
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = []
-        if SHARED.exists():
+        if MUSIQUE.exists():
             parts += [_recorded(folder / "recorded", results), _rules(folder / "rules", results)]
         else:
-            parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+            parts.append(skipped("MuSiQue", MUSIQUE))
         parts += [_corpus(folder / name, name, results) for name in ("hotpotqa", "2wiki") if (DATA / name).exists()]
         parts.append(_drive(folder / "drive", results))
         languages = sorted(path.name for path in MANUALS.iterdir()) if MANUALS.exists() else []
         if languages:
             parts.append(_manuals(folder / "manuals", languages, results))
         parts += [_handbook(folder / "handbook", results), _vault(folder / "vault", results), _locomo(folder, results)]
-        if SHARED.exists():
+        if MUSIQUE.exists():
             parts.append(_large(results))
         results["variants tried"] = VARIANTS_TRIED
         parts.append(f"{VARIANTS_TRIED} variants of `fused` were compared on the development questions of these sets.")
@@ -93,13 +89,13 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
     """Measures MuSiQue with the triples that GPT-3.5 found."""
     with bulk_daemon(home) as daemon:
         began = time.perf_counter()
-        imported = ctl(daemon, "import", SHARED / "openie.json")
+        imported = ctl(daemon, "import", MUSIQUE / "openie.json")
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
-        questions = locate(daemon, read_questions(SHARED / "questions.json"))
+        questions = locate(daemon, read_questions(MUSIQUE / "questions.json"))
         latency = _latency(daemon, questions)
-        table = compare_modes(daemon, questions, results.setdefault("recorded", {}))
+        modes = compare_modes(daemon, questions, results.setdefault("recorded", {}))
         ablations = _ablations(daemon, questions, results["recorded"])
         grown = [_grown(daemon, mode, results["recorded"]) for mode in ("fused", "hipporag2")]
     large = compare_as_large(home / "store", "recorded", questions, results)
@@ -110,7 +106,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
         [
             f"MuSiQue, recorded triples: {sizes}; edges: {edges}. `import` took {took:.1f} s "
             f"({imported['skipped']} malformed triples skipped).",
-            table,
+            modes,
             large,
             _latency_table(latency),
             ablations,
@@ -123,17 +119,17 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
     """Measures MuSiQue with the triples of the rules."""
     with bulk_daemon(home) as daemon:
         began = time.perf_counter()
-        ctl(daemon, "add", SHARED / "corpus.json")
+        ctl(daemon, "add", MUSIQUE / "corpus.json")
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
-        questions = locate(daemon, read_questions(SHARED / "questions.json"))
-        table = compare_modes(daemon, questions, results.setdefault("rules", {}))
+        questions = locate(daemon, read_questions(MUSIQUE / "questions.json"))
+        modes = compare_modes(daemon, questions, results.setdefault("rules", {}))
     results["rules"] |= {"add_s": took, "status": status}
-    table += "\n\n" + compare_as_large(home / "store", "rules", questions, results)
+    modes += "\n\n" + compare_as_large(home / "store", "rules", questions, results)
     return (
         f"MuSiQue, triples of the rules (no model): {status['phrases']:,} phrases, {status['triples']:,} triples, "
-        f"{took:.1f} s from `add` to the last commit.\n\n{table}"
+        f"{took:.1f} s from `add` to the last commit.\n\n{modes}"
     )
 
 
@@ -144,9 +140,9 @@ def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
         daemon.wait(BULK_S)
         passages = daemon.status()["passages"]
         questions = locate(daemon, read_questions(DATA / name / "questions.json"))
-        table = compare_modes(daemon, questions, results.setdefault(name, {}))
-    table += "\n\n" + compare_as_large(home / "store", name, questions, results)
-    return f"{name}, {passages:,} passages, triples of the rules:\n\n{table}"
+        modes = compare_modes(daemon, questions, results.setdefault(name, {}))
+    modes += "\n\n" + compare_as_large(home / "store", name, questions, results)
+    return f"{name}, {passages:,} passages, triples of the rules:\n\n{modes}"
 
 
 def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> str:
@@ -163,8 +159,8 @@ def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> s
             for language in languages:
                 questions = [each for path in paths for each in manual_questions(path, language)]
                 if questions:
-                    table = compare_modes(daemon, questions, results.setdefault(f"{kind}, {language}", {}))
-                    parts += [f"{kind}, {language}:", table]
+                    modes = compare_modes(daemon, questions, results.setdefault(f"{kind}, {language}", {}))
+                    parts += [f"{kind}, {language}:", modes]
     return "\n\n".join(parts)
 
 
@@ -175,38 +171,38 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
     with daemon:
         daemon.wait(BULK_S)
         questions = read_questions(ROOT / "examples" / "questions.json")
-        table = compare_modes(daemon, questions, results.setdefault("drive", {}))
-    table += "\n\n" + compare_as_large(home / "store", "drive", questions, results)
-    return f"The example drive and its questions, triples of the rules:\n\n{table}"
+        modes = compare_modes(daemon, questions, results.setdefault("drive", {}))
+    modes += "\n\n" + compare_as_large(home / "store", "drive", questions, results)
+    return f"The example drive and its questions, triples of the rules:\n\n{modes}"
 
 
 def _handbook(home: Path, results: dict[str, Any]) -> str:
     """Measures a company's handbook, with questions about one page and about several pages."""
-    source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return _skipped("The handbook", "HANDBOOK", source, asked)
+    source, questions_file = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The handbook", source, questions_file, variable="HIPPOD_BENCH_HANDBOOK")
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     with daemon:
         daemon.wait(BULK_S)
-        table = compare_modes(daemon, handbook_questions(asked), results.setdefault("handbook", {}))
-    return f"A company's handbook, triples of the rules:\n\n{table}"
+        modes = compare_modes(daemon, handbook_questions(questions_file), results.setdefault("handbook", {}))
+    return f"A company's handbook, triples of the rules:\n\n{modes}"
 
 
 def _vault(home: Path, results: dict[str, Any]) -> str:
     """Measures help pages in several languages in one drive; each language's questions are asked of its own pages."""
-    source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
-    if not source.is_dir() or not asked.exists():
-        return _skipped("The vault", "VAULT", source, asked)
+    source, questions_file = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
+    if not source.is_dir() or not questions_file.exists():
+        return skipped("The vault", source, questions_file, variable="HIPPOD_BENCH_VAULT")
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     parts = ["A vault of help pages, each language in scope alone, triples of the rules:"]
     with daemon:
         daemon.wait(BULK_S)
         for language in sorted(path.name for path in source.iterdir() if path.is_dir()):
-            if questions := vault_questions(asked, language):
-                table = compare_modes(daemon, questions, results.setdefault(f"vault, {language}", {}))
-                parts += [f"vault, {language}:", table]
+            if questions := vault_questions(questions_file, language):
+                modes = compare_modes(daemon, questions, results.setdefault(f"vault, {language}", {}))
+                parts += [f"vault, {language}:", modes]
     return "\n\n".join(parts)
 
 
@@ -214,18 +210,13 @@ def _locomo(folder: Path, results: dict[str, Any]) -> str:
     """Measures conversations, one document per session; each conversation's questions are asked of its own sessions."""
     source = place("locomo", DATA / "locomo" / "locomo10.json")
     if not source.exists():
-        return _skipped("LoCoMo", "LOCOMO", source)
+        return skipped("LoCoMo", source, variable="HIPPOD_BENCH_LOCOMO")
     daemon = bulk_daemon(folder / "locomo")
     questions = write_conversations(source, daemon.drive)
     with daemon:
         daemon.wait(BULK_S)
-        table = compare_modes(daemon, questions, results.setdefault("locomo", {}))
-    return f"LoCoMo's first conversations, each in scope alone, triples of the rules:\n\n{table}"
-
-
-def _skipped(name: str, variable: str, source: Path, *questions: Path) -> str:
-    missing = " and ".join(str(each) for each in (source, *questions) if not each.exists())
-    return f"{name} skipped: {missing} not found (HIPPOD_BENCH_{variable} names another place than {source})."
+        modes = compare_modes(daemon, questions, results.setdefault("locomo", {}))
+    return f"LoCoMo's first conversations, each in scope alone, triples of the rules:\n\n{modes}"
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
@@ -247,22 +238,20 @@ def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str,
         recall = recalls(daemon, questions, mode, **chosen).mean(axis=0)
         results.setdefault("ablations", {})[f"{mode}, {name}"] = recall.round(4).tolist()
         rows.append((f"`{mode}`, `{name}`", *(f"{value:.4f}" for value in recall)))
-    return markdown_table(("ablation", *(f"recall@{k}" for k in KS)), rows)
+    return table(("ablation", *(f"recall@{k}" for k in KS)), rows)
 
 
 def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
     """Measures HippoRAG 2's Figure 3: the first segment's questions while three more segments are added."""
-    whole = ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
+    whole = ctl(daemon, "eval", MUSIQUE / "questions.json", "--continual", "4", "--mode", mode)
     results.setdefault("continual", {})[mode] = whole
     rows = [
-        (str(row["segment"]), f"{row['passages']:,}", *(f"{row['recall'][str(k)]:.4f}" for k in KS))
+        (row["segment"], f"{row['passages']:,}", *(f"{row['recall'][str(k)]:.4f}" for k in KS))
         for row in whole["segments"]
     ]
-    return markdown_table((f"segment ({whole['n']} questions of the first, `{mode}`)", "passages", *map(_at, KS)), rows)
-
-
-def _at(k: int) -> str:
-    return f"recall@{k}"
+    return table(
+        (f"segment ({whole['n']} questions of the first, `{mode}`)", "passages", *(f"recall@{k}" for k in KS)), rows
+    )
 
 
 # Times.
@@ -282,7 +271,7 @@ def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
             socket.append((told - began) * 1000)
             again.append((time.perf_counter() - told) * 1000)
         kinds = {"took_ms": took, "socket_ms": socket, "again_ms": again}
-        out[mode] = {kind: _percentiles(times) for kind, times in kinds.items()}
+        out[mode] = {kind: percentiles(times) for kind, times in kinds.items()}
     return out
 
 
@@ -292,14 +281,14 @@ def _latency_table(latency: dict[str, Any]) -> str:
         for mode, each in latency.items()
     ]
     kinds = ("took p50", "p95", "socket p50", "p95", "asked again, socket p50", "p95")
-    return markdown_table(("one query, ms, encoding included", *kinds), rows)
+    return table(("one query, ms, encoding included", *kinds), rows)
 
 
 def _large(results: dict[str, Any]) -> str:
     """Measures 97 thousand nodes and 1.4 million edges without a daemon: the query, its walk, and the same walk by igraph."""
-    snapshot = large_snapshot(SHARED / "openie.json")
+    snapshot = large_snapshot(MUSIQUE / "openie.json")
     encoder = make_encoder("sentence-transformers", ENCODER, 64, "cpu")
-    questions = [question.text for question in read_questions(SHARED / "questions.json")]
+    questions = [question.text for question in read_questions(MUSIQUE / "questions.json")]
     edges = dict(snapshot.edges)
     figures: dict[str, Any] = {"nodes": snapshot.n_phrases + snapshot.n_passages, "edges": edges, "modes": {}}
     rows = []
@@ -311,7 +300,7 @@ def _large(results: dict[str, Any]) -> str:
             found = retrieve(snapshot, encoder, f"{question} ({mode})", mode, 5, RetrievalSettings())
             whole.append((time.perf_counter() - began) * 1000)
             walks.append(found.stages_ms.get("walk", 0.0))
-        figures["modes"][mode] = {"took_ms": _percentiles(whole), "walk_ms": _percentiles(walks)}
+        figures["modes"][mode] = {"took_ms": percentiles(whole), "walk_ms": percentiles(walks)}
         shown = [figures["modes"][mode][kind][share] for kind in ("took_ms", "walk_ms") for share in ("p50", "p95")]
         rows.append((f"`{mode}`", *(f"{value:.1f}" for value in shown)))
     context = QueryContext(snapshot, encoder, questions[0], RetrievalSettings())
@@ -322,7 +311,7 @@ def _large(results: dict[str, Any]) -> str:
     results["large"] = figures
     return (
         f"{figures['nodes']:,} nodes and {sum(edges.values()):,} edges (the paper's size), {snapshot.n_triples:,} triples:"
-        "\n\n" + markdown_table(("one query, ms, encoding included", "p50", "p95", "of it the walk, p50", "p95"), rows)
+        "\n\n" + table(("one query, ms, encoding included", "p50", "p95", "of it the walk, p50", "p95"), rows)
     )
 
 
@@ -339,8 +328,3 @@ def _by_igraph(matrix: Any, reset: NDArray[np.float64]) -> float:
         )
         took.append((time.perf_counter() - began) * 1000)
     return min(took)
-
-
-def _percentiles(values: list[float]) -> dict[str, float]:
-    p50, p95 = (float(value) for value in np.percentile(values, (50, 95)))
-    return {"p50": p50, "p95": p95, "n": len(values)}

@@ -18,6 +18,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.support.data import DATA, DRIVE, MANUALS, ROOT
+from bench.support.tables import table
 from cli.evaluation.gold import same_text
 from cli.evaluation.questions import read_questions
 from consumers.parsing.parse_file import parse_file
@@ -26,9 +28,7 @@ from consumers.types import ParsedDocument
 from memory.encoder import make_encoder
 from memory.encoder.packaged_model import MINILM
 from store.types import PassageText
-from tests.e2e.real_hippod import ROOT
 
-DATA = ROOT.parent / "shared" / "data"
 THRESHOLDS = (0.30, 0.35, 0.40, 0.45, 0.50, 0.55)
 MOST_FALSE = 0.05
 """Maximum share of weak matches among the questions that the memory can answer, over all sets, for each half."""
@@ -82,7 +82,6 @@ def run(results: dict[str, Any]) -> str:
                 f"half {number + 1}: {false:.1%} of the answered questions lie below {own}"
             )
     head = ("gone / there below", "AUC", *(f"{at:.2f}" for at in THRESHOLDS))
-    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
     results["of other sets"] = {
         name: {other: _share((asked[other] @ vectors[name].T).max(axis=1), own) for other in sets if other != name}
         for name in sets
@@ -95,10 +94,10 @@ def run(results: dict[str, Any]) -> str:
         f"{name} gives {each['threshold']:.2f} ({each['false on the other']:.3f} false on the other)"
         for name, each in results["chosen"].items()
     )
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    text = f"{table}\n\nHighest threshold with at most {MOST_FALSE:.0%} of the answered ones below: {found}. In use: {own}.\n\n"
-    text += f"Of the questions of each other set, so many lie below {own}: {foreign}."
-    return text
+    return (
+        f"{table(head, rows)}\n\nHighest threshold with at most {MOST_FALSE:.0%} of the answered questions below it: {found}. "
+        f"In use: {own}.\n\nShare of the questions of each other set that lie below {own}: {foreign}."
+    )
 
 
 # Sets of questions.
@@ -106,7 +105,7 @@ def run(results: dict[str, Any]) -> str:
 
 def _sets() -> dict[str, QuestionSet]:
     sets = {name: _wikipedia(DATA / name) for name in ("musique", "hotpotqa", "2wiki") if (DATA / name).is_dir()}
-    manuals = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "manuals" / "drive")) / "en"
+    manuals = MANUALS / "en"
     if manuals.is_dir() and (DATA / "manuals").is_dir():
         sets["manuals"] = _manuals(manuals)
     return sets | {"drive": _drive()}
@@ -131,7 +130,7 @@ def _manuals(folder: Path) -> QuestionSet:
 
 
 def _drive() -> QuestionSet:
-    parsed = _parsed(ROOT / "examples" / "drive")
+    parsed = _parsed(DRIVE)
     questions = read_questions(ROOT / "examples" / "questions.json")
     uris = [unquote(uri) for _, uri in parsed]
     gold = [

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from bench.support.growth.clocked_encoder import ClockedEncoder
-from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
+from bench.support.growth.store import commit, open_store, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
+from bench.support.measuring import repeated, resident_mb, seconds
 from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
 from daemon.runtime.process_tuning import trim_heap
 
@@ -72,30 +74,20 @@ def ask(folder: str, _: str) -> dict[str, Any]:
         "purge": lambda: store.purge(timedelta(0)),
     }
     took: dict[str, float] = {}
-    asked: list[float] = []
-    stop = threading.Event()
+    queries_ms: list[float] = []
 
-    def asking() -> None:
-        while not stop.is_set():
-            began = time.perf_counter()
-            query(len(asked))
-            asked.append((time.perf_counter() - began) * 1000)
-            time.sleep(0.05)
+    def ask_again() -> None:
+        queries_ms.append(1000 * seconds(lambda: query(len(queries_ms))))
+        time.sleep(0.05)
 
-    asker = threading.Thread(target=asking)
-    asker.start()
-    with Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
+    with repeated(ask_again), Adding(lambda i, count: add_several(10**7 + i, count)) as adding:
         for name, job in jobs.items():
             time.sleep(UPKEEP_S)
-            began = time.perf_counter()
-            job()
-            took[name] = round(time.perf_counter() - began, 2)
-    stop.set()
-    asker.join()
+            took[name] = round(seconds(job), 2)
     found["upkeep_s"] = took
     found["added_a_second_during_upkeep"] = adding.a_second
     found["add_during_upkeep_ms_p50_p95_max"] = spread(adding.took, 50, 95, 100)
-    found["query_during_upkeep_ms_p50_p95_max"] = spread(asked, 50, 95, 100)
+    found["query_during_upkeep_ms_p50_p95_max"] = spread(queries_ms, 50, 95, 100)
     found["longest_hold_ms_by_job"] = {
         name: round(1000 * held, 1) for name, held in sorted(store.longest_lock_s.items())
     }
@@ -110,7 +102,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class Adding:
-    """Adds `RATE` passages a second in a thread inside the `with` block.
+    """Adds `RATE` passages a second in a thread inside the `with` block, whose end raises the thread's exception.
 
     As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause.
     """
@@ -118,7 +110,7 @@ class Adding:
     def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = ThreadPoolExecutor(1)
         self.took: list[float] = []
         self.a_second = 0.0
 
@@ -135,9 +127,10 @@ class Adding:
         self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "Adding":
-        self._thread.start()
+        self._running = self._thread.submit(self._run)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.shutdown()
+        self._running.result()

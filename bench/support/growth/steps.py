@@ -17,11 +17,10 @@ from bench.support.growth.store import (
     commit,
     megabytes,
     open_store,
-    peak_mb,
-    resident_mb,
     spread,
     store_folder,
 )
+from bench.support.measuring import peak_mib, resident_mb, seconds
 from daemon.runtime.process_tuning import configure_malloc, shorten_switch_interval
 
 
@@ -29,10 +28,8 @@ def load(folder: str, size: str) -> dict[str, Any]:
     """Loads `size` passages in bulk and writes a checkpoint."""
     store, encoder = open_store(store_folder(folder))
     found = load_passages(store, encoder, int(size))
-    began = time.perf_counter()
-    store.write_checkpoint()
     found |= {
-        "snapshot_written_s": round(time.perf_counter() - began, 1),
+        "snapshot_written_s": round(seconds(store.write_checkpoint), 1),
         "rss_after_load_mb": resident_mb(),
         "store_mb": megabytes(store_folder(folder)),
     }
@@ -47,9 +44,7 @@ def daemon(folder: str, _: str) -> dict[str, Any]:
 
     running = Daemon(Path(folder), folders=(), encoder={"backend": "hash"})
     try:
-        began = time.perf_counter()
-        running.start()
-        ready = time.perf_counter() - began
+        ready = seconds(running.start)
         for title, _text, _triples in World(seed=2).passages(10):
             running.http.post("/v1/query", json={"query": title, "mode": "hipporag2"}, timeout=60).raise_for_status()
         return {"daemon_ready_s": round(ready, 1), "daemon_rss_mb": int(running.status()["rss_bytes"]) >> 20}
@@ -70,7 +65,7 @@ def rebuild(folder: str, _: str) -> dict[str, Any]:
     took = time.perf_counter() - began
     for title, _text, _triples in World(seed=2).passages(5):
         retrieve(store.snapshot(), encoder, title, "hipporag2", 5, RetrievalSettings())
-    found = {"rebuilt_s": round(took, 1), "rebuilt_rss_mb": resident_mb(), "rebuilt_peak_rss_mb": peak_mb()}
+    found = {"rebuilt_s": round(took, 1), "rebuilt_rss_mb": resident_mb(), "rebuilt_peak_rss_mb": peak_mib()}
     store.close()
     return found
 

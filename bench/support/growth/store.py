@@ -1,6 +1,5 @@
 """The store that `bench growth` measures, and helpers for measuring."""
 
-import os
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -60,12 +59,3 @@ def spread(took: list[float], *shares: float) -> list[float]:
 
 def megabytes(folder: Path) -> float:
     return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1)
-
-
-def resident_mb() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
-
-
-def peak_mb() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.support.growth.maintenance import Adding
-from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
+from bench.support.growth.store import commit, megabytes, spread, timed
+from bench.support.measuring import resident_mb
 from bench.support.synthetic_documents import World, document
 from memory.explain.neighbourhood import query_neighbourhood
 from memory.retrieval.modes import DEFAULT_MODE

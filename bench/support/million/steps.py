@@ -17,7 +17,8 @@ import numpy as np
 
 from bench.support.growth.clocked_encoder import ClockedEncoder
 from bench.support.growth.loading import BATCH, load_passages
-from bench.support.growth.store import commit, megabytes, resident_mb, spread, timed
+from bench.support.growth.store import commit, megabytes, spread, timed
+from bench.support.measuring import resident_mb, seconds
 from bench.support.million.aside import STEPS, warm
 from bench.support.million.scanner import scan
 from bench.support.million.vectors import BANK, CACHE, make_word_sum_encoder
@@ -80,19 +81,15 @@ def load(folder: str, size: str) -> dict[str, Any]:
     store, encoder = open_million(folder)
     began, snapshots, compactions = time.perf_counter(), [], []
 
-    def write_down(loaded: int, seconds: float) -> None:
+    def write_down(loaded: int, commits_s: float) -> None:
         # A continued load may begin between two full batches.
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
-        compacting = time.perf_counter()
-        store.compact_when_due()
-        compactions.append(round(time.perf_counter() - compacting, 1))
+        compactions.append(round(seconds(store.compact_when_due), 1))
         store.fold()
-        writing = time.perf_counter()
-        store.write_checkpoint()
-        snapshots.append(round(time.perf_counter() - writing, 1))
+        snapshots.append(round(seconds(store.write_checkpoint), 1))
         print(
-            f"{loaded} passages after {time.perf_counter() - began:.0f} s, {seconds:.0f} s of them commits, "
+            f"{loaded} passages after {time.perf_counter() - began:.0f} s, {commits_s:.0f} s of them commits, "
             f"{megabytes(Path(folder)):.0f} MB on the disk, "
             f"{anonymous_bytes() >> 20} MB that cannot be dropped, compaction {compactions[-1]} s, snapshot {snapshots[-1]} s",
             file=sys.stderr,

@@ -11,13 +11,13 @@ nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from bench.support.data import RESULTS
 from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
@@ -30,7 +30,7 @@ COMMON = 0.2
 """Length of the common part of all texts, as a share of the remaining part."""
 PREDICATE_WEIGHT = 0.5
 CHUNK_TEXTS = 4_096
-CACHE = Path("bench", "results", "musique-phrases.npy")
+CACHE = RESULTS / "musique-phrases.npy"
 _WORD = re.compile(r"\w+")
 
 

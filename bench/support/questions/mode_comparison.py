@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.questions.sets import Question
+from bench.support.tables import table
 from cli.evaluation.questions import EvalQuestion, GoldLocator
 from cli.evaluation.requests import LOOKED_AT
 from cli.evaluation.scoring import recalls_at
@@ -120,9 +121,7 @@ def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[s
         "recall@5, halves",
         f"`{DEFAULT_MODE}` − it, recall@5",
     )
-    table = markdown_table(head, rows)
-    kinds = _by_kind(questions, found, results)
-    return f"{table}\n\n{kinds}" if kinds else table
+    return "\n\n".join(filter(None, [table(head, rows), _by_kind(questions, found, results)]))
 
 
 def _by_kind(questions: Sequence[Question], found: dict[str, NDArray[np.float64]], results: dict[str, Any]) -> str:
@@ -136,7 +135,7 @@ def _by_kind(questions: Sequence[Question], found: dict[str, NDArray[np.float64]
         for name, shares in found.items()
     }
     rows = [(f"`{name}`", *(f"{by[kind]:.2f}" for kind in names)) for name, by in results["all@5 by kind"].items()]
-    return markdown_table(("all@5", *(f"{kind} ({int((kinds == kind).sum())})" for kind in names)), rows)
+    return table(("all@5", *(f"{kind} ({int((kinds == kind).sum())})" for kind in names)), rows)
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
@@ -145,8 +144,3 @@ def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     means = differences[random.integers(0, len(differences), (10_000, len(differences)))].mean(axis=1)
     low, high = np.quantile(means, [0.05, 0.95])
     return float(low), float(high)
-
-
-def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import httpx2
 
-from bench.sections.faults.soak import Drive
+from bench.sections.faults.soak import Drive, made_up_question
 from bench.support.soak.samples import Latencies, Sampler
 from memory.openie.rules.extractor import RulesExtractor
 from store.log.store_summary import encoder_of_store
@@ -61,8 +61,8 @@ class Load:
             "file": self.drive.change,
             "add": self._add,
             "remove": self._remove,
-            "query": lambda: self._ask(self._daemon.http, "query", {}),
-            "as of": lambda: self._ask(self._daemon.http, "as of", {"as_of": _past()}),
+            "query": lambda: self._ask(self._daemon.http, "query", self._random, {}),
+            "as of": lambda: self._ask(self._daemon.http, "as of", self._random, {"as_of": _past()}),
             "reload": self._reload,
             "backup": self._backup,
             "kill": self._kill,
@@ -151,7 +151,7 @@ class Load:
                 while not ended.wait(pause_s):
                     if not self._down.is_set():
                         mode = chosen.choice(("fused", "hipporag2", "dense", "bm25", None))
-                        self._ask(http, "query", {"mode": mode, "explain": chosen.random() < 0.1})
+                        self._ask(http, "query", chosen, {"mode": mode, "explain": chosen.random() < 0.1})
 
         threads = [threading.Thread(target=run, args=(client,)) for client in range(number)]
         for thread in threads:
@@ -163,10 +163,10 @@ class Load:
             for thread in threads:
                 thread.join()
 
-    def _ask(self, http: httpx2.Client, kind: str, more: Mapping[str, object]) -> None:
+    def _ask(self, http: httpx2.Client, kind: str, chosen: random.Random, more: Mapping[str, object]) -> None:
         life, began = self._sampler.life, time.perf_counter()
         try:
-            answer = http.post("/v1/query", json={"query": self.drive.words(), "k": 5, **more})
+            answer = http.post("/v1/query", json={"query": made_up_question(chosen), "k": 5, **more})
             problem = "" if answer.status_code == 200 else f"{answer.status_code} {answer.text[:300]}"
         except httpx2.HTTPError as error:
             problem = repr(error)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from bench.support.measuring import MIB
 from bench.support.soak.samples import Sample
 
-MIB = 1 << 20
 WIDTH, PANEL, GAP, LEFT, RIGHT, TOP = 760, 96, 26, 56, 150, 34
 POINTS = 160
-"""Maximum points of a line. Each is the mean of its interval, so that the file stays small."""
+"""Maximum number of points of a line, which limits the size of the file. A point is the mean of an interval."""
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37")
 
 
@@ -76,15 +76,15 @@ def _panel(
     top: int, name: str, lines: Sequence[Line], samples: Sequence[Sample], x: Callable[[float], float]
 ) -> Iterable[str]:
     found = [_means(samples, line.value) for line in lines]
-    most = max((value for points in found for _, value in points), default=1.0) or 1.0
+    maximum = max((value for points in found for _, value in points), default=1.0) or 1.0
     bottom = top + PANEL
     yield f'<text x="{LEFT}" y="{top + 9}" fill="#59636e">{escape(name)}</text>'
     yield f'<path d="M{LEFT} {bottom}H{WIDTH - RIGHT}" stroke="#999"/>'
     yield f'<text x="{LEFT - 4}" y="{bottom}" text-anchor="end">0</text>'
-    yield f'<text x="{LEFT - 4}" y="{top + 22}" text-anchor="end">{most:,.0f}</text>'
+    yield f'<text x="{LEFT - 4}" y="{top + 22}" text-anchor="end">{maximum:,.0f}</text>'
     for number, (line, points) in enumerate(zip(lines, found, strict=True)):
         colour = COLOURS[number]
-        drawn = " ".join(f"{x(at):.0f},{bottom - (PANEL - 18) * value / most:.1f}" for at, value in points)
+        drawn = " ".join(f"{x(at):.0f},{bottom - (PANEL - 18) * value / maximum:.1f}" for at, value in points)
         yield f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="1.2"/>'
         yield f'<text x="{WIDTH - RIGHT + 8}" y="{top + 24 + 15 * number}" fill="{colour}">{escape(line.name)}</text>'
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.support.measuring import mapped_files, status_kb
 from tests.e2e.real_hippod import Daemon
 
 PERIOD_S = 5.0
@@ -103,8 +104,8 @@ class Sampler:
             phase=self.phase,
             life=self.life,
             resident=process.memory_info().rss,
-            anonymous=anonymous(process.pid),
-            descriptors=unmapped_descriptors(process.pid),
+            anonymous=1024 * status_kb("RssAnon", process.pid),
+            descriptors=process.num_fds() - mapped_files(process.pid),
             threads=process.num_threads(),
             disk=disk_bytes(self._daemon.store),
             documents=self._daemon.status()["documents"],
@@ -118,27 +119,10 @@ def _share(ascending: list[float], share: float) -> float | None:
     return round(ascending[int(share * (len(ascending) - 1))], 2) if ascending else None
 
 
-def anonymous(pid: int) -> int:
-    """Returns the bytes of a process's memory that the kernel cannot drop."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise ValueError(f"process {pid} has no RssAnon")
-
-
-def unmapped_descriptors(pid: int) -> int:
-    """Returns the number of open descriptors, except those of checkpoint files, which are open while they are mapped."""
-    count = 0
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            count += "/snapshot" not in str(descriptor.readlink())
-    return count
-
-
 def disk_bytes(folder: Path) -> int:
     """Returns the disk space that the files below `folder` occupy."""
     total = 0
-    for place, _, names in os.walk(folder):  # which leaves out a folder that is removed meanwhile
+    for place, _, names in os.walk(folder):  # leaves out a folder that is removed meanwhile
         for name in names:
             with suppress(FileNotFoundError):
                 total += Path(place, name).lstat().st_blocks * 512

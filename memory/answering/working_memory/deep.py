@@ -83,7 +83,9 @@ async def ask_deep(
     context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread, form)
     before, forgotten = supported_points(earlier or WorkingMemory(), snapshot)
     notes = (
-        [f"{len(forgotten)} earlier points rest on nothing that is still there and were left out"] if forgotten else []
+        [f"{len(forgotten)} earlier points were left out: their passages are no longer in the memory"]
+        if forgotten
+        else []
     )
     memory, end = before, StepsEnd("steps")
     asked: list[str] = []
@@ -132,8 +134,8 @@ def _end_notes(end: StepsEnd, number: int) -> list[str]:
     if end.failure is None:
         return []
     if end.stopped == "model":
-        return [f"step {number} failed ({end.failure.message}): answered from what was known by then"]
-    return [f"{end.failure.message}: answered from what was known in step {number}"]
+        return [f"step {number} failed ({end.failure.message}): the answer uses what was known before that step"]
+    return [f"{end.failure.message}: the answer uses what was known in step {number}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,22 +75,22 @@ class Judgement:
 
 
 def read_judgement(
-    value: object, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
+    value: object, memory: WorkingMemory, earlier: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
-    """Returns the judgement in the model's JSON. `asked`: subqueries of the earlier steps.
+    """Returns the judgement in the model's JSON. `earlier`: subqueries of the earlier steps.
 
     A concern is refused if its point is unknown, or if its subquery was asked before. If `only` is local, a concern without a
     point is refused; if `only` is global, a concern's point is ignored. `cut`: the reply reached its length limit. Raises
     BadAnswer for JSON of another shape.
     """
-    said = _said(value)
-    if said.get("enough") is True and not settings.forced:
+    judged = _judgement_in(value)
+    if judged.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
-    raised = _raised(said, cut, refusals)
+    given = _concerns_in(judged, cut, refusals)
     concerns: list[Concern] = []
-    before = {_key(subquery) for subquery in asked}
-    for each in raised:
+    before = {_key(subquery) for subquery in earlier}
+    for each in given:
         if not isinstance(each, dict):
             refusals.add(WRONG_FORM, each)
             continue
@@ -122,14 +122,14 @@ def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, 
     refused. `only` sets the kind: if local, a concern without a point is refused; if global, a concern's point is ignored.
     Raises BadAnswer for JSON of another shape.
     """
-    said = _said(value)
-    if said.get("enough") is True and not settings.forced:
+    judged = _judgement_in(value)
+    if judged.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
     concerns: list[Concern] = []
-    named = {"points": True, "beyond": False}.get(str(said.get("about")))
+    named = {"points": True, "beyond": False}.get(str(judged.get("about")))
     local = named if settings.only is None else settings.only == "local"
-    for each in _raised(said, cut, refusals):
+    for each in _concerns_in(judged, cut, refusals):
         text = _text(each.get("concern")) if isinstance(each, dict) else ""
         at = whole_number(each.get("point", 0)) if isinstance(each, dict) else None
         if not text or at is None:
@@ -154,19 +154,19 @@ def read_subquery(value: object) -> str:
     """Returns the subquery in the model's JSON. Raises BadAnswer if there is no subquery."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
-        raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
+        raise BadAnswer("wrong schema", 'the model\'s "subquery" is not a sentence')
     return subquery
 
 
 def with_subqueries(
-    concerns: Sequence[Concern], subqueries: Sequence[str | None], asked: Sequence[str]
+    concerns: Sequence[Concern], subqueries: Sequence[str | None], earlier: Sequence[str]
 ) -> tuple[tuple[Concern, ...], tuple[Refusal, ...]]:
     """Returns the concerns with their subqueries, and the refused ones.
 
     A concern is refused if its subquery is None (the call failed) or was asked before.
     """
     refusals = Refusals("subquery")
-    before = {_key(subquery) for subquery in asked}
+    before = {_key(subquery) for subquery in earlier}
     kept = []
     for concern, subquery in zip(concerns, subqueries, strict=True):
         if subquery is None:
@@ -179,7 +179,7 @@ def with_subqueries(
     return tuple(kept), tuple(refusals.all)
 
 
-def _said(value: object) -> dict[str, Any]:
+def _judgement_in(value: object) -> dict[str, Any]:
     """Returns the first object in the model's JSON that contains a judgement. Raises BadAnswer if there is none."""
     for each in objects_in(value):
         if isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list):
@@ -187,10 +187,10 @@ def _said(value: object) -> dict[str, Any]:
     raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
 
 
-def _raised(said: dict[str, Any], cut: bool, refusals: Refusals) -> list[Any]:
-    given = said.get("concerns")
-    raised = given if isinstance(given, list) else []
-    return without_last(raised, refusals) if cut else raised
+def _concerns_in(judged: dict[str, Any], cut: bool, refusals: Refusals) -> list[Any]:
+    given = judged.get("concerns")
+    given = given if isinstance(given, list) else []
+    return without_last(given, refusals) if cut else given
 
 
 def _text(value: object) -> str:

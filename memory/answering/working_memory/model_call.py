@@ -92,8 +92,8 @@ async def call_model(
         seconds = time.monotonic() - began
         spending.model_seconds += seconds
         spending.charge(0, prompt, completion)
-        asked = spending.calls - asked_before
-        return ModelCall(purpose, messages, reply, error, asked, prompt, completion, round(seconds, 6), cut)
+        calls = spending.calls - asked_before
+        return ModelCall(purpose, messages, reply, error, calls, prompt, completion, round(seconds, 6), cut)
 
     try:
         limit_s = spending.require_call(messages, final)

@@ -150,9 +150,9 @@ def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evo
     changes, made = [], memory.made
     for proposal in proposed:
         description = _description(proposal)
-        wanted = _positions(proposal, len(points), refusals)
-        free = [at for at in wanted if points[at] is not None]
-        for at in wanted:
+        named = _positions(proposal, len(points), refusals)
+        free = [at for at in named if points[at] is not None]
+        for at in named:
             if points[at] is None:
                 refusals.add(NAMED_TWICE, f"point {at + 1}")
         if len(free) < 2:

@@ -39,10 +39,10 @@ class WorkingMemory:
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
         """Returns the vertices that share a point with one of `entities`. This includes an entity that shares a point with
         another one."""
-        wanted = set(entities)
+        names = set(entities)
         found: set[str] = set()
         for point in self.points:
-            inside = wanted.intersection(point.entities)
+            inside = names.intersection(point.entities)
             if len(inside) > 1:
                 found.update(point.entities)
             elif inside:

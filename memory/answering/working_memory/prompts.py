@@ -133,12 +133,12 @@ def _sufficiency(settings: DeepSettings) -> str:
 
 
 def judge_prompt(
-    question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
+    question: str, memory: WorkingMemory, earlier: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
     """Returns the judge's prompt of a quick step: whether the memory suffices, what is missing, and which subqueries to search
     for.
 
-    `asked`: the earlier subqueries.
+    `earlier`: the earlier subqueries.
     """
     if settings.only == "local":
         where = 'Each concern is about one of the points: "point" is its number.'
@@ -159,7 +159,7 @@ def judge_prompt(
     task = (
         f'{task}{_QUOTED_MATERIAL}{{"enough": false, "concerns": [{{"concern": "…", "point": 0, "subquery": "…"}}]}}.'
     )
-    return _messages(task, numbered_points(memory), _searched_before(asked), _asked("Question", question))
+    return _messages(task, numbered_points(memory), _searched_before(earlier), _question_line("Question", question))
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
@@ -180,13 +180,15 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
         f'{settings.concerns} concerns, fewer where the points cover most: "concern" says in one sentence what is missing. ',
     )
     form = '{"enough": false, "about": "beyond", "concerns": [{"concern": "…", "point": 0}]}.'
-    return _messages(f"{task}{which}{_QUOTED_MATERIAL}{form}", numbered_points(memory), _asked("Question", question))
+    return _messages(
+        f"{task}{which}{_QUOTED_MATERIAL}{form}", numbered_points(memory), _question_line("Question", question)
+    )
 
 
 def subquery_prompt(
-    question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
+    question: str, memory: WorkingMemory, concern: Concern, earlier: Sequence[str]
 ) -> tuple[ChatMessage, ...]:
-    """`asked`: the earlier subqueries."""
+    """`earlier`: the earlier subqueries."""
     task = prompt_text(
         "subquery",
         f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
@@ -198,8 +200,8 @@ def subquery_prompt(
     return _messages(
         f'{task}{_QUOTED_MATERIAL}{{"subquery": "…"}}.',
         numbered_points(memory),
-        _searched_before(asked),
-        _asked("Main question", question),
+        _searched_before(earlier),
+        _question_line("Main question", question),
         f"Concern{about}:\n{quoted('concern', concern.text)}",
     )
 
@@ -225,9 +227,11 @@ def evolve_prompt(
     )
     inserts = '"inserts": [{"description": "…", "entities": [1, 2], "names": [], "passages": [1]}]}.'
     task = f"{task}{_QUOTED_MATERIAL}{form}{inserts}"
-    told = material.descriptions
-    entities = [f"{at}. {entity}{_told(told.get((entity,)))}" for at, entity in enumerate(material.entities, 1)]
-    facts = [f"- {' · '.join(triple)}{_told(told.get(triple))}" for triple in material.triples]
+    descriptions = material.descriptions
+    entities = [
+        f"{at}. {entity}{_on_new_line(descriptions.get((entity,)))}" for at, entity in enumerate(material.entities, 1)
+    ]
+    facts = [f"- {' · '.join(triple)}{_on_new_line(descriptions.get(triple))}" for triple in material.triples]
     passages = [
         quote_passage(at, passage.title, passage.text, max_chars=MAX_EVIDENCE_CHARS)
         for at, passage in enumerate(material.passages, 1)
@@ -239,7 +243,7 @@ def evolve_prompt(
         _quoted_lines("Facts", "facts", facts),
         "Passages:\n" + ("\n\n".join(passages) or "none"),
         _quoted_lines("Searched for", "searched", [f"- {subquery}" for subquery in subqueries]),
-        _asked("Main question", question),
+        _question_line("Main question", question),
     )
 
 
@@ -253,15 +257,15 @@ def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...
         "they do not say. Leave points apart that only share a name; an empty list is a good answer.",
     )
     task = f'{task}{_QUOTED_MATERIAL}{{"merges": [{{"points": [1, 2], "description": "…"}}]}}.'
-    return _messages(task, numbered_points(memory), _asked("Question", question))
+    return _messages(task, numbered_points(memory), _question_line("Question", question))
 
 
 def deep_answer_prompt(
     question: str, memory: WorkingMemory, passages: Sequence[FoundPassage], form: AnswerForm = DEFAULT_FORM
 ) -> tuple[ChatMessage, ...]:
     """Returns the prompt of `memory.answering.qa_reader`, with the points as notes before the passages that support them."""
-    asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
-    system, user = asked[0]["content"], asked[-1]["content"]
+    reader_messages = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
+    system, user = reader_messages[0]["content"], reader_messages[-1]["content"]
     if not memory.points:
         return _messages(system, user)
     numbers = {passage.id: at for at, passage in enumerate(passages, 1)}
@@ -283,7 +287,7 @@ def numbered_points(memory: WorkingMemory) -> str:
     return "Memory points:\n" + ("\n".join(numbered) or "none")
 
 
-def _told(description: str | None) -> str:
+def _on_new_line(description: str | None) -> str:
     """Returns the description on a new line; "" if there is none."""
     return f"\n   {' '.join(description.split())}" if description else ""
 
@@ -297,7 +301,7 @@ def _quoted_lines(heading: str, name: str, lines: Sequence[str]) -> str:
     return f"{heading}:\n{quoted(name, chr(10).join(lines)) if lines else 'none'}"
 
 
-def _asked(heading: str, question: str) -> str:
+def _question_line(heading: str, question: str) -> str:
     return f"{heading}: {without_quote_marks(question)}"
 
 

@@ -160,8 +160,8 @@ def _inquire_by_words(
     scores = snapshot.bm25(concern.subquery)
     inside = passages_with(snapshot, entities) & (scores > 0)
     passages = top_k(scores, max(settings.passages, DESCRIBING_PASSAGES), inside, snapshot.passage_id)
-    most = float(scores.max(initial=0.0)) or 1.0
-    near = found_passages(snapshot, passages, [float(scores[row]) / most for row in passages])
+    best_score = float(scores.max(initial=0.0)) or 1.0
+    near = found_passages(snapshot, passages, [float(scores[row]) / best_score for row in passages])
     inquiry = Inquiry(
         concern,
         int(candidates.sum()),

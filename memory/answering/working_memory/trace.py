@@ -40,8 +40,8 @@ class DeepSettings:
     steps: int = 3
     """Number of the last step. Step 0 retrieves for the question itself, so 3 allows four retrievals."""
     quick: bool = False
-    """Whether one call returns the judgement, concerns of both kinds, and their subqueries. Otherwise, all concerns are of one
-    kind, and a separate call writes each subquery."""
+    """Whether one call returns the judgement, the concerns and their subqueries; the concerns may then be of both kinds.
+    Otherwise, all concerns are of one kind, and a separate call writes each subquery."""
     each_step: bool = False
     """Whether an answer is written after every step, for plots."""
     forced: bool = False
@@ -244,7 +244,7 @@ def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
 def memory_from_json(value: object) -> WorkingMemory:
     """Raises BadWorkingMemory."""
     if not isinstance(value, dict) or "version" not in value:
-        raise BadWorkingMemory("this is no JSON of a working memory: it has no version")
+        raise BadWorkingMemory("this is not the JSON of a working memory: it has no version")
     if value["version"] != MEMORY_VERSION:
         raise BadWorkingMemory(
             f"this is a working memory of version {value['version']!r}; this hippod reads version {MEMORY_VERSION}"
@@ -254,7 +254,7 @@ def memory_from_json(value: object) -> WorkingMemory:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise BadWorkingMemory(f"this is no working memory: at {where}: {first['msg']}") from None
+        raise BadWorkingMemory(f"this is not a working memory: at {where}: {first['msg']}") from None
 
 
 def event_to_json(event: DeepEvent) -> dict[str, Any]:

@@ -172,7 +172,7 @@ class ComparedRows:
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
     def _near_by_codes(self, rows: NDArray[Any], lower_bound: float) -> NDArray[Any]:
-        """Returns the rows whose cosine may reach `lower_bound` by their one-byte codes. `rows` must be sorted."""
+        """Returns the rows whose cosine, according to their one-byte codes, may reach `lower_bound`. `rows` must be sorted."""
         scores = coded_scores([self._vectors.codes_of(rows)], self._query)
         near: NDArray[Any] = rows[scores.values >= lower_bound - scores.error]
         return near

@@ -120,9 +120,10 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Returns one seed per phrase. `named` get the share `name_share`, `linked` the remaining share of their own weight.
+    """Returns one seed per phrase. The weights of `named` are scaled to sum to `name_share`; those of `linked` are multiplied
+    by 1 - `name_share`.
 
-    Without `named`, `linked` keep their weight.
+    If `named` is empty, the weights of `linked` do not change.
     """
     share = name_share if named else 0.0
     sums: dict[int, Seed] = {}

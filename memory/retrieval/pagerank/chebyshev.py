@@ -52,7 +52,7 @@ _MIN_RATE = 1e-300
 """Replaces a rate that underflows to 0 if the damping is very small."""
 
 IsPreciseEnough = Callable[[Floats, float], bool]
-"""(PageRank, bound on the L1 norm of its error, in the same scale): returns whether it is precise enough."""
+"""Called with the PageRank and a bound on the L1 norm of its error; returns whether the PageRank is precise enough."""
 
 
 class AdjacencyMatrix(Protocol):
@@ -92,13 +92,13 @@ def pagerank(
     `ValueError` for arguments out of range. Raises `ArithmeticError` if the iteration does not reach the bound in the number of
     steps that theory guarantees; then `adjacency` is not symmetric, or `degrees` are not its row sums.
     """
-    restart = _checked(degrees, reset, damping, tolerance)
+    reset = _checked(degrees, reset, damping, tolerance)
     linked = degrees > 0
     if not damping or not linked.any():
-        return restart
-    total = unscaled_sum(restart, degrees, damping)
-    base = (1.0 - damping) * restart
-    inverse = np.divide(damping, degrees, out=np.zeros_like(restart), where=linked)
+        return reset
+    total = unscaled_sum(reset, degrees, damping)
+    base = (1.0 - damping) * reset
+    inverse = np.divide(damping, degrees, out=np.zeros_like(reset), where=linked)
     enough = tolerance * total * (1.0 - damping) / damping
 
     exact = base, inverse
@@ -130,12 +130,12 @@ def pagerank(
     )
 
 
-def unscaled_sum(restart: Floats, degrees: Floats, damping: float) -> float:
+def unscaled_sum(reset: Floats, degrees: Floats, damping: float) -> float:
     """Returns the sum of y before scaling, given the reset probabilities and the degrees of the start nodes.
 
     Nodes with edges pass on all their mass; nodes without edges have only their reset mass.
     """
-    return 1.0 - damping * float(restart[degrees <= 0].sum())
+    return 1.0 - damping * float(reset[degrees <= 0].sum())
 
 
 def _may_stop(stop_early: IsPreciseEnough | None, image: Floats, moved: float, total: float, damping: float) -> bool:
@@ -147,7 +147,7 @@ def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -
     """Returns the reset probabilities. Raises `ValueError` if an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
-            f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry a node."
+            f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry per node."
         )
     if not 0.0 <= damping < 1.0:
         raise ValueError(f"Damping is {damping}; it must be at least 0 and below 1.")

@@ -94,10 +94,10 @@ def _score_correction(
     leaders: Mapping[int, int],
 ) -> ScoreCorrection:
     snapshot, damping = context.snapshot, context.settings.damping
-    restart = weights / weights.sum()
-    whole = unscaled_sum(restart, graph.inside.degrees_of(graph.inside.inner(starts)), damping)
+    reset = weights / weights.sum()
+    whole = unscaled_sum(reset, graph.inside.degrees_of(graph.inside.inner(starts)), damping)
     own, is_passage = np.zeros(snapshot.n_passages), starts >= snapshot.n_phrases
-    own[starts[is_passage] - snapshot.n_phrases] = (1.0 - damping) * restart[is_passage] / whole
+    own[starts[is_passage] - snapshot.n_phrases] = (1.0 - damping) * reset[is_passage] / whole
     mean_degree = graph.inside.passage_degrees / max(snapshot.living_passages - len(leaders), 1)
     return ScoreCorrection(HUB_DEGREE * mean_degree, own, leaders)
 

@@ -35,13 +35,13 @@ PUSH_MAX_STARTS = 4_096
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
 """Residuals at which pushes stop, as shares of a node's degree. The next residual is used if the ranking is not certain yet."""
 PUSH_MAX_WORK = 0.5
-"""Maximum work of pushes, as a share of the sum of all degrees. If they need more, a walk over all nodes replaces them."""
+"""Maximum work of pushes, as a share of the sum of all degrees. Pushes that need more are replaced by a walk over all nodes."""
 
 HUB_DEGREE = 2.5
 """A passage is a hub if its weighted degree exceeds the mean degree of passages times this factor. A passage's degree is twice
 the number of its triples; a triple whose subject equals its object counts once."""
 HUB_POWER = 6.0
-"""Exponent h: a hub keeps the share (limit / degree)ʰ of the rank received from other nodes."""
+"""Exponent h: a hub keeps the share (limit / degree)ʰ of the PageRank received from other nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ScoreCorrection:
     hub_degree: float
     """Largest degree of a passage that is not a hub."""
     own: Floats
-    """Rank that each passage has as a start, before any step of the walk, shape (n_passages,)."""
+    """PageRank that each passage has as a start, before any step of the walk, shape (n_passages,)."""
     leaders: Mapping[int, int]
     """By row: the leader of each near-duplicate that does not take part in the walk."""
 

@@ -11,7 +11,15 @@ import pytest
 
 from cli.client import uploads
 from cli.client.uploads import record_files
-from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_json_lines
+from cli.document_files import (
+    MAX_FILE_BYTES,
+    TOO_LARGE,
+    ReadyDocument,
+    RejectedDocument,
+    encode_document,
+    read_file,
+    read_json_lines,
+)
 from cli.errors import CommandError
 from tests.cli.sample_answers import IMPORTED
 from tests.cli.scripted_daemon import Here, ReceivedRequest, Reply, Scripted, problem
@@ -90,12 +98,12 @@ def test_a_corpus_waits_for_documents_that_are_not_committed_yet(
 ) -> None:
     (tmp_path / "second.json").write_text(json.dumps(CORPUS[:1]))
 
-    def wait(asked: ReceivedRequest) -> dict[str, Any]:
+    def pending(asked: ReceivedRequest) -> dict[str, Any]:
         scripted.answers["GET /v1/documents"] = listed({"added:0": "Other"})
-        return {}
+        return dict(listed({"added:0": ""}, added_0="pending")(asked))
 
-    pending = listed({"added:0": ""}, added_0="pending")
-    scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": pending, "POST /v1/wait": wait}
+    # Other documents may take hours, so nothing waits for them: no POST /v1/wait.
+    scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": pending}
     ended = here("add", "second.json")
     assert (ended.code, 'added:0 is "Other"' in ended.err) == (1, True)
 
@@ -196,7 +204,15 @@ def test_what_is_too_large_is_sent_in_halves_until_it_fits(here: Here, scripted:
     ended = here("--json", "add", "-", stdin="\n".join(lines).encode())
     assert (ended.code, ended.json["accepted"]) == (1, 7)
     assert ended.json["documents"] == [f"added:{at}" for at in range(8) if at != 3]
-    assert ended.json["rejected"][0]["where"] == "stdin:4"
+    assert ended.json["rejected"] == [{"where": "stdin:4", "error": TOO_LARGE}]
+
+
+def test_a_file_beyond_every_limit_is_not_read(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    with (tmp_path / "disk.pdf").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    ended = here("--json", "add", "disk.pdf")
+    assert (ended.code, ended.json["rejected"]) == (1, [{"where": "disk.pdf", "error": TOO_LARGE}])
+    assert "followed folder" in TOO_LARGE and "[api] request_bytes" in TOO_LARGE
 
 
 def test_batches_have_a_most_of_documents_and_bytes() -> None:

@@ -152,7 +152,7 @@ def test_passages_of_older_rules_are_a_warning_until_hippod_reads_them_again() -
         assert found.status == expected
         assert ("hippoctl reextract" in found.hint) == (expected == "warn")
     [found] = doctor_command.contents(Status.model_validate(STATUS))
-    assert "rules/5: 23 of 123 passages, about 4 min 0 s to read again" in found.detail
+    assert "rules/5: 23 of 123 passages, about 4 min 0 s to redo" in found.detail
     assert "reader/5: 61 of 61 documents" in found.detail
     unknown: dict[str, list[object]] = {"extractors": [], "readers": [], "encoders": []}
     assert list(doctor_command.contents(Status.model_validate(STATUS | unknown))) == [], "an older daemon"

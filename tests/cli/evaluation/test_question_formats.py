@@ -132,6 +132,12 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         read_questions(path)
 
 
+def test_json_lines_may_contain_the_line_separator_of_unicode(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "a\u2028b?", "answer": "x"}\r\n{"question": "c?", "answer": "d\x85e"}\n', "utf-8")
+    assert [question.text for question in read_questions(path)] == ["a\u2028b?", "c?"]
+
+
 def test_the_published_parquet_of_prelude(tmp_path: Path) -> None:
     rows = [
         {"book_name": "A Tale", "char": "Amy", "content": "As a child she kept bees.", "label": "consistent"},

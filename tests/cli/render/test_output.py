@@ -137,7 +137,7 @@ UNIFORM = STATUS | {"extractors": STATUS["extractors"][:1]}
 def test_status_names_extractors_if_earlier_rules_have_read_a_part(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS
     assert (
-        "  extracted by  rules/6: 100 of 123 passages · rules/5: 23 of 123 passages, about 4 min 0 s to read again\n"
+        "  extracted by  rules/6: 100 of 123 passages · rules/5: 23 of 123 passages, about 4 min 0 s to redo\n"
         in hippoctl("status").out
     )
 

@@ -1,30 +1,42 @@
 """What a large memory does, pushes and codes, asked of a small one: near the exact answer, and the same in any order."""
 
 import random
+from unittest.mock import Mock
 
 import pytest
 
 import memory.retrieval.linking.compared_rows
 import memory.retrieval.pagerank.walk
+import store.checkpoint.files
+import store.index.quantised.groups
 import store.index.vectors.matrix
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from store.index.parallel import wait_for_background
 from store.store import Store
 from tests.memory.retrieval.test_reference import commit, document
 
 ENCODER = make_encoder("hash", "64", 64, "cpu")
+GROUP_ROWS = 16
 QUERIES = ("Who built the amber gauge of the river?", "river", "Casimir Dorn and the Amber Gauge")
 
 
 @pytest.fixture(autouse=True)
-def large(monkeypatch):
+def searched(monkeypatch):
+    """Makes every memory large, and returns the mock that counts the searches of four-bit codes."""
     monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MIN_NODES", 0)
     monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MAX_WORK", 1e9)
     monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 0)
     monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
     monkeypatch.setattr(store.index.vectors.matrix, "GROUPED_MIN_ROWS", 0)
+    monkeypatch.setattr(store.index.quantised.groups, "MIN_GROUP_ROWS", GROUP_ROWS)
+    for module in (store.index.vectors.matrix, memory.retrieval.linking.compared_rows, store.checkpoint.files):
+        monkeypatch.setattr(module, "BLOCK_VECTORS", GROUP_ROWS)
+    search = Mock(wraps=store.index.quantised.groups.search_group)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "search_group", search)
+    return search
 
 
 def documents(count, seed):
@@ -34,6 +46,8 @@ def documents(count, seed):
 
 def answers(snapshot, **settings):
     """{mode and query: {passage: score}}."""
+    retrieve(snapshot, ENCODER, QUERIES[0], "hipporag2", 5, RetrievalSettings())  # starts to make the groups
+    wait_for_background()
     found = {}
     for mode in MODES:
         for query in QUERIES:
@@ -66,11 +80,12 @@ def alone(scores, others):
     return [score for passage, score in scores.items() if passage not in others]
 
 
-def test_large_memory_answer_is_nearly_exact_and_independent_of_order(tmp_path) -> None:
+def test_large_memory_answer_is_nearly_exact_and_independent_of_order(tmp_path, searched) -> None:
     kept, others = documents(30, 1), {f"{uri}x": each for uri, each in documents(15, 2).items()}
     with Store(tmp_path / "at once", ENCODER.identity) as at_once:
         commit(at_once, kept)
         expected = answers(at_once.snapshot())
+        assert searched.called
         assert_near(expected, answers(at_once.snapshot(), exact=True), 2e-3)
     with Store(tmp_path / "one by one", ENCODER.identity) as memory:
         commit(memory, others)

@@ -130,7 +130,7 @@ def test_a_session_survives_kill_9_and_goes_with_its_last_passages(asking: Askin
         said = asking.ask(playing(), deep=True, steps=1, session="kept")
         assert said["session"]["forgotten"] == len(had)
         assert set(said["forgotten"]) == had
-        assert "rest on nothing that is still there" in said["note"]
+        assert "their passages are no longer in the memory" in said["note"]
         assert said["earlier"]["points"] == []
     finally:
         daemon.add(*[each for each in documents() if each["id"] in away])

@@ -192,7 +192,8 @@ def test_thousands_of_hostile_vectors_take_no_more_memory_than_any_others(tmp_pa
 SEARCHED = """
 from pathlib import Path
 import numpy as np
-from bench.support.hostile_vectors import _status, vectors
+from bench.support.hostile_vectors import vectors
+from bench.support.measuring import status_kb
 from store.fixed_point import no_vectors
 from store.index.vectors.matrix import Vectors
 from store.index.synonyms.sketch_index import SketchIndex
@@ -204,11 +205,11 @@ found.extend(vectors("cones", count))
 index.extend()
 index.fold()
 Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew: imports and the vectors are no part of it.
-before = _status("VmHWM")
+before = status_kb("VmHWM")
 none, every = no_vectors(384), np.ones(count, np.bool_)
 pairs = sum(len(rows) for rows, *_ in similar(found.view(), none, every, np.arange(asked), 0.8, index))
 assert pairs > 5_000 * asked
-print((_status("VmHWM") - before) >> 10)
+print((status_kb("VmHWM") - before) >> 10)
 """
 
 
