@@ -18,6 +18,9 @@ NAMES_WEIGHT = 0.5
 """Weight of the BM25 of a document's names; that of the BM25 of a passage's words is 1."""
 NAMED_DOCUMENTS = 50
 """Number of document names that are used for a query: the best by BM25, and ties with the last of them."""
+MAX_NAMED_DOCUMENTS = 1_000
+"""If the ties give more names than this, none of the tied names is used. Ten thousand documents of one folder may tie on the
+folder's name; reading their names would take 0.1 s, and their order of arrival must not select some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,17 @@ def compare_names(
     The rarity of words is computed from the names of the documents that contain passages of the mask `counted`.
     """
     found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
-    names, held, _ = snapshot.naming.entries(found.rows)
+    rows, scores, coverage = found.rows, found.scores, found.coverage
+    if len(rows) > MAX_NAMED_DOCUMENTS:
+        above = scores > scores.min()
+        rows, scores, coverage = rows[above], scores[above], coverage[above]
+    names, held, _ = snapshot.naming.entries(rows)
     inside = taking_part[held]
-    places, passages = np.searchsorted(found.rows, names[inside]), held[inside].astype(np.int64)
+    places, passages = np.searchsorted(rows, names[inside]), held[inside].astype(np.int64)
     return NameWords(
-        found.rows,
-        _best_of_each(passages, found.scores[places].astype(np.float64)),
-        _best_of_each(passages, found.coverage[places]),
+        rows,
+        _best_of_each(passages, scores[places].astype(np.float64)),
+        _best_of_each(passages, coverage[places]),
     )
 
 

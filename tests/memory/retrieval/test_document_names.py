@@ -6,8 +6,11 @@ import pytest
 
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
+from memory.retrieval.linking import query_titles
+from memory.retrieval.name_words import MAX_NAMED_DOCUMENTS
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from store.links.names import own_names
 from store.store import Store
 from store.types import Batch, Document, PassageRef, PassageText, State, passage_id
 
@@ -74,3 +77,25 @@ def test_words_rank_the_passages_of_a_named_document(memory):
 def test_bm25_compares_the_words_of_passages_alone(memory):
     found = retrieve(memory.snapshot(), ENCODER, "Zaehler", "bm25", 5, RetrievalSettings())
     assert found.hits == ()
+
+
+def test_more_equal_names_than_a_query_may_read_are_not_read(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(query_titles, "own_names", lambda names: read.append(names) or own_names(names))
+    count = MAX_NAMED_DOCUMENTS + 1
+    texts = [PassageText(passage_id("", f"note {at}"), "", f"note {at}") for at in range(count)]
+    documents = [
+        Document(
+            f"file:///drive/projects/r{at}.md",
+            "/drive",
+            f"Report w{at}",
+            State.INDEXED,
+            passages=(PassageRef(text.id, {}, ()),),
+        )
+        for at, text in enumerate(texts)
+    ]
+    with Store(tmp_path / "store", ENCODER.identity) as store:
+        store.commit(with_vectors(store, ENCODER, Batch(tuple(documents), (), tuple(texts))))
+        assert retrieve(store.snapshot(), ENCODER, "projects", "fused", 5, RetrievalSettings()).hits
+        assert not read
+        assert first(store, "projects w77") == "projects/r77.md"
