@@ -214,8 +214,13 @@ def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
     answered = get_field(value, "relevant", "fact", "facts", "triples")
     if not isinstance(answered, list):
         raise BadAnswer("wrong schema", '"relevant" is not a list')
-    found = dict.fromkeys(at for each in answered if (at := _offered_index(each, triples)) is not None)
-    return tuple(sorted(list(found)[:MAX_KEPT_TRIPLES]))
+    found: set[int] = set()
+    for each in answered:
+        if (at := _offered_index(each, triples)) is not None:
+            found.add(at)
+        if len(found) == MAX_KEPT_TRIPLES:
+            break
+    return tuple(sorted(found))
 
 
 def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
@@ -227,11 +232,17 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     text = " | ".join(triple)
     if len(text) > MAX_COMPARED_CHARS:
         return None
-    ratios = [
-        SequenceMatcher(None, text, " | ".join(each)[:MAX_COMPARED_CHARS], autojunk=False).ratio() for each in triples
-    ]
-    best = max(range(len(triples)), key=ratios.__getitem__, default=None)
-    return best if best is not None and ratios[best] >= SIMILAR_RATIO else None
+    letters = SequenceMatcher(None, b=text, autojunk=False)
+    best, least = None, SIMILAR_RATIO
+    for at, each in enumerate(triples):
+        letters.set_seq1(" | ".join(each)[:MAX_COMPARED_CHARS])
+        # The first two ratios are upper bounds, and much faster to compute.
+        if letters.real_quick_ratio() < least or letters.quick_ratio() < least:
+            continue
+        ratio = letters.ratio()
+        if ratio > least or (best is None and ratio == least):
+            best, least = at, ratio
+    return best
 
 
 class ModelFilter(QueryModel[tuple[int, ...]]):
