@@ -16,8 +16,8 @@ def load_passages(
 ) -> dict[str, Any]:
     """Commits passages in batches of `BATCH` until the store has `count`; returns figures of the commits, without encoding.
 
-    Continues an interrupted load. `after_batch` is called, untimed, with the number of passages so far and the seconds of all
-    commits.
+    Continues an interrupted load; of a finished one, returns the contents alone. `after_batch` is called, untimed, with the
+    number of passages so far and the seconds of all commits.
     """
     encoder = ClockedEncoder(encoder)
     stream, there = World().passages(count), store.snapshot().living_passages
@@ -30,14 +30,18 @@ def load_passages(
         walls.append(walls[-1] + time.perf_counter() - encoder.wall - wall)
         works.append(works[-1] + time.process_time() - encoder.work - work)
         after_batch(start + len(batch), walls[-1])
-    tenth = max(len(works) // 10, 1)
-    first, last = works[tenth], works[-1] - works[-1 - tenth]
-    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
     snapshot = store.snapshot()
-    return {
+    contents = {
         "phrases": snapshot.living_phrases,
         "triples": snapshot.living_statements,
         "edges": dict(snapshot.edges),
+    }
+    if there >= count:
+        return contents
+    tenth = max(len(works) // 10, 1)
+    first, last = works[tenth], works[-1] - works[-1 - tenth]
+    first_wall, last_wall = walls[tenth], walls[-1] - walls[-1 - tenth]
+    return contents | {
         "load_passages_a_second": round((count - there) / walls[-1]),
         "load_passages_a_cpu_second": round((count - there) / works[-1]),
         "cpu_ms_a_passage_first_tenth": round(1000 * first / (tenth * BATCH), 2),

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -112,13 +113,14 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 class Adding:
     """Adds `RATE` passages a second in a thread inside the `with` block.
 
-    As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause.
+    As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause. The end of the
+    block raises the error that ended the thread, if there was one.
     """
 
     def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = ThreadPoolExecutor(1)
         self.took: list[float] = []
         self.a_second = 0.0
 
@@ -135,9 +137,10 @@ class Adding:
         self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "Adding":
-        self._thread.start()
+        self._running = self._thread.submit(self._run)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.shutdown()
+        self._running.result()
