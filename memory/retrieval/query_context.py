@@ -1,8 +1,7 @@
 """The context of one query: the snapshot, encoder, text and settings with which a mode ranks passages."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -319,15 +318,27 @@ class QueryContext:
         with self.stage("passages"):
             return compared.nearest(k, self.snapshot.passage_id)[0]
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measures the time spent in the context and adds it to the stage `name`, in milliseconds."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (time.perf_counter() - began) * 1000
-        self._pause()
+    def stage(self, name: str) -> "_Stage":
+        """Returns a context manager that adds the time spent in it to the stage `name`, in milliseconds, then pauses."""
+        return _Stage(self.stages_ms, name, self._pause)
+
+
+class _Stage:
+    """The context manager of `QueryContext.stage`. A query enters forty, which would take 0.1 ms with generators."""
+
+    __slots__ = ("_began", "_name", "_pause", "_stages_ms")
+
+    def __init__(self, stages_ms: dict[str, float], name: str, pause: Pause) -> None:
+        self._stages_ms, self._name, self._pause = stages_ms, name, pause
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        took = (time.perf_counter() - self._began) * 1000
+        self._stages_ms[self._name] = self._stages_ms.get(self._name, 0.0) + took
+        if kind is None:
+            self._pause()
 
 
 def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:

@@ -11,14 +11,14 @@ spelling has another stem, the passage gets that term too: "oublie" finds "oubli
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from unicodedata import combining, is_normalized, normalize
 
 import snowballstemmer
 
 from store.text.language import detect_language
-from store.text.query_words import content_words
+from store.text.query_words import CACHED_QUERIES, content_words
 from store.text.words import is_unspaced, split_words
 
 ENGLISH = "en"
@@ -71,12 +71,16 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
     return found, code, words.total()
 
 
-def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
+def query_terms(query: str, languages: Iterable[str]) -> Mapping[tuple[str, ...], int]:
     """Returns how often the query contains each word; a word is represented by the tuple of its terms in `languages`.
 
     Function words of languages other than English are omitted, unless no other word remains (`store.text.query_words`).
     """
-    codes = tuple(sorted({ENGLISH, *languages}))
+    return _query_terms(query, tuple(sorted({ENGLISH, *languages})))
+
+
+@lru_cache(CACHED_QUERIES)
+def _query_terms(query: str, codes: tuple[str, ...]) -> Mapping[tuple[str, ...], int]:
     return Counter(_terms_in(word, codes) for word in content_words(query))
 
 

@@ -104,7 +104,8 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 class Adding:
     """Adds `RATE` passages a second in a thread inside the `with` block, whose end raises the thread's exception.
 
-    As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause.
+    As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause. The end of the
+    block raises the error that ended the thread, if there was one.
     """
 
     def __init__(self, add: Callable[[int, int], None]) -> None:

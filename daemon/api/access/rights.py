@@ -1,6 +1,6 @@
 """The right that each route needs: declared at the route's function and checked before the function is called."""
 
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access.client import Client, Right
@@ -23,7 +23,8 @@ def guard(route: BaseRoute) -> None:
     """Makes `route` refuse clients without the required right, and end when its client disconnects. Raises like `need_of`."""
     need = need_of(route)
     assert isinstance(route, Route)
-    route.app = _Guard(route.app, need)
+    # FastAPI's own handler would look for parameters, of which a route here has none but the request.
+    route.app = _Guard(request_response(route.endpoint), need)
 
 
 def client_of(scope: Scope) -> Client:

@@ -153,9 +153,9 @@ def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -
         raise ValueError(f"Damping is {damping}; it must be at least 0 and below 1.")
     if not tolerance >= MIN_TOLERANCE:
         raise ValueError(f"Tolerance is {tolerance}; it must be at least {MIN_TOLERANCE}.")
-    if not (np.isfinite(reset).all() and (reset >= 0).all()):
+    least, largest = reset.min(initial=0.0), reset.max(initial=0.0)  # NaN if a weight is NaN
+    if not (least >= 0.0 and largest < np.inf):
         raise ValueError("A reset weight is negative or not a number.")
-    largest = reset.max(initial=0.0)
     if largest == 0.0:
         raise ValueError("All reset weights are zero: the walk has nowhere to start.")
     # Dividing by the largest weight first keeps the proportions of weights near the limits of float64.
