@@ -85,7 +85,7 @@ class ParserPool:
         self.limits = limits or Limits()
         self.places = ParsePlaces(size, child.timeout_s)
         self.children = Children(child)
-        self._timeout_s = child.timeout_s
+        self.timeout_s = child.timeout_s
         self._extracting = asyncio.Semaphore(size)
         self._recognising = asyncio.Semaphore(1)
 
@@ -311,9 +311,9 @@ class ParserPool:
 
     async def _answer(self, child: Child, request: Message) -> AsyncGenerator[Message, None]:
         """Yields the child's messages. The time limit counts only while a message is awaited."""
-        await child.send(request, self._timeout_s)
+        await child.send(request, self.timeout_s)
         while True:
-            message = await child.receive(self._timeout_s)
+            message = await child.receive(self.timeout_s)
             if "error" in message:
                 raise child.lost(message["error"])
             if "done" in message:
