@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.table_rows import Columns, is_header, row_text
+from consumers.parsing.table_rows import Columns, names_columns, row_text
 
 MAX_COLUMNS = 1000
 """Maximum span of a cell, as in HTML. Also the maximum number of cells in a row, which bounds the memory."""
@@ -61,7 +61,7 @@ def read_rows(
 def _take_header(rows: list[_Row]) -> list[str]:
     """Removes the header rows and returns the column names. A name that spans columns is joined with each name below it."""
     if len(rows) < 2 or not (
-        rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
+        rows[0].is_header or (not rows[0].headers and names_columns(rows[0].cells, [row.cells for row in rows[1:24]]))
     ):
         return []
     first = rows.pop(0)

@@ -211,13 +211,14 @@ class HtmlWalk:
         return sum(cell.tag in ("td", "th") and cell not in self.left_out for cell in cells) == 1
 
     def _cells(self, row: Element) -> list[Cell]:
+        is_head = row.getparent().tag == "thead"
         shown = (
             cell
             for cell in row
             if cell.tag in ("td", "th") and not is_unread(cell, self.left_out, self.outline.omissions)
         )
         return [
-            Cell(self._visible(cell), span(cell.get("colspan")), span(cell.get("rowspan")), cell.tag == "th")
+            Cell(self._visible(cell), span(cell.get("colspan")), span(cell.get("rowspan")), is_head or cell.tag == "th")
             for cell in shown
         ]
 

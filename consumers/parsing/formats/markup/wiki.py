@@ -71,6 +71,8 @@ class _Reader:
         self._first = 0
         self._rows: list[list[str]] = []
         self._in_table = False
+        self._header_marks = ""
+        """The marks of the cells of the first row: "!" or "^" for headers, "|" for values."""
 
     def read(self, text: str) -> None:
         text = _COMMENT.sub(lambda match: self._report(OmissionKind.COMMENT, match[1]), text)
@@ -98,6 +100,8 @@ class _Reader:
         elif stripped[:1] in ("^", "|") and stripped[-1:] in ("^", "|"):
             if self._lines:
                 self._end()
+            if not self._rows:
+                self._header_marks = stripped[0] + stripped[-1]
             self._rows.append([self._cell(cell) for cell in re.split(r"[|^](?![^\[]*\]\])", stripped[1:-1])])
         elif match := _HEADING.match(line):
             self._end()
@@ -124,6 +128,8 @@ class _Reader:
             separator = r"\|\||!!" if line[0] == "!" else r"\|\|"
             if not self._rows:
                 self._rows.append([])
+            if not any(self._rows[:-1]):
+                self._header_marks += line[0]
             self._rows[-1] += [self._cell(_without_attributes(cell)) for cell in re.split(separator, line[1:])]
         elif line and self._rows and self._rows[-1]:
             self._rows[-1][-1] += f" {self._cell(line)}"
@@ -136,8 +142,12 @@ class _Reader:
     def _end(self, joint: str = "\n\n") -> None:
         text, links = self._plain("\n".join(self._lines))
         self.outline.text(text, joint, line=self._first, links=place_links(links, text))
-        fill_rows(self.outline, [row for row in self._rows if row])
-        self._lines, self._rows, self._in_table = [], [], False
+        rows = [row for row in self._rows if row]
+        if self._header_marks and "|" not in self._header_marks:
+            fill_rows(self.outline, rows[1:], rows[0])
+        else:
+            fill_rows(self.outline, rows)
+        self._lines, self._rows, self._in_table, self._header_marks = [], [], False, ""
 
     def _template(self, match: re.Match[str]) -> str:
         """Returns a template's parameters, one per line; in DokuWiki, the caption of a picture. Reports the name."""

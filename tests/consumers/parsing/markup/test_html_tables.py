@@ -35,8 +35,46 @@ def rows(table: str) -> list[str]:
             "<tr><td>Name<td>Town<tr><td>Ann<td>Oslo<tr><td>Bo<td>Rome",
             ["Name: Ann; Town: Oslo", "Name: Bo; Town: Rome"],
         ),
+        (
+            "<tr><td>Fax*<td>Fax number of the user<tr><td>Town<td>The town where the user lives",
+            ["Fax*; Fax number of the user", "Town; The town where the user lives"],
+        ),
+        (
+            "<tr><td>F1<td>Zoom in<tr><td>F2<td>Zoom out<tr><td>F3<td>Redraw",
+            ["F1; Zoom in", "F2; Zoom out", "F3; Redraw"],
+        ),
+        ("<tr><td>Fax:<td>+49 2933<tr><td>Post:<td>Sundern", ["Fax: +49 2933", "Post: Sundern"]),
+        (
+            "<tr><td>asc<td>ASCII<tr><td>htag<td>HP-Helptag<tr><td>dos<td>DOS",
+            ["asc; ASCII", "htag; HP-Helptag", "dos; DOS"],
+        ),
+        ("<tr><td>[in]<td>dialog<tr><td>[in]<td>ciphered", ["[in]; dialog", "[in]; ciphered"]),
+        (
+            "<tr><td>New Plot<td>Create a new tab.<tr><td>Tune<td>Start the tuner.",
+            ["New Plot; Create a new tab.", "Tune; Start the tuner."],
+        ),
+        (
+            "<thead><tr><td>Key that is pressed<td>Action<tbody><tr><td>The key for a new page<td>Add",
+            ["Key that is pressed: The key for a new page; Action: Add"],
+        ),
     ],
-    ids=["rowspan", "rowspan within", "colspan", "two headers", "corner", "section", "sections only", "plain"],
+    ids=[
+        "rowspan",
+        "rowspan within",
+        "colspan",
+        "two headers",
+        "corner",
+        "section",
+        "sections only",
+        "plain",
+        "explanations",
+        "keys",
+        "colons",
+        "codes",
+        "repeated",
+        "sentences",
+        "thead",
+    ],
 )
 def test_a_value_has_the_name_of_its_column(table: str, read: list[str]) -> None:
     assert rows(table) == read
