@@ -1,11 +1,10 @@
 """Extracts triples from records: rows of a table and "key: value" lines. The column's name becomes the predicate."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from unicodedata import category
 
-from memory.openie.rules.grammar.clause_parser import parse_sentences
-from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
+from memory.openie.rules.grammar.tokenizer import tokenize, word_set
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.openie.rules.triple_filter import is_tautology, says
 from memory.phrase_normalisation import normalise_phrase
@@ -62,13 +61,14 @@ def read_record(
     is_row: bool,
     about_document: bool,
     topic_only: bool,
+    read_prose: Callable[[str], object],
 ) -> None:
     """Adds (subject, column, value) for each field, or a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
     only mentions the subject of a row (`is_row`), because the column's name does not relate the two. If `topic_only`,
     the title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or
-    the text of a page that has no sections names the title.
+    the text of a page that has no sections names the title. `read_prose` reads long values.
     """
     if _only_counts(fields):
         return
@@ -82,9 +82,9 @@ def read_record(
     keys = set(normalise_phrase(first_key).split())
     is_name = bool(keys & _NAMING) and not first_value.startswith(_ARTICLES)  # "title: the song's title"
     if len(fields) > 1 and (of_first or is_name or not first_key):
-        named = normalise_phrase(first_value)
+        named = "" if is_row and _has_symbol(first_value) else normalise_phrase(first_value)
         if is_row and not named:
-            return  # about a symbol: "+"
+            return  # about a symbol: "+", "Ctrl+↑"
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
@@ -104,7 +104,7 @@ def read_record(
             continue  # a table without a header, whose first row is none, or a column that a letter stands for
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
-            parse_sentences(split_sentences(value), found)
+            read_prose(value)
             continue
         for part in _parts(value):
             phrase = "" if _has_symbol(part) else normalise_phrase(part)
@@ -132,8 +132,7 @@ def _is_reference(phrase: str) -> bool:
 
 
 def _has_symbol(value: str) -> bool:
-    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or". "Ctrl+←", "Cmd + ;",
-    "*** *** or"."""
+    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or"."""
     visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
     mostly_symbols = len(visible) > _SHORT_VALUE_MAX and sum(map(str.isalnum, visible)) * 2 <= len(visible)
     if mostly_symbols or _UNNAMED_KEY.search(value):

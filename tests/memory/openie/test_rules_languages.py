@@ -5,6 +5,8 @@ from unicodedata import normalize
 
 import pytest
 
+from consumers.parsing import parse_data
+from consumers.splitting import SplitSettings
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import MENTION, PassageText
 
@@ -185,3 +187,43 @@ def test_a_generic_heading_has_no_edges(title: str) -> None:
     ends = {end for subject, _, object_ in found.triples for end in (subject, object_)}
     assert "emil strand" in ends
     assert not {"example", "общие", "allgemein", "general"} & {*ends, *found.entities}
+
+
+def statements_of_page(content: str, uri: str = "file:///a.html") -> set[tuple[str, str, str]]:
+    [document] = parse_data(content.encode(), uri.rpartition("/")[2].encode(), uri, SplitSettings())
+    texts = [PassageText(str(i), passage.title, passage.text) for i, passage in enumerate(document.passages)]
+    return {t for extraction in RulesExtractor().extract(texts) for t in extraction.triples if t[1] != MENTION}
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (  # a table without a header
+            "<tr><td>F1<td>Hineinzoomen<tr><td>F2<td>Herauszoomen<tr><td>Leerzeichen<td>Setze die Position",
+            set(),
+        ),
+        (
+            "<tr><td>Name der Abteilung*<td>Der Name der Abteilung<tr><td>Kategorie<td>Die Kategorie der Abteilung",
+            set(),
+        ),
+        (  # a column whose name contains brackets, and keys without letters
+            "<tr><th>Taste (1)<th>Bereich<tr><td>◾◽◽<td>Liste der Nutzer<tr><td>Ctrl+▲<td>Menü der Nutzer",
+            set(),
+        ),
+        (  # a long value is prose in its own language
+            "<tr><th>Code<th>Parameter<th>Beschreibung<tr><td>G80<td>(X, Y, Z oder U, V, W gelten für Zyklen, je nach der "
+            "aktiven Ebene im Programm)<td>Zyklus abbrechen",
+            {("g80", "beschreibung", "zyklus abbrechen")},
+        ),
+        (
+            "<tr><th>Preis (netto)<th>Artikel<th>Lager<tr><td>4 Euro<td>Kupferdraht<td>Halle 2",
+            {("4 euro", "artikel", "kupferdraht"), ("4 euro", "lager", "halle 2")},
+        ),
+    ],
+    ids=["keys", "explanations", "symbols", "long value", "brackets"],
+)
+def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, str]]) -> None:
+    intro = (
+        "<p>Die folgende Übersicht zeigt alle Angaben, die das Programm auf dieser Seite für die Benutzer anbietet.</p>"
+    )
+    assert statements_of_page(f"<html lang=de><h1>Angaben</h1>{intro}<table>{table}</table></html>") == expected
