@@ -40,7 +40,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         limits.check_pages(len(spine), "parts")
         for number, name in enumerate(spine, 1):
             if name in names:
-                root = tree(read_member(package, name))
+                root = tree(read_member(package, name), omissions)
                 if root is not None:
                     content = find_content(root, omissions)
                     pictures = partial(_picture, package, names, posixpath.dirname(name))
@@ -49,7 +49,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 omissions.add(OmissionKind.UNREADABLE_PAGE, f"{name} is missing")
         for name, is_contents in others:
             kind = OmissionKind.CONTENTS_TABLE if is_contents else OmissionKind.EMBEDDED
-            root = tree(read_member(package, name)) if name in names else None
+            root = tree(read_member(package, name), omissions) if name in names else None
             words = "" if root is None else " ".join(root.text_content().split())
             omissions.add(kind, f"{'' if is_contents else f'{name}: '}{words}", int(bool(words)))
     return outline.document(title, metadata)

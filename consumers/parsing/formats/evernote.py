@@ -42,7 +42,7 @@ def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     note = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
     outline = Outline(limits.text_chars, omissions)
     content = note.findtext("content") or ""
-    page = tree(content.encode("utf-8", "replace")) if content.strip() else None
+    page = tree(content.encode("utf-8", "replace"), omissions) if content.strip() else None
     if page is not None:
         _prepare(page, omissions)
         HtmlWalk(outline, lines=False).run(page)

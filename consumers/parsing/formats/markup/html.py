@@ -28,7 +28,7 @@ def parse_html(data: bytes, limits: Limits, omissions: Omissions, pictures: Pict
     """Parses a page. `pictures` finds pictures that are in the file."""
     refuse_binary(data)
     outline = Outline(limits.text_chars, omissions)
-    root = tree(data)
+    root = tree(data, omissions)
     if root is None:
         return ParsedText(())
     content = find_content(root, omissions)

@@ -197,7 +197,7 @@ class HtmlWalk:
     def _frame(self, node: Element) -> None:
         """Adds the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
         self._flush()
-        page = tree(node.get("srcdoc").encode("utf-8", "replace"))
+        page = tree(node.get("srcdoc").encode("utf-8", "replace"), self.outline.omissions)
         if page is not None:
             HtmlWalk(self.outline, {}, False, self.page, self.pictures, self.frames + 1).run(page)
 
@@ -226,15 +226,17 @@ class HtmlWalk:
         for caption in table.iterchildren("caption"):
             self.outline.text(self._visible(caption), line=caption.sourceline if self.lines else None, page=self.page)
         shown = [row for row in _rows(table) if not is_unread(row, self.left_out, self.outline.omissions)]
-        rows = list(read_rows(((row.sourceline, self._cells(row)) for row in shown), self.outline.omissions))
-        links = self._links_below(table)
-        for number, (line, text) in enumerate(rows, 1):
-            where = line if self.lines else None
-            row_links = links if number == len(rows) else [link for link in links if link.text in text]
-            links = [link for link in links if link not in row_links]
-            placed = place_links(row_links, text)
+        cells = ((index, self._cells(row)) for index, row in enumerate(shown))
+        done = 0
+        for number, (index, text) in enumerate(read_rows(cells, self.outline.omissions), 1):
+            line = shown[index].sourceline if self.lines else None
+            links = [
+                link for row in shown[done : index + 1] for link in self._links_below(row)
+            ]  # with those of the header
+            done = index + 1
+            placed = place_links(links, text)
             self.outline.text(
-                text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page, links=placed
+                text, "\n\n" if number == 1 else "\n", line=line, row=number, page=self.page, links=placed
             )
 
     def _links_below(self, node: Element) -> list[Link]:
@@ -270,5 +272,5 @@ def _collapsed(text: str) -> str:
 
 def add_page(outline: Outline, data: bytes, charset: str = "") -> None:
     """Adds the text of a page inside another file, such as the body of a message."""
-    if (root := tree(data, charset)) is not None:
+    if (root := tree(data, outline.omissions, charset)) is not None:
         HtmlWalk(outline, lines=False).run(root)

@@ -5,6 +5,7 @@ from typing import Any
 
 from lxml import etree, html
 
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.limits import Damaged, NotADocument
 
@@ -16,8 +17,8 @@ _DECLARED_WITHIN = 1024
 """A page must declare its encoding within this many bytes (HTML, 4.2.5.4 requires 1024)."""
 
 
-def tree(data: bytes, charset: str = "") -> Element | None:
-    """Returns the document's root element, or None if the document is empty.
+def tree(data: bytes, omissions: Omissions, charset: str = "") -> Element | None:
+    """Returns the document's root element, or None if the document is empty. Reports text beyond the parser's limits.
 
     The encoding must fit the bytes. If several encodings fit, `charset` decides, else the page's declaration. `charset` is
     stated outside the page, as in a mail header.
@@ -28,12 +29,24 @@ def tree(data: bytes, charset: str = "") -> Element | None:
     except NotADocument:
         text = clean_text(data.decode("utf-8", "replace"))
     text = _UNCLOSED.sub(r"<\1\2></\1>", text)
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True)
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
     try:
-        return html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+        root = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         if "empty" in str(error).lower():
             return None
         if "unknown error" in str(error):  # libxml2's error when it runs out of memory; other errors have names
             raise MemoryError from error
         raise Damaged(f"not HTML that can be read: {error}; save it again") from error
+    report_limit(parser.error_log, omissions)
+    return root
+
+
+def limit_error(log: Any) -> Any | None:
+    """Returns the error with which libxml2 stopped before the end of a file, because its limits were exceeded; else None."""
+    return next((error for error in log if error.type_name == "ERR_RESOURCE_LIMIT"), None)
+
+
+def report_limit(log: Any, omissions: Omissions) -> None:
+    if error := limit_error(log):
+        omissions.add(OmissionKind.TOO_LARGE, f"everything after line {error.line:,}, column {error.column:,}")

@@ -12,10 +12,13 @@ from consumers.splitting import ParsedText
 from consumers.types import Link
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
-_VERBATIM = re.compile(r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)(.*?)(?=</\2>)", re.DOTALL)
-_VERBATIM_OF_DOKUWIKI = re.compile(r"(?i)(<(code)\b[^<>]*>)(.*?)(?=</\2>)|%%()()(.*?)%%", re.DOTALL)
+# A match ends before the next tag of the same name: else each tag without an end would search the whole page.
+_VERBATIM = re.compile(
+    r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)((?:(?!<\2\b).)*?)(?=</\2>)", re.DOTALL
+)
+_VERBATIM_OF_DOKUWIKI = re.compile(r"(?i)(<(code)\b[^<>]*>)((?:(?!<code\b).)*?)(?=</\2>)|%%()()(.*?)%%", re.DOTALL)
 _MARKUP = re.compile(r"[^\w\s]|_")
-_GALLERY = re.compile(r"(<gallery\b[^<>]*>)(.*?)(?=</gallery>)", re.DOTALL | re.IGNORECASE)
+_GALLERY = re.compile(r"(<gallery\b[^<>]*>)((?:(?!<gallery\b).)*?)(?=</gallery>)", re.DOTALL | re.IGNORECASE)
 _REDIRECT = re.compile(
     r"^[ \t]*#[ \t]*(?=(?:REDIRECT|WEITERLEITUNG|REDIRECTION|REDIRECCIÓN|RINVIA|DOORVERWIJZING|OMDIRIGERING|OMDIRIGER|"
     r"PATRZ|ПЕРЕНАПРАВЛЕНИЕ|転送|重定向)[ \t]*:?[ \t]*\[\[)",
@@ -31,7 +34,9 @@ _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""
-_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>|\(\((.*?)\)\)", re.DOTALL | re.IGNORECASE)
+_FOOTNOTE = re.compile(
+    r"<ref(?:\s[^<>]*[^/<>])?>((?:(?!<ref\b).)*?)</ref>|\(\(((?:(?!\(\().)*?)\)\)", re.DOTALL | re.IGNORECASE
+)
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~|__[A-Z]{3,}__")
 _BREAKING = frozenset(
     ("br", "p", "div", "li", "ul", "ol", "dd", "dt", "tr", "td", "th", "table", "blockquote", "center", "poem", "hr")

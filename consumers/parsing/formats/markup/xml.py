@@ -14,6 +14,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.embedded_data import is_base64
 from consumers.parsing.formats.markup.html import parse_html
+from consumers.parsing.formats.markup.html_tree import limit_error, report_limit
 from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
@@ -48,7 +49,7 @@ _DRAWINGS = frozenset(("svg", "mxfile"))
 def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     refuse_binary(data)
     try:
-        root = _root(data)
+        root, log = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Damaged(f"not XML that can be read: {error}; save it again") from error
     if root is None:
@@ -61,22 +62,26 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)
+    report_limit(log, omissions)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
     return outline.document(metadata={"root": name[:100]})
 
 
-def _root(data: bytes) -> Element | None:
-    """Returns the root element.
+def _root(data: bytes) -> tuple[Element | None, Any]:
+    """Returns (root element, log of errors).
 
     HTML entities are resolved even if the file does not declare them; many feeds do not. Unknown and external entities stay as
     written.
     """
     root, log = _parsed(data)
+    types = root.getroottree().docinfo.internalDTD if root is not None else None
+    declared = list(types.iterentities()) if types is not None else []
+    # Without libxml2's limits, a few entities of a small file can expand to gigabytes.
+    if huge := not declared and limit_error(log) is not None:
+        root, log = _parsed(data, huge)
     if root is None or not any(error.type in _UNDECLARED for error in log):
-        return root
-    types = root.getroottree().docinfo.internalDTD
-    declared = types.iterentities() if types is not None else ()
+        return root, log
     known = _OWN_ENTITIES | {entity.name for entity in declared if entity.content is not None}
 
     def character(entity: re.Match[bytes]) -> bytes:
@@ -85,12 +90,17 @@ def _root(data: bytes) -> Element | None:
             return entity[0]
         return "".join(f"&#{ord(char)};" for char in html5.get(f"{name};", f"&{name};")).encode("ascii")
 
-    return _parsed(_ENTITY.sub(character, data))[0]
+    return _parsed(_ENTITY.sub(character, data), huge)
 
 
-def _parsed(data: bytes) -> tuple[Element | None, Any]:
+def _parsed(data: bytes, huge: bool = False) -> tuple[Element | None, Any]:
     parser = etree.XMLParser(
-        resolve_entities="internal", no_network=True, remove_comments=False, remove_pis=True, recover=True
+        resolve_entities="internal",
+        no_network=True,
+        remove_comments=False,
+        remove_pis=True,
+        recover=True,
+        huge_tree=huge,
     )
     return etree.fromstring(data, parser), parser.error_log
 
