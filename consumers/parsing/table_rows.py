@@ -18,6 +18,8 @@ _PERIOD = re.compile(
 _LONG_NAME = 4
 """Minimum number of words of a cell that is more often a text than a column's name."""
 _CLOSING = frozenset(")]")
+_CODE_MARKS = frozenset("0_.:/\\@$%")
+"""Marks of codes, and "0" for a digit, in the form of a cell."""
 Place = TypeVar("Place")
 Row = Sequence[str]
 
@@ -117,28 +119,29 @@ def names_columns(row: Row, below: Sequence[Row]) -> bool:
 
 def _is_alike(cell: str, column: Sequence[str]) -> bool:
     """Whether a cell occurs below too or has the form of the cells below it: as many words (at least four), the same mark at
-    its beginning or end, or letters and digits in the same order."""
-    if cell in column:
-        return True
+    its beginning or end, or letters, digits and marks in the same order. Half of the cells below may differ."""
     words = sorted(value.count(" ") for value in column)[len(column) // 2]
     if _LONG_NAME <= cell.count(" ") + 1 <= 2 * (words + 1):
         return True
-    for end in (0, -1):
-        if (
-            not cell[end].isalnum()
-            and cell[end] not in _CLOSING
-            and 2 * sum(v[end] == cell[end] for v in column) >= len(column)
-        ):
-            return True
     form = _form(cell)
-    same = sum(_form(value) == form for value in column)
-    return "0" in form and "a" in form and (same > 1 or 2 * same >= len(column))
+    of_code = not _CODE_MARKS.isdisjoint(form) and "a" in form
+    start, end = (cell[place] if not cell[place].isalnum() and cell[place] not in _CLOSING else "" for place in (0, -1))
+    alike = sum(
+        value.endswith(cell)
+        or (start and value.startswith(start))
+        or (end and value.endswith(end))
+        or (of_code and _form(value) == form)
+        for value in column
+    )
+    return cell in column or 2 * alike >= len(column) or (of_code and alike > 1)
 
 
 def _explains(cell: str, first: str) -> bool:
-    """Whether a cell explains the row's first cell: "fax number of the user" after "Fax"."""
+    """Whether a cell explains the row's first cell ("fax number of the user" after "Fax") or is equal to it."""
     name = first.rstrip("*: ").casefold()
-    return len(name) > 2 and name in cell.casefold() and cell.count(" ") - name.count(" ") >= 2
+    return cell.casefold() == name or (
+        len(name) > 2 and name in cell.casefold() and cell.count(" ") - name.count(" ") >= 2
+    )
 
 
 def _form(cell: str) -> str:

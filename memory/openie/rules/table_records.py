@@ -114,7 +114,7 @@ def read_record(
             if not phrase or _is_reference(phrase) or (column in _TELLING and is_tautology(subject, phrase)):
                 continue
             if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
-                if key:
+                if key and not (subject == coref.title and _is_markup(key, subject)):
                     found.add_triple(subject, key, phrase, is_column=True)
                 else:
                     found.add_mention(subject, phrase)
@@ -124,6 +124,11 @@ def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
     """Whether the columns' names are one word with different numbers: "Button 1", "Button 2"."""
     words = {_NUMBER.sub("", key) for key, _ in fields}
     return len(fields) > 1 and len(words) == 1 and words != {""} and len({key for key, _ in fields}) > 1
+
+
+def _is_markup(key: str, title: str) -> bool:
+    """Whether the key of a record about a title in another script than Latin is Latin: "desc: ", "frame: "."""
+    return key.isascii() and not any(char.isascii() and char.isalpha() for char in title)
 
 
 def _is_reference(phrase: str) -> bool:

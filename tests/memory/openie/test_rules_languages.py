@@ -227,3 +227,16 @@ def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, s
         "<p>Die folgende Übersicht zeigt alle Angaben, die das Programm auf dieser Seite für die Benutzer anbietet.</p>"
     )
     assert statements_of_page(f"<html lang=de><h1>Angaben</h1>{intro}<table>{table}</table></html>") == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("色彩管理为何非常重要", "屏幕上的颜色与打印出来的颜色常常不同。\n\ndesc: 站在墙壁上的鸟\nframe: 上下"),
+        ("印刷", "プリンターの設定を確認します。\n\ninfo: このガイドは削除されました"),
+        ("表格", "表格用于展示多条结构类似的数据。\n\nname: '王小虎',\ndate: '2016-05-02',"),
+    ],
+)
+def test_markup_of_a_page_in_another_script_states_nothing(title: str, text: str) -> None:
+    [extraction] = RulesExtractor().extract([PassageText("p", title, text)])
+    assert {triple for triple in extraction.triples if triple[1] != MENTION} == set()

@@ -48,6 +48,12 @@ def rows(table: str) -> list[str]:
             "<tr><td>asc<td>ASCII<tr><td>htag<td>HP-Helptag<tr><td>dos<td>DOS",
             ["asc; ASCII", "htag; HP-Helptag", "dos; DOS"],
         ),
+        ("<tr><td>BeOS<td>beos<tr><td>Netware<td>mpm_netware", ["BeOS; beos", "Netware; mpm_netware"]),
+        ("<tr><td>LP_PACK<td>確認<tr><td>LP_PERRORP<td>エラー信号", ["LP_PACK; 確認", "LP_PERRORP; エラー信号"]),
+        (
+            "<tr><td>滚轮<td>在当前光标位置放大<tr><td>Ctrl +滚轮<td>左右平移",
+            ["滚轮; 在当前光标位置放大", "Ctrl +滚轮; 左右平移"],
+        ),
         ("<tr><td>[in]<td>dialog<tr><td>[in]<td>ciphered", ["[in]; dialog", "[in]; ciphered"]),
         (
             "<tr><td>New Plot<td>Create a new tab.<tr><td>Tune<td>Start the tuner.",
@@ -71,6 +77,9 @@ def rows(table: str) -> list[str]:
         "keys",
         "colons",
         "codes",
+        "equal",
+        "constants",
+        "endings",
         "repeated",
         "sentences",
         "thead",
