@@ -22,7 +22,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 13
+VERSION = 14
 MAX_CHARS = 40_000
 """Maximum number of characters of a passage that are read, many times the usual length, so that no passage takes long."""
 MAX_TRIPLES = 400

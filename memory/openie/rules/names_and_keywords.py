@@ -128,8 +128,10 @@ def _key_phrases(text: str, language: str, passage: str) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _words_of_passage(passage: str) -> tuple[Set[str], Mapping[tuple[str, str], int]]:
-    """Returns (words that only begin sentences, number of occurrences of each pair of words). Each paragraph of a passage needs
-    them."""
+    """Returns (words that only begin sentences, number of occurrences of each pair of words) of a passage.
+
+    The result is cached, because it is the same for all paragraphs of the passage.
+    """
     sentences = split_sentences(passage.casefold())
     within = {word for words in sentences for word in words[1:]}
     return {words[0] for words in sentences} - within, Counter(pair for words in sentences for pair in pairwise(words))

@@ -32,8 +32,11 @@ _MAX_VALUE = 10
 
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
-    """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
-    the first column repeats itself. A lone row that names no subject is left out, as are rows whose header is a row too."""
+    """Returns the rows of one table. In each row, the field that names the row's subject comes first: the field of the first
+    column whose values are all different, or of the first column if no column has only different values.
+
+    Returns [] if the table has no header, or only one row and no column that names its subject.
+    """
     if _is_headerless(rows):
         return []
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
@@ -146,10 +149,11 @@ def _has_symbol(value: str) -> bool:
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Returns whether a value is a fact under any column. If the title does not name the topic, only words and numbers are."""
+    """Returns whether a value is a fact whatever its column is. Marks and single letters are facts only if the title names the
+    topic."""
     words = phrase.split()
-    told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
-    return not found.technical and (told or not found.coref.strict)
+    informative = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
+    return not found.technical and (informative or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:
