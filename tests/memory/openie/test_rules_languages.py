@@ -240,3 +240,16 @@ def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, s
 def test_markup_of_a_page_in_another_script_states_nothing(title: str, text: str) -> None:
     [extraction] = RulesExtractor().extract([PassageText("p", title, text)])
     assert {triple for triple in extraction.triples if triple[1] != MENTION} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "filler"),
+    [
+        ("Dans l'application Obsidian, l'option est là. Sous Format, le réglage des notes est en anglais.", "sous format"),
+        ("La aplicación Obsidian tiene notas. En Formato está el ajuste de las notas del usuario.", "en formato"),
+        ("사용자는 마우스 오른쪽 버튼으로 메뉴를 봅니다. 마우스 오른쪽 메뉴는 작은 창을 보여 줍니다.", "마우스 오른쪽"),
+    ],
+)
+def test_half_a_phrase_is_no_name(text: str, filler: str) -> None:
+    [extraction] = RulesExtractor().extract([PassageText("p", "Obsidian", text)])
+    assert filler not in extraction.entities
