@@ -245,7 +245,10 @@ def test_markup_of_a_page_in_another_script_states_nothing(title: str, text: str
 @pytest.mark.parametrize(
     ("text", "filler"),
     [
-        ("Dans l'application Obsidian, l'option est là. Sous Format, le réglage des notes est en anglais.", "sous format"),
+        (
+            "Dans l'application Obsidian, l'option est là. Sous Format, le réglage des notes est en anglais.",
+            "sous format",
+        ),
         ("La aplicación Obsidian tiene notas. En Formato está el ajuste de las notas del usuario.", "en formato"),
         ("사용자는 마우스 오른쪽 버튼으로 메뉴를 봅니다. 마우스 오른쪽 메뉴는 작은 창을 보여 줍니다.", "마우스 오른쪽"),
     ],

@@ -10,6 +10,7 @@ from itertools import islice
 
 from lxml import etree
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.html_elements import (
@@ -173,9 +174,9 @@ class HtmlWalk:
         text = self._visible(node)
         self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=self._links_below(node))
 
-    def _visible(self, node: Element) -> str:
-        """Returns the visible text of an element on one line."""
-        omissions = self.outline.omissions
+    def _visible(self, node: Element, omissions: Omissions | None = None) -> str:
+        """Returns the visible text of an element on one line. Other text is added to `omissions`, by default the outline's."""
+        omissions = self.outline.omissions if omissions is None else omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
         walk = etree.iterwalk(node, events=("start", "end"))
@@ -240,7 +241,9 @@ class HtmlWalk:
             )
 
     def _links_below(self, node: Element) -> list[Link]:
-        found = ((each.get("href"), self._visible(each)) for each in node.iter("a") if each not in self.left_out)
+        reported = Omissions()  # what the links omit was reported with the node's own text
+        anchors = (each for each in node.iter("a") if each not in self.left_out)
+        found = ((each.get("href"), self._visible(each, reported)) for each in anchors)
         links = (link_to(target, text) for target, text in found if target and text)
         return [link for link in links if link is not None]
 

@@ -73,13 +73,14 @@ class _Reader:
         self.is_dokuwiki = is_dokuwiki
         self.categories: list[str] = []
         self._lines: list[str] = []
-        self._first = 0
+        self._first: int | None = None
         self._rows: list[list[str]] = []
         self._in_table = False
         self._header_marks = ""
         """The marks of the cells of the first row: "!" or "^" for headers, "|" for values."""
 
     def read(self, text: str) -> None:
+        lines = text.count("\n")
         text = _COMMENT.sub(lambda match: self._report(OmissionKind.COMMENT, match[1]), text)
         text = _VERBATIM.sub(_verbatim, text)
         if self.is_dokuwiki:
@@ -90,11 +91,12 @@ class _Reader:
             if not count:
                 break
         text = _FOOTNOTE.sub(lambda match: f" ({(match[1] or match[2] or '').strip()})", text)
+        same = text.count("\n") == lines  # else the numbers of lines would not be those of the file
         for number, line in enumerate(text.split("\n"), 1):
-            self._line(line, number)
+            self._line(line, number if same else None)
         self._end()
 
-    def _line(self, line: str, number: int) -> None:
+    def _line(self, line: str, number: int | None) -> None:
         stripped = line.strip()
         if stripped.startswith("{|"):
             self._end()
@@ -139,7 +141,7 @@ class _Reader:
         elif line and self._rows and self._rows[-1]:
             self._rows[-1][-1] += f" {self._cell(line)}"
 
-    def _add(self, text: str, number: int) -> None:
+    def _add(self, text: str, number: int | None) -> None:
         if not self._lines:
             self._first = number
         self._lines.append(text)

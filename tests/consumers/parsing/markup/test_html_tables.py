@@ -106,3 +106,10 @@ def test_a_span_that_is_none_costs_no_row(span: str) -> None:
 def test_spans_make_no_large_text_of_a_small_page() -> None:
     tall = "<tr><th>A<th>B<tr>" + f"<td rowspan=65534>{'word ' * 200}" + "<td>x<tr><td>y" * 2_000
     assert sum(map(len, rows(tall))) < 100_000
+
+
+@pytest.mark.parametrize("element", ["<table><tr><td>a<td>{}<tr><td>b<td>c</table>", "<h2>{}</h2><p>c", "<p>{}"])
+def test_an_omission_in_a_link_is_counted_once(element: str) -> None:
+    link = "<a href='x.html' title='Open the page'>name</a>"
+    (document,) = parse_data(element.format(link).encode(), b"a.html", "file:///a.html", SplitSettings())
+    assert [omission.count for omission in document.left_out] == [1]

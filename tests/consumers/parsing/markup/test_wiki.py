@@ -117,3 +117,12 @@ def test_a_text_file_that_begins_with_a_title_of_dokuwiki_is_a_wiki_page() -> No
 def test_a_first_row_is_a_header_if_it_is_marked_or_unlike_the_rows_below(name: str, source: str, rows: str) -> None:
     [document] = parse_data(source.encode(), name.encode(), f"file:///{name}", SplitSettings())
     assert document.passages[0].text == rows
+
+
+def test_a_line_is_given_only_if_it_is_the_line_of_the_file() -> None:
+    for source, line in (
+        ("== A ==\nText.\n\nThe mill stands.", 2),
+        ("<!-- a\nb\nc -->{{Box|a=1|b=2}}\nThe mill stands.", None),
+    ):
+        [document] = parse_data(source.encode(), b"a.mediawiki", "file:///a.mediawiki", SplitSettings())
+        assert document.passages[0].location.get("line") == line
