@@ -130,7 +130,7 @@ def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_markup(key: str, title: str) -> bool:
-    """Whether the key of a record about a title in another script than Latin is Latin: "desc: ", "frame: "."""
+    """Whether a record's key is a label of markup ("desc: ", "frame: "): the key is in Latin letters, but the title is not."""
     return key.isascii() and not any(char.isascii() and char.isalpha() for char in title)
 
 
