@@ -138,7 +138,7 @@ def _pair(line: str, barred: str = _NO_KEY) -> tuple[str, str] | None:
         return None  # "On a phone: go to Help"
     if not value or not words or len(words) > 4 or any(mark in key for mark in barred) or not words[0][0].isalnum():
         return None
-    if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«' or (value[0] == "'" and value[-1] in "',"):
+    if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«' or (value[0] == "'" and value.endswith("',")):
         # 'Ann Lee said: "We sold it."'
         return None
     if value.count(": ") > 1:
