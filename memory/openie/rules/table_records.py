@@ -85,7 +85,7 @@ def read_record(
     keys = set(normalise_phrase(first_key).split())
     is_name = bool(keys & _NAMING) and not first_value.startswith(_ARTICLES)  # "title: the song's title"
     if len(fields) > 1 and (of_first or is_name or not first_key):
-        named = "" if is_row and _has_symbol(first_value) else normalise_phrase(first_value)
+        named = "" if is_row and _UNNAMED_KEY.search(first_value) else normalise_phrase(first_value)
         if is_row and not named:
             return  # about a symbol: "+", "Ctrl+↑"
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():

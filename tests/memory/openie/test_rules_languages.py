@@ -219,8 +219,12 @@ def statements_of_page(content: str, uri: str = "file:///a.html") -> set[tuple[s
             "<tr><th>Preis (netto)<th>Artikel<th>Lager<tr><td>4 Euro<td>Kupferdraht<td>Halle 2",
             {("4 euro", "artikel", "kupferdraht"), ("4 euro", "lager", "halle 2")},
         ),
+        (  # an emoji after a name
+            "<tr><th>Stufe<th>Wirkung<tr><td>Beliebt 🏆<td>Alle Nutzer kommen wieder",
+            {("beliebt", "wirkung", "alle nutzer kommen wieder")},
+        ),
     ],
-    ids=["keys", "explanations", "symbols", "long value", "brackets"],
+    ids=["keys", "explanations", "symbols", "long value", "brackets", "emoji"],
 )
 def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, str]]) -> None:
     intro = (
