@@ -3,9 +3,10 @@ names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.table_rows import Columns, is_header, row_text
+from consumers.parsing.table_rows import Columns, Place, names_columns, row_text
 
 MAX_COLUMNS = 1000
 """Maximum span of a cell, as in HTML. Also the maximum number of cells in a row, which bounds the memory."""
@@ -27,7 +28,7 @@ class Cell:
 
 @dataclass(slots=True)
 class _Row:
-    line: int | None
+    place: Any
     cells: list[str]
     headers: int
     """Number of cells of this row that are names."""
@@ -37,31 +38,29 @@ class _Row:
     spans: bool
 
 
-def read_rows(
-    rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions
-) -> Iterator[tuple[int | None, str]]:
-    """Yields (line, text) of each row with cells. Every value follows the name of its column or row."""
+def read_rows(rows: Iterable[tuple[Place, Sequence[Cell]]], omissions: Omissions) -> Iterator[tuple[Place, str]]:
+    """Yields (place, text) of each row with cells. Every value follows the name of its column or row."""
     grid = [row for row in _lay_out(rows, omissions) if row.own]
     while len(grid) > 1 and grid[0].own == 1 and grid[0].spans:
         # One cell over all columns is the table's title.
         row = grid.pop(0)
-        yield row.line, row_text((), row.cells[:1])
+        yield row.place, row_text((), row.cells[:1])
     columns = Columns(_take_header(grid))
     for row in grid:
         if not columns.names and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
-            yield row.line, row_text(row.cells[:1], row.cells[1:])
+            yield row.place, row_text(row.cells[:1], row.cells[1:])
         elif row.spans and row.own == 1:
-            yield row.line, row_text((), row.cells[:1])
+            yield row.place, row_text((), row.cells[:1])
         else:
-            yield row.line, columns.row(row.cells)
+            yield row.place, columns.row(row.cells)
     if names := columns.unused():
-        yield grid[-1].line, names
+        yield grid[-1].place, names
 
 
 def _take_header(rows: list[_Row]) -> list[str]:
     """Removes the header rows and returns the column names. A name that spans columns is joined with each name below it."""
     if len(rows) < 2 or not (
-        rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
+        rows[0].is_header or (not rows[0].headers and names_columns(rows[0].cells, [row.cells for row in rows[1:24]]))
     ):
         return []
     first = rows.pop(0)
@@ -78,16 +77,16 @@ def _padded(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
 
 
-def _lay_out(rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions) -> Iterator[_Row]:
+def _lay_out(rows: Iterable[tuple[Any, Sequence[Cell]]], omissions: Omissions) -> Iterator[_Row]:
     """Yields each row with one text per column. Cells beyond `MAX_COLUMNS` are reported.
 
     A cell that spans rows is repeated in each row. A cell that spans columns is repeated only if it is a header.
     """
     hanging: dict[int, tuple[int, str]] = {}
-    for line, cells in rows:
+    for place, cells in rows:
         names = sum(cell.is_name for cell in cells)
         is_head = names > 0 and all(cell.is_name or not cell.text for cell in cells)
-        row = _Row(line, [], names, len(cells), is_head, False)
+        row = _Row(place, [], names, len(cells), is_head, False)
         waiting = iter(cells)
         while len(row.cells) < MAX_COLUMNS:
             column = len(row.cells)

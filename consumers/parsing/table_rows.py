@@ -15,18 +15,27 @@ _PERIOD = re.compile(
     r"(?:19|20|21)\d\d(?:[/-]\d\d){0,2}|\d\d?[./](?:19|20|21)\d\d|\d\d?[./]\d\d?[./](?:19|20|21)\d\d|(?:19|20)\d\d/(?:19|20)\d\d"
 )
 """A year, month or day as a column name: 2024, 2024-01, 2023/24, 01.2024, 31.12.2024."""
+_LONG_NAME = 4
+"""Minimum number of words of a cell that is more often a text than a column's name."""
+_CLOSING = frozenset(")]")
+_CODE_MARKS = frozenset("0_.:/\\@$%")
+"""Marks of codes, and "0" for a digit, in the form of a cell."""
 Place = TypeVar("Place")
 Row = Sequence[str]
 
 
 def row_text(header: Row, row: Row) -> str:
-    """Returns `column: value; column: value` without empty cells."""
-    parts = []
+    """Returns `column: value; column: value` without empty cells. In a row without column names, a cell that ends in ":" names
+    the next cell."""
+    parts: list[str] = []
     for index, value in enumerate(row):
         value = " ".join(value.split())
         if value:
             name = " ".join(header[index].split()) if index < len(header) else ""
-            parts.append(f"{name}: {value}" if name and name != value else value)
+            if not header and parts and parts[-1].endswith(":"):
+                parts[-1] += f" {value}"
+            else:
+                parts.append(f"{name}: {value}" if name and name != value else value)
     return "; ".join(parts)
 
 
@@ -71,7 +80,7 @@ def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, 
     `header` contains the column names. If `header` is None, the first row is used as header if it looks like one.
     """
     if header is None:
-        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else ()
+        header = rows[0] if len(rows) > 1 and names_columns(rows[0], rows[1:_HEADER_ROWS]) else ()
         rows = rows[1:] if header else rows
     columns = Columns(header)
     for number, row in enumerate(rows, 1):
@@ -89,6 +98,59 @@ def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
         return False
     numbers = [index for index, cell in enumerate(row) if cell.strip() and _is_number(cell)]
     return not numbers or _name_periods(row, numbers, below)
+
+
+def names_columns(row: Row, below: Sequence[Row]) -> bool:
+    """Whether the first row of a table in a text is its header although no markup says so: it looks like a header, and in no
+    column like the rows below it.
+
+    Tables in texts often have no header: "F1, zoom in" above "F2, zoom out". Files of tables nearly always have one.
+    """
+    if not is_header(row, below):
+        return False
+    first = row[0].strip()
+    for index, cell in enumerate(cell.strip() for cell in row):
+        column = [value for each in below if index < len(each) and (value := each[index].strip())]
+        if cell and column and (_is_alike(cell, column) or (index and _explains(cell, first))):
+            return False
+    cases = [_case(row[:2]), *(_case(each[:2]) for each in below)]
+    return not (cases[0] == "aA" and cases.count("aA") * 4 >= len(cases) * 3)
+
+
+def _is_alike(cell: str, column: Sequence[str]) -> bool:
+    """Whether a cell occurs below too or has the form of the cells below it: as many words (at least four), the same mark at
+    its beginning or end, or letters, digits and marks in the same order. Half of the cells below may differ."""
+    words = sorted(value.count(" ") for value in column)[len(column) // 2]
+    if _LONG_NAME <= cell.count(" ") + 1 <= 2 * (words + 1):
+        return True
+    form = _form(cell)
+    of_code = not _CODE_MARKS.isdisjoint(form) and "a" in form
+    start, end = (cell[place] if not cell[place].isalnum() and cell[place] not in _CLOSING else "" for place in (0, -1))
+    alike = sum(
+        value.endswith(cell)
+        or (start and value.startswith(start))
+        or (end and value.endswith(end))
+        or (of_code and _form(value) == form)
+        for value in column
+    )
+    return cell in column or 2 * alike >= len(column) or (of_code and alike > 1)
+
+
+def _explains(cell: str, first: str) -> bool:
+    """Whether a cell explains the row's first cell ("fax number of the user" after "Fax") or is equal to it."""
+    name = first.rstrip("*: ").casefold()
+    return cell.casefold() == name or (
+        len(name) > 2 and name in cell.casefold() and cell.count(" ") - name.count(" ") >= 2
+    )
+
+
+def _form(cell: str) -> str:
+    """Returns a cell with "a" for letters and "0" for digits: "a0" for "F12"."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", cell))
+
+
+def _case(cells: Row) -> str:
+    return "".join("A" if cell[:1].isupper() else "a" if cell[:1].islower() else " " for cell in map(str.strip, cells))
 
 
 def _find_header(rows: Sequence[Row]) -> tuple[int, int]:

@@ -76,7 +76,7 @@ class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
     """Called once in each worker process."""
     extra_name: Callable[[], str]
-    """Name of extractions that depend on an extra. It tells whether the extra is installed."""
+    """Name of extractions that depend on an extra. The name differs with and without the extra."""
     untagged_languages: Callable[[], frozenset[str]]
     """Languages whose taggers are not installed, by code of the language detector."""
 

@@ -105,10 +105,10 @@ def _with_entities(passage: PassageText, entities: Sequence[str]) -> str:
 def fingerprint() -> str:
     """Returns eight hexadecimal digits that change if any word of the prompts, examples or schemas changes."""
     empty = PassageText("", "", "")
-    told = [
+    texts = [
         entity_messages(empty),
         triple_messages(empty, ()),
         dict(ENTITIES_SCHEMA.schema),
         dict(TRIPLES_SCHEMA.schema),
     ]
-    return blake2b(dumps(told, sort_keys=True).encode(), digest_size=4).hexdigest()
+    return blake2b(dumps(texts, sort_keys=True).encode(), digest_size=4).hexdigest()

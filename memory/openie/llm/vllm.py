@@ -62,7 +62,7 @@ class VLLMExtractor:
         """Returns one extraction per passage, in order. A passage whose answers were all unusable is reported to `unread`
         instead.
 
-        Without `unread`, it gets an empty extraction, or it would be requested forever.
+        If `unread` is None, such a passage gets an empty extraction; otherwise it would be requested again forever.
         """
         began = time.perf_counter()
         batch = _Batch(len(passages))
@@ -87,25 +87,25 @@ class VLLMExtractor:
             if at in batch.failed and unread is not None:
                 unread(passage.id, batch.failed[at])
                 continue
-            said = triples[at] if at not in batch.failed else []
+            items = triples[at] if at not in batch.failed else []
             spent = batch.prompt[at], batch.completion[at]
-            out.append(build_extraction(passage, self.name, names[at], said, self._count_dropped, *spent, took_ms))
+            out.append(build_extraction(passage, self.name, names[at], items, self._count_dropped, *spent, took_ms))
         return out
 
     def _read(
         self,
         parts: Sequence[_Part],
         schema: JsonSchema,
-        asked: Callable[[_Part], list[ChatMessage]],
+        messages: Callable[[_Part], list[ChatMessage]],
         read: Callable[[Any], list[Any]],
         batch: "_Batch",
     ) -> list[list[Any]]:
         """Returns the items in the model's answers for each passage, in the order of its parts. Unusable answers are requested
         again."""
-        said: dict[tuple[int, ...], list[Any]] = {}
+        items: dict[tuple[int, ...], list[Any]] = {}
         while parts:
             again: list[_Part] = []
-            for part, answer in zip(parts, self._chat([asked(part) for part in parts], schema), strict=True):
+            for part, answer in zip(parts, self._chat([messages(part) for part in parts], schema), strict=True):
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
                 # A truncated list of names is long enough; a truncated list of triples lacks some.
@@ -116,15 +116,15 @@ class VLLMExtractor:
                     again += divided
                 elif useless is None:
                     # The last item may be incomplete.
-                    said[part.place] = value[:-1] if answer.cut else value
+                    items[part.place] = value[:-1] if answer.cut else value
                 elif part.tries < BAD_ANSWER_RETRIES and not answer.cut:
                     again.append(replace(part, tries=part.tries + 1))
                 else:
                     batch.failed.setdefault(part.passage, useless)
             parts = [part for part in again if part.passage not in batch.failed]
         out: list[list[Any]] = [[] for _ in batch.prompt]
-        for place in sorted(said):
-            out[place[0]] += said[place]
+        for place in sorted(items):
+            out[place[0]] += items[place]
         return out
 
     def _chat(self, conversations: list[list[ChatMessage]], schema: JsonSchema) -> list["_Answer"]:

@@ -201,7 +201,7 @@ class Coreference:
         """Returns the referent of a pronoun: the title if it has been a subject in this passage, otherwise the last subject.
 
         "she" does not refer to a thing: unless the title can be a person's name, the referent is the last named subject. If the
-        title does not name the topic, most pronouns refer to neither, and the result is "".
+        title does not name the topic, most pronouns refer neither to the title nor to a subject, and the result is "".
         """
         if self.strict or (self.document_title and pronoun in _DEMONSTRATIVES):
             return self.last_named_subject if pronoun in _PERSONAL else ""
@@ -225,7 +225,7 @@ class Coreference:
         self.last_subject = self.title
 
     def note_subject(self, subject: str, name: bool) -> None:
-        """Records the subject of a sentence. `name`: whether it is a name."""
+        """Records the subject of a sentence. `name`: whether the subject is a name."""
         self.last_subject = subject
         if subject == self.title:
             self.title_was_subject = True

@@ -22,7 +22,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 13
+VERSION = 14
 MAX_CHARS = 40_000
 """Maximum number of characters of a passage that are read, many times the usual length, so that no passage takes long."""
 MAX_TRIPLES = 400
@@ -47,22 +47,26 @@ class RulesExtractor:
         text = replace_surrogates(normalize("NFC", passage.text[:MAX_CHARS]))
         title = replace_surrogates(normalize("NFC", passage.title[:1000]))
         technical = is_technical(title, text)
-        language = detect_language(f"{title}\n{text}")
+        whole = f"{title}\n{text}"
+        language = detect_language(whole)
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
         found = TripleCollector(coref, technical, direct_only=is_documentation(text))
         of_english = language in ("", "en")
         read_as: set[str] = set()
+
+        def read_prose(text: str) -> None:
+            read_as.add(_read_prose(text, language, found, whole))
+
         for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
                 # Only English records were labelled. In other languages, with the stricter rule a question lost its page.
                 opens = place == 0 and (not of_english or _opens(text, block))
-                read_record(
-                    block.fields, found, of_first, is_row, opens, found.direct_only if of_english else coref.strict
-                )
+                topic_only = found.direct_only if of_english else coref.strict
+                read_record(block.fields, found, of_first, is_row, opens, topic_only, read_prose)
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
-                read_as.add(_read_prose(block.text, language, found, f"{title}\n{text}"))
+                read_prose(block.text)
         found.link_names_to_title()
         return Extraction(
             passage=passage.id,

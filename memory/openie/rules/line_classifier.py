@@ -14,6 +14,9 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
 _LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-Z0-9]{3,10} (?=[A-Za-z]))")
 """The label before the text of a definition: "EPERM    The file is closed"."""
 _PREPOSITIONS = frozenset({"in", "on", "at", "for", "with", "from", "under", "after", "before", "to", "if", "when"})
+_NO_COLUMN = '.,;"“<>→›'
+"""Characters that no column's name contains."""
+_NO_KEY = f"{_NO_COLUMN}()"
 _SHORT = 60
 """A shorter line without punctuation at its end was not wrapped."""
 _LONG_LINE = 20_000
@@ -117,15 +120,15 @@ def _row(line: str) -> tuple[tuple[str, str], ...]:
     if ": " not in line or "; " not in line:
         return ()
     parts = line.split("; ")
-    pairs = [_pair(part) for part in parts]
+    pairs = [_pair(part, _NO_COLUMN) for part in parts]
     named = [pair for pair in pairs if pair]
     if len(named) < 2 or len(named) * 2 < len(parts):
         return ()
     return tuple(pair or ("", part.strip()) for pair, part in zip(pairs, parts, strict=True) if pair or part.strip())
 
 
-def _pair(line: str) -> tuple[str, str] | None:
-    """Returns key and value of "key: value" if the key is a name and not a clause."""
+def _pair(line: str, barred: str = _NO_KEY) -> tuple[str, str] | None:
+    """Returns key and value of "key: value" if the key is a name and not a clause. A key has no character of `barred`."""
     key, colon, _ = line[:64].partition(": ")
     if not colon:
         return None
@@ -133,15 +136,9 @@ def _pair(line: str) -> tuple[str, str] | None:
     words = key.split()
     if len(words) > 1 and words[0].lower() in _PREPOSITIONS:
         return None  # "On a phone: go to Help"
-    if (
-        not value
-        or not words
-        or len(words) > 4
-        or any(mark in key for mark in '.,;()"“<>→›')
-        or not words[0][0].isalnum()
-    ):
+    if not value or not words or len(words) > 4 or any(mark in key for mark in barred) or not words[0][0].isalnum():
         return None
-    if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«':
+    if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«' or (value[0] == "'" and value.endswith("',")):
         # 'Ann Lee said: "We sold it."'
         return None
     if value.count(": ") > 1:

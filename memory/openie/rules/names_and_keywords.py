@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -31,6 +31,8 @@ _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv 
 """Languages for which yake has function words, by code of the language detector."""
 _MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
 """Marks that yake takes for letters, and their replacements."""
+_BRACKETS = re.compile(r"[\[\]{}()<>]{8,}")
+"""Runs of brackets, which make yake_rust panic if they are thousands of characters long."""
 _ELIDED = re.compile(r"\b[^\W\d_]+['’](?=[^\W\d_])")
 _PARTICLE = re.compile(r"(?<=[A-Za-z0-9])(?=[\uac00-\ud7a3])")
 """The position between a Latin name and the particle that Korean appends to it."""
@@ -109,15 +111,12 @@ def _key_phrases(text: str, language: str, passage: str) -> list[str]:
     A phrase that occurs once is as often a verb with its object, and many sentences begin with an imperative. In scripts
     without capitals, no other sign shows names, so two words need not be repeated.
     """
-    sentences = split_sentences(passage.casefold())
-    within = {word for words in sentences for word in words[1:]}
-    orders = {words[0] for words in sentences} - within
-    counts = Counter(pair for words in sentences for pair in pairwise(words))
+    orders, counts = _words_of_passage(passage)
     once = sum(char.isalpha() and char.lower() == char.upper() for char in text) * 2 > len(text.replace(" ", ""))
     ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
     found: list[str] = []
     taken: set[str] = set()
-    for phrase, _ in ranking.get_n_best(text.translate(_MARKS), n=8 * MAX_KEY_PHRASES):
+    for phrase, _ in ranking.get_n_best(_BRACKETS.sub(" ", text.translate(_MARKS)), n=8 * MAX_KEY_PHRASES):
         words = tuple(phrase.casefold().split())
         if len(words) != 2 or len(phrase) > 2 * _WORD_CHARS or taken.issuperset(words):
             continue
@@ -125,6 +124,17 @@ def _key_phrases(text: str, language: str, passage: str) -> list[str]:
             found.append(phrase)
             taken.update(words)
     return found[:MAX_KEY_PHRASES]
+
+
+@lru_cache(maxsize=4)
+def _words_of_passage(passage: str) -> tuple[Set[str], Mapping[tuple[str, str], int]]:
+    """Returns (words that only begin sentences, number of occurrences of each pair of words) of a passage.
+
+    The result is cached, because it is the same for all paragraphs of the passage.
+    """
+    sentences = split_sentences(passage.casefold())
+    within = {word for words in sentences for word in words[1:]}
+    return {words[0] for words in sentences} - within, Counter(pair for words in sentences for pair in pairwise(words))
 
 
 @cache

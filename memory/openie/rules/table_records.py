@@ -1,11 +1,10 @@
 """Extracts triples from records: rows of a table and "key: value" lines. The column's name becomes the predicate."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from unicodedata import category
 
-from memory.openie.rules.grammar.clause_parser import parse_sentences
-from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
+from memory.openie.rules.grammar.tokenizer import tokenize, word_set
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.openie.rules.triple_filter import is_tautology, says
 from memory.phrase_normalisation import normalise_phrase
@@ -33,8 +32,11 @@ _MAX_VALUE = 10
 
 
 def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
-    """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
-    the first column repeats itself. A lone row that names no subject is left out, as are rows whose header is a row too."""
+    """Returns the rows of one table. In each row, the field that names the row's subject comes first: the field of the first
+    column whose values are all different, or of the first column if no column has only different values.
+
+    Returns [] if the table has no header, or only one row and no column that names its subject.
+    """
     if _is_headerless(rows):
         return []
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
@@ -62,13 +64,14 @@ def read_record(
     is_row: bool,
     about_document: bool,
     topic_only: bool,
+    read_prose: Callable[[str], object],
 ) -> None:
     """Adds (subject, column, value) for each field, or a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
     only mentions the subject of a row (`is_row`), because the column's name does not relate the two. If `topic_only`,
     the title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or
-    the text of a page that has no sections names the title.
+    the text of a page that has no sections names the title. `read_prose` reads long values.
     """
     if _only_counts(fields):
         return
@@ -82,9 +85,9 @@ def read_record(
     keys = set(normalise_phrase(first_key).split())
     is_name = bool(keys & _NAMING) and not first_value.startswith(_ARTICLES)  # "title: the song's title"
     if len(fields) > 1 and (of_first or is_name or not first_key):
-        named = normalise_phrase(first_value)
+        named = "" if is_row and _UNNAMED_KEY.search(first_value) else normalise_phrase(first_value)
         if is_row and not named:
-            return  # about a symbol: "+"
+            return  # about a symbol: "+", "Ctrl+↑"
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
@@ -104,7 +107,7 @@ def read_record(
             continue  # a table without a header, whose first row is none, or a column that a letter stands for
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
-            parse_sentences(split_sentences(value), found)
+            read_prose(value)
             continue
         for part in _parts(value):
             phrase = "" if _has_symbol(part) else normalise_phrase(part)
@@ -114,7 +117,7 @@ def read_record(
             if not phrase or _is_reference(phrase) or (column in _TELLING and is_tautology(subject, phrase)):
                 continue
             if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
-                if key:
+                if key and not (subject == coref.title and _is_markup(key, subject)):
                     found.add_triple(subject, key, phrase, is_column=True)
                 else:
                     found.add_mention(subject, phrase)
@@ -126,14 +129,18 @@ def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
     return len(fields) > 1 and len(words) == 1 and words != {""} and len({key for key, _ in fields}) > 1
 
 
+def _is_markup(key: str, title: str) -> bool:
+    """Whether a record's key is a label of markup ("desc: ", "frame: "): the key is in Latin letters, but the title is not."""
+    return key.isascii() and not any(char.isascii() and char.isalpha() for char in title)
+
+
 def _is_reference(phrase: str) -> bool:
     """Whether a value only refers to another place."""
     return phrase.startswith(_REFERENCES) or phrase.endswith(_REFERENCE_ENDS)
 
 
 def _has_symbol(value: str) -> bool:
-    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or". "Ctrl+←", "Cmd + ;",
-    "*** *** or"."""
+    """Whether a value loses its meaning as a phrase without symbols: "Ctrl+←", "Cmd + ;", "*** *** or"."""
     visible = [char for char in value if not char.isspace() and char not in _PUNCTUATION]
     mostly_symbols = len(visible) > _SHORT_VALUE_MAX and sum(map(str.isalnum, visible)) * 2 <= len(visible)
     if mostly_symbols or _UNNAMED_KEY.search(value):
@@ -142,10 +149,11 @@ def _has_symbol(value: str) -> bool:
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Returns whether a value is a fact under any column. If the title does not name the topic, only words and numbers are."""
+    """Returns whether a value is a fact whatever its column is. Marks and single letters are facts only if the title names the
+    topic."""
     words = phrase.split()
-    told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
-    return not found.technical and (told or not found.coref.strict)
+    informative = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
+    return not found.technical and (informative or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:

@@ -130,8 +130,8 @@ def is_preposition(predicate: str) -> bool:
 
 
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Returns whether a predicate can be one relation. It must not be an imperative ("see") or begin with a preposition; unless
-    it relates names (`of_names`), it must not contain two clauses."""
+    """Returns whether a predicate can be one relation: it is no imperative ("see"), begins with no preposition, and contains
+    only one clause. A predicate between names (`of_names`) may contain two clauses."""
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False

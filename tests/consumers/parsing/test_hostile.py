@@ -7,6 +7,7 @@ import random
 import socket
 import struct
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +15,7 @@ from typing import Any, Unpack
 import pytest
 
 from consumers.openat import FileAccess
-from consumers.parsing import Limits, ParseSummary, parse_file
+from consumers.parsing import Limits, ParseSummary, parse_data, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.office_samples import opendocument, outlook
@@ -197,6 +198,30 @@ def test_a_table_with_a_million_columns_is_skipped(refused: Refused) -> None:
 
 def test_limits_are_named_in_the_reason(refused: Refused) -> None:
     assert "more than the 1 read" in (refused("d.pdf", pdf([flowed(["x"]), flowed(["y"])]), pages=1).error or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.html", b"<div>" * 1_000 + b"deep" + b"</div>" * 1_000 + b"<p>after", ["deep", "after"]),
+        ("a.html", b"<p>first<img src='data:" + b"a" * 10_100_000 + b"'><p>after", ["first", "after"]),
+        ("a.html", b"<p>first" + b"<div>" * 3_000 + b"deep", ["first"]),
+        ("a.xml", b"<a>" * 1_000 + b"<t>deep words</t>" + b"</a>" * 1_000, ["deep"]),
+        ("a.xml", b"<r><t>first words</t>" + b"<a>" * 3_000 + b"deep</r>", ["first"]),
+        ("a.mediawiki", b"== A ==\n" + b"<ref>abc " * 30_000 + b"after", ["abc", "after"]),
+        ("a.mediawiki", b"== A ==\n" + b"<pre>abc " * 30_000 + b"after", ["abc", "after"]),
+        ("a.html", b"<table>" + b"<tr><td><a href=b>Ann</a><td>x" * 8_000, ["Ann"]),
+    ],
+    ids=["divs", "picture", "too deep", "elements", "too deep elements", "footnotes", "verbatim", "linked rows"],
+)
+def test_text_is_read_or_reported_in_linear_time(name: str, data: bytes, words: list[str]) -> None:
+    started = time.process_time()
+    [document] = parse_data(data, name.encode(), "u", S)
+    assert time.process_time() - started < 8
+    found = " ".join(passage.text for passage in document.passages)
+    assert all(word in found for word in words)
+    reported = any("everything after" in omission.text for omission in document.left_out)
+    assert reported == (words == ["first"])
 
 
 @pytest.mark.parametrize(

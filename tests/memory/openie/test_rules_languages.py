@@ -5,6 +5,8 @@ from unicodedata import normalize
 
 import pytest
 
+from consumers.parsing import parse_data
+from consumers.splitting import SplitSettings
 from memory.openie.rules.extractor import RulesExtractor
 from store.types import MENTION, PassageText
 
@@ -185,3 +187,76 @@ def test_a_generic_heading_has_no_edges(title: str) -> None:
     ends = {end for subject, _, object_ in found.triples for end in (subject, object_)}
     assert "emil strand" in ends
     assert not {"example", "общие", "allgemein", "general"} & {*ends, *found.entities}
+
+
+def statements_of_page(content: str, uri: str = "file:///a.html") -> set[tuple[str, str, str]]:
+    [document] = parse_data(content.encode(), uri.rpartition("/")[2].encode(), uri, SplitSettings())
+    texts = [PassageText(str(i), passage.title, passage.text) for i, passage in enumerate(document.passages)]
+    return {t for extraction in RulesExtractor().extract(texts) for t in extraction.triples if t[1] != MENTION}
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (  # a table without a header
+            "<tr><td>F1<td>Hineinzoomen<tr><td>F2<td>Herauszoomen<tr><td>Leerzeichen<td>Setze die Position",
+            set(),
+        ),
+        (
+            "<tr><td>Name der Abteilung*<td>Der Name der Abteilung<tr><td>Kategorie<td>Die Kategorie der Abteilung",
+            set(),
+        ),
+        (  # a column whose name contains brackets, and keys without letters
+            "<tr><th>Taste (1)<th>Bereich<tr><td>◾◽◽<td>Liste der Nutzer<tr><td>Ctrl+▲<td>Menü der Nutzer",
+            set(),
+        ),
+        (  # a long value is prose in its own language
+            "<tr><th>Code<th>Parameter<th>Beschreibung<tr><td>G80<td>(X, Y, Z oder U, V, W gelten für Zyklen, je nach der "
+            "aktiven Ebene im Programm)<td>Zyklus abbrechen",
+            {("g80", "beschreibung", "zyklus abbrechen")},
+        ),
+        (
+            "<tr><th>Preis (netto)<th>Artikel<th>Lager<tr><td>4 Euro<td>Kupferdraht<td>Halle 2",
+            {("4 euro", "artikel", "kupferdraht"), ("4 euro", "lager", "halle 2")},
+        ),
+        (  # an emoji after a name
+            "<tr><th>Stufe<th>Wirkung<tr><td>Beliebt 🏆<td>Alle Nutzer kommen wieder",
+            {("beliebt", "wirkung", "alle nutzer kommen wieder")},
+        ),
+    ],
+    ids=["keys", "explanations", "symbols", "long value", "brackets", "emoji"],
+)
+def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, str]]) -> None:
+    intro = (
+        "<p>Die folgende Übersicht zeigt alle Angaben, die das Programm auf dieser Seite für die Benutzer anbietet.</p>"
+    )
+    assert statements_of_page(f"<html lang=de><h1>Angaben</h1>{intro}<table>{table}</table></html>") == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("色彩管理为何非常重要", "屏幕上的颜色与打印出来的颜色常常不同。\n\ndesc: 站在墙壁上的鸟\nframe: 上下"),
+        ("印刷", "プリンターの設定を確認します。\n\ninfo: このガイドは削除されました"),
+        ("表格", "表格用于展示多条结构类似的数据。\n\nname: '王小虎',\ndate: '2016-05-02',"),
+    ],
+)
+def test_markup_of_a_page_in_another_script_states_nothing(title: str, text: str) -> None:
+    [extraction] = RulesExtractor().extract([PassageText("p", title, text)])
+    assert {triple for triple in extraction.triples if triple[1] != MENTION} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "filler"),
+    [
+        (
+            "Dans l'application Obsidian, l'option est là. Sous Format, le réglage des notes est en anglais.",
+            "sous format",
+        ),
+        ("La aplicación Obsidian tiene notas. En Formato está el ajuste de las notas del usuario.", "en formato"),
+        ("사용자는 마우스 오른쪽 버튼으로 메뉴를 봅니다. 마우스 오른쪽 메뉴는 작은 창을 보여 줍니다.", "마우스 오른쪽"),
+    ],
+)
+def test_half_a_phrase_is_no_name(text: str, filler: str) -> None:
+    [extraction] = RulesExtractor().extract([PassageText("p", "Obsidian", text)])
+    assert filler not in extraction.entities

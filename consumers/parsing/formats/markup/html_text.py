@@ -10,6 +10,7 @@ from itertools import islice
 
 from lxml import etree
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.html_elements import (
@@ -173,9 +174,9 @@ class HtmlWalk:
         text = self._visible(node)
         self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=self._links_below(node))
 
-    def _visible(self, node: Element) -> str:
-        """Returns the visible text of an element on one line."""
-        omissions = self.outline.omissions
+    def _visible(self, node: Element, omissions: Omissions | None = None) -> str:
+        """Returns the visible text of an element on one line. Other text is added to `omissions`, by default the outline's."""
+        omissions = self.outline.omissions if omissions is None else omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
         walk = etree.iterwalk(node, events=("start", "end"))
@@ -211,13 +212,14 @@ class HtmlWalk:
         return sum(cell.tag in ("td", "th") and cell not in self.left_out for cell in cells) == 1
 
     def _cells(self, row: Element) -> list[Cell]:
+        is_head = row.getparent().tag == "thead"
         shown = (
             cell
             for cell in row
             if cell.tag in ("td", "th") and not is_unread(cell, self.left_out, self.outline.omissions)
         )
         return [
-            Cell(self._visible(cell), span(cell.get("colspan")), span(cell.get("rowspan")), cell.tag == "th")
+            Cell(self._visible(cell), span(cell.get("colspan")), span(cell.get("rowspan")), is_head or cell.tag == "th")
             for cell in shown
         ]
 
@@ -225,19 +227,23 @@ class HtmlWalk:
         for caption in table.iterchildren("caption"):
             self.outline.text(self._visible(caption), line=caption.sourceline if self.lines else None, page=self.page)
         shown = [row for row in _rows(table) if not is_unread(row, self.left_out, self.outline.omissions)]
-        rows = list(read_rows(((row.sourceline, self._cells(row)) for row in shown), self.outline.omissions))
-        links = self._links_below(table)
-        for number, (line, text) in enumerate(rows, 1):
-            where = line if self.lines else None
-            row_links = links if number == len(rows) else [link for link in links if link.text in text]
-            links = [link for link in links if link not in row_links]
-            placed = place_links(row_links, text)
+        cells = ((index, self._cells(row)) for index, row in enumerate(shown))
+        done = 0
+        for number, (index, text) in enumerate(read_rows(cells, self.outline.omissions), 1):
+            line = shown[index].sourceline if self.lines else None
+            links = [
+                link for row in shown[done : index + 1] for link in self._links_below(row)
+            ]  # with those of the header
+            done = index + 1
+            placed = place_links(links, text)
             self.outline.text(
-                text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page, links=placed
+                text, "\n\n" if number == 1 else "\n", line=line, row=number, page=self.page, links=placed
             )
 
     def _links_below(self, node: Element) -> list[Link]:
-        found = ((each.get("href"), self._visible(each)) for each in node.iter("a") if each not in self.left_out)
+        reported = Omissions()  # what the links omit was reported with the node's own text
+        anchors = (each for each in node.iter("a") if each not in self.left_out)
+        found = ((each.get("href"), self._visible(each, reported)) for each in anchors)
         links = (link_to(target, text) for target, text in found if target and text)
         return [link for link in links if link is not None]
 

@@ -1,6 +1,7 @@
 """Markdown by markdown-it-py (CommonMark and tables): the text without markup; front matter becomes metadata.
 
-Links become links of the document. In addition to CommonMark, this parser supports the syntax of Obsidian's and Logseq's notes:
+Each link becomes one of the document's `links`. In addition to CommonMark, this parser supports the syntax of Obsidian's and
+Logseq's notes:
 wikilinks, embeds, callouts, comments, highlights, block ids, tags and properties (`note_syntax.py`).
 """
 

@@ -64,6 +64,7 @@ class _Reader:
         self._block = ""
         self._in_drawer = False
         self._rows: list[list[str]] = []
+        self._header: list[str] | None = None
 
     def line(self, line: str, number: int) -> None:
         if match := _BLOCK.match(line):
@@ -106,8 +107,8 @@ class _Reader:
         text = "\n".join(self._lines)
         self.outline.text(text if not self._block else text.rstrip(), self._joint, line=self._first)
         self._lines, self._first, self._joint = [], None, "\n\n"
-        fill_rows(self.outline, self._rows)
-        self._rows = []
+        fill_rows(self.outline, self._rows, self._header)
+        self._rows, self._header = [], None
 
     def _add(self, text: str, number: int) -> None:
         if self._first is None:
@@ -120,6 +121,8 @@ class _Reader:
         cells = line.strip().strip("|").split("|")
         if not line.lstrip().startswith("|-"):
             self._rows.append([_plain(cell.strip()) for cell in cells])
+        elif len(self._rows) == 1 and self._header is None:  # a rule below the first row makes it the header
+            self._header = self._rows.pop()
 
     def _keyword(self, name: str, short: str, value: str, number: int) -> None:
         value = _plain(value)

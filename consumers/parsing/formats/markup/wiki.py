@@ -12,10 +12,13 @@ from consumers.splitting import ParsedText
 from consumers.types import Link
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
-_VERBATIM = re.compile(r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)(.*?)(?=</\2>)", re.DOTALL)
-_VERBATIM_OF_DOKUWIKI = re.compile(r"(?i)(<(code)\b[^<>]*>)(.*?)(?=</\2>)|%%()()(.*?)%%", re.DOTALL)
+# A match ends before the next tag of the same name: else each tag without an end would search the whole page.
+_VERBATIM = re.compile(
+    r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)((?:(?!<\2\b).)*?)(?=</\2>)", re.DOTALL
+)
+_VERBATIM_OF_DOKUWIKI = re.compile(r"(?i)(<(code)\b[^<>]*>)((?:(?!<code\b).)*?)(?=</\2>)|%%()()(.*?)%%", re.DOTALL)
 _MARKUP = re.compile(r"[^\w\s]|_")
-_GALLERY = re.compile(r"(<gallery\b[^<>]*>)(.*?)(?=</gallery>)", re.DOTALL | re.IGNORECASE)
+_GALLERY = re.compile(r"(<gallery\b[^<>]*>)((?:(?!<gallery\b).)*?)(?=</gallery>)", re.DOTALL | re.IGNORECASE)
 _REDIRECT = re.compile(
     r"^[ \t]*#[ \t]*(?=(?:REDIRECT|WEITERLEITUNG|REDIRECTION|REDIRECCIÓN|RINVIA|DOORVERWIJZING|OMDIRIGERING|OMDIRIGER|"
     r"PATRZ|ПЕРЕНАПРАВЛЕНИЕ|転送|重定向)[ \t]*:?[ \t]*\[\[)",
@@ -31,8 +34,8 @@ _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""
-_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>", re.DOTALL | re.IGNORECASE)
-_FOOTNOTE_OF_DOKUWIKI = re.compile(r"\(\((.*?)\)\)", re.DOTALL)
+_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>((?:(?!<ref\b).)*?)</ref>", re.DOTALL | re.IGNORECASE)
+_FOOTNOTE_OF_DOKUWIKI = re.compile(r"\(\(((?:(?!\(\().)*?)\)\)", re.DOTALL)
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~|__[A-Z]{3,}__")
 _BREAKING = frozenset(
     ("br", "p", "div", "li", "ul", "ol", "dd", "dt", "tr", "td", "th", "table", "blockquote", "center", "poem", "hr")
@@ -70,11 +73,14 @@ class _Reader:
         self.is_dokuwiki = is_dokuwiki
         self.categories: list[str] = []
         self._lines: list[str] = []
-        self._first = 0
+        self._first: int | None = None
         self._rows: list[list[str]] = []
         self._in_table = False
+        self._header_marks = ""
+        """The marks of the cells of the first row: "!" or "^" for headers, "|" for values."""
 
     def read(self, text: str) -> None:
+        lines = text.count("\n")
         text = _COMMENT.sub(lambda match: self._report(OmissionKind.COMMENT, match[1]), text)
         text = _VERBATIM.sub(_verbatim, text)
         if self.is_dokuwiki:
@@ -86,11 +92,12 @@ class _Reader:
                 break
         footnote = _FOOTNOTE_OF_DOKUWIKI if self.is_dokuwiki else _FOOTNOTE
         text = footnote.sub(lambda match: f" ({match[1].strip()})", text)
+        same = text.count("\n") == lines  # else the numbers of lines would not be those of the file
         for number, line in enumerate(text.split("\n"), 1):
-            self._line(line, number)
+            self._line(line, number if same else None)
         self._end()
 
-    def _line(self, line: str, number: int) -> None:
+    def _line(self, line: str, number: int | None) -> None:
         stripped = line.strip()
         if stripped.startswith("{|"):
             self._end()
@@ -101,6 +108,8 @@ class _Reader:
         elif stripped[:1] in ("^", "|") and stripped[-1:] in ("^", "|"):
             if self._lines:
                 self._end()
+            if not self._rows:
+                self._header_marks = stripped[0] + stripped[-1]
             self._rows.append([self._cell(cell) for cell in re.split(r"[|^](?![^\[]*\]\])", stripped[1:-1])])
         elif match := _HEADING.match(line):
             self._end()
@@ -127,11 +136,13 @@ class _Reader:
             separator = r"\|\||!!" if line[0] == "!" else r"\|\|"
             if not self._rows:
                 self._rows.append([])
+            if not any(self._rows[:-1]):
+                self._header_marks += line[0]
             self._rows[-1] += [self._cell(_without_attributes(cell)) for cell in re.split(separator, line[1:])]
         elif line and self._rows and self._rows[-1]:
             self._rows[-1][-1] += f" {self._cell(line)}"
 
-    def _add(self, text: str, number: int) -> None:
+    def _add(self, text: str, number: int | None) -> None:
         if not self._lines:
             self._first = number
         self._lines.append(text)
@@ -139,8 +150,12 @@ class _Reader:
     def _end(self, joint: str = "\n\n") -> None:
         text, links = self._plain("\n".join(self._lines))
         self.outline.text(text, joint, line=self._first, links=place_links(links, text))
-        fill_rows(self.outline, [row for row in self._rows if row])
-        self._lines, self._rows, self._in_table = [], [], False
+        rows = [row for row in self._rows if row]
+        if self._header_marks and "|" not in self._header_marks:
+            fill_rows(self.outline, rows[1:], rows[0])
+        else:
+            fill_rows(self.outline, rows)
+        self._lines, self._rows, self._in_table, self._header_marks = [], [], False, ""
 
     def _template(self, match: re.Match[str]) -> str:
         """Returns a template's parameters, one per line; in DokuWiki, the caption of a picture. Reports the name."""

@@ -63,6 +63,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)
+    report_limit(log, omissions)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
     return outline.document(metadata={"root": name[:100]})

@@ -25,7 +25,7 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
     """Adds what the text in brackets states about the name before it."""
     subject = clause.subjects[0] if clause.subjects and not clause.verb and not clause.lead else clause.left_phrase
     # "(English: The Quiet Sea)", "(formerly Bluebird)"
-    told = any(c.words == [":"] or _OTHER_NAME.intersection(word.lower() for word in c.words) for c in inner)
+    is_other_name = any(c.words == [":"] or _OTHER_NAME.intersection(word.lower() for word in c.words) for c in inner)
     inner = [c for c, after in zip_longest(inner, inner[1:]) if after is None or after.words != [":"]]
     if not subject:
         return
@@ -44,7 +44,7 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
         elif len(nouns) == 1 and (counted := _counted(c)) is not None:
             clause.found.add_triple(subject, *counted)
         elif (c.name or len(nouns) == 1) and (phrase := clause.mention(c)):
-            if (told and not dates) or _is_alike(subject, phrase):
+            if (is_other_name and not dates) or _is_alike(subject, phrase):
                 clause.found.add_triple(subject, "also known as", phrase)
             else:
                 clause.found.add_mention(subject, phrase)

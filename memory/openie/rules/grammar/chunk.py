@@ -12,7 +12,7 @@ class Chunk:
     """Tokens `start` to `end` of a sentence, which have one kind.
 
     In a noun phrase, `words` has no article and no owner; `det` is the article or possessive word, `owner` the phrase before
-    its "'s". `name`: its head is a name. `date`: it is a date or a number.
+    its "'s". `name`: whether the head of the noun phrase is a name. `date`: whether the phrase is a date or a number.
     """
 
     kind: str

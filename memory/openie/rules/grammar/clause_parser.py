@@ -313,8 +313,8 @@ def _which(clause: ClauseState, c: Chunk, i: int) -> None:
     free = clause.left is None and not clause.verb
     if clause.left is not None:
         begin_relative_clause(clause, i)
-    asked = i and clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
-    if c.tag == "WRB" or clause.left is None or asked:
+    is_question = i and clause.chunks[i - 1].kind == VERB and following is not None and following.kind == NOUN
+    if c.tag == "WRB" or clause.left is None or is_question:
         # "Ann knows what Bo wrote" does not state that Bo wrote Ann.
         clause.verb, clause.tail, clause.subjects, clause.lead = "", "", [], ""
         if free:

@@ -40,7 +40,7 @@ class ClauseState:
     """Subjects, verb, and the last parts that were read (`left`, `since`)."""
 
     def __init__(self, found: TripleCollector, chunks: Sequence[Chunk], respectively: bool = False) -> None:
-        """`respectively`: each object belongs to only one of several subjects. Then no triple is made, because the pairs are
+        """`respectively`: each object belongs to only one of several subjects. Such a sentence gives no triple: the pairs are
         not determined."""
         self.found, self.coref, self.chunks, self._respectively = found, found.coref, chunks, respectively
         self.subjects: list[str] = []

@@ -34,7 +34,7 @@ class DirectSpeech:
 
     def take_out(self, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         """Returns the words that the text itself states, and the words of each speech."""
-        told: list[str] = []
+        outside: list[str] = []
         speeches: list[list[str]] = []
         i, inside, self._until = 0, self._until, ""
         if inside:
@@ -52,12 +52,12 @@ class DirectSpeech:
                 self._until = closing if end == len(words) else ""
                 i = _behind(words, end + 1)
                 continue
-            told.append(words[i])
+            outside.append(words[i])
             i += 1
         self._odd ^= bool(words.count('"') % 2)
-        while speeches and told and told[-1] in _PAUSES:
-            told.pop()
-        return told, speeches
+        while speeches and outside and outside[-1] in _PAUSES:
+            outside.pop()
+        return outside, speeches
 
 
 def _is_speech(words: Sequence[str], begin: int, end: int) -> bool:

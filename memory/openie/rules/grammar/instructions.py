@@ -19,7 +19,7 @@ _PLACES = word_set("under in on at from within inside above below for with")
 _DAYS = word_set("today yesterday tomorrow tonight once twice")
 _AFTER_LABEL = word_set(": – — --")
 _LABEL_WORDS = 8
-"""Of what stands before the colon or dash of an instruction."""
+"""Maximum number of words before the colon or dash of an instruction."""
 
 
 def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
@@ -43,8 +43,7 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether a verb in its base form, without a subject, follows an opening prepositional phrase: "Under Format choose Text".
-    "Under Format choose Text"."""
+    """Whether a verb in its base form, without a subject, follows a prepositional phrase: "Under Format choose Text"."""
     lexicon = tagger().lexicon
     verb = next((i for i, word in enumerate(words) if i > 1 and lexicon.get(word) in ("VB", "VBP")), 0)
     if not verb or words[0].lower() not in _PLACES or any(_is_finite(words, tags, k) for k in range(1, len(words))):

@@ -358,18 +358,21 @@ def _mark_reports(chunks: Sequence[Chunk], words: Sequence[str], conditions: boo
 
 
 def _doubt(chunks: Sequence[Chunk], k: int, words: Sequence[str]) -> list[str]:
-    """Returns the mark of the clause after the "that" at `k`, made from the words before it; [] if they affirm the clause."""
+    """Returns the mark of the clause after the "that" at chunk `k`: words of negation, doubt or report that precede "that".
+
+    Returns [] if the words before "that" affirm the clause.
+    """
     if [c.kind for c in chunks[k + 1 : k + 3]] != [NOUN, VERB]:
         return []
     begin = max((c.end for c in chunks[:k] if c.kind == BREAK), default=0)
     before = [word.lower() for word in words[begin : chunks[k].start]]
-    told = [word for word in before if word in REPORTS or word in _UNSURE]
+    reported = [word for word in before if word in REPORTS or word in _UNSURE]
     denied = [word for word in before if word in NEGATIVE]
-    if not told and not denied:
+    if not reported and not denied:
         return []
     verb = next((c for c in reversed(chunks[:k]) if c.kind == VERB and c.start >= begin), None)
     mark = list(verb.words[-3:]) if verb is not None else []
-    return [*dict.fromkeys([*("not" for _ in denied[:1]), *mark, *told[-1:], "that"])]
+    return [*dict.fromkeys([*("not" for _ in denied[:1]), *mark, *reported[-1:], "that"])]
 
 
 def _quotes(chunks: Sequence[Chunk], k: int) -> bool:

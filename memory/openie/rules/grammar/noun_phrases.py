@@ -24,7 +24,7 @@ _ROLES = word_set(
 names."""
 _SHOWS = word_set("stars features follows tells includes covers houses hosts contains depicts plays")
 MAX_WORDS = 14
-"""Maximum number of words of one noun phrase. A longer one is a list or a tagging error and is cut."""
+"""Maximum number of words of one noun phrase. A longer phrase is a list or a tagging error, and is cut."""
 
 
 def starts_noun_phrase(words: Sequence[str], tags: Sequence[str], i: int, found: list[Chunk]) -> bool:

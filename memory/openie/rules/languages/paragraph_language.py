@@ -31,7 +31,7 @@ def paragraph_language(text: str, language: str) -> str:
 def is_english(words: Sequence[str]) -> bool:
     """Whether words are English prose.
 
-    They are if at least one in ten is an English function word, or if the lexicon contains three in four of the lower-case
+    Words are English if at least one in ten is a function word, or if the lexicon contains three in four of the lower-case
     words.
     """
     letters = [word for word in words if word[0].isalpha()]

@@ -35,8 +35,55 @@ def rows(table: str) -> list[str]:
             "<tr><td>Name<td>Town<tr><td>Ann<td>Oslo<tr><td>Bo<td>Rome",
             ["Name: Ann; Town: Oslo", "Name: Bo; Town: Rome"],
         ),
+        (
+            "<tr><td>Fax*<td>Fax number of the user<tr><td>Town<td>The town where the user lives",
+            ["Fax*; Fax number of the user", "Town; The town where the user lives"],
+        ),
+        (
+            "<tr><td>F1<td>Zoom in<tr><td>F2<td>Zoom out<tr><td>F3<td>Redraw",
+            ["F1; Zoom in", "F2; Zoom out", "F3; Redraw"],
+        ),
+        ("<tr><td>Fax:<td>+49 2933<tr><td>Post:<td>Sundern", ["Fax: +49 2933", "Post: Sundern"]),
+        (
+            "<tr><td>asc<td>ASCII<tr><td>htag<td>HP-Helptag<tr><td>dos<td>DOS",
+            ["asc; ASCII", "htag; HP-Helptag", "dos; DOS"],
+        ),
+        ("<tr><td>BeOS<td>beos<tr><td>Netware<td>mpm_netware", ["BeOS; beos", "Netware; mpm_netware"]),
+        ("<tr><td>LP_PACK<td>確認<tr><td>LP_PERRORP<td>エラー信号", ["LP_PACK; 確認", "LP_PERRORP; エラー信号"]),
+        (
+            "<tr><td>滚轮<td>在当前光标位置放大<tr><td>Ctrl +滚轮<td>左右平移",
+            ["滚轮; 在当前光标位置放大", "Ctrl +滚轮; 左右平移"],
+        ),
+        ("<tr><td>[in]<td>dialog<tr><td>[in]<td>ciphered", ["[in]; dialog", "[in]; ciphered"]),
+        (
+            "<tr><td>New Plot<td>Create a new tab.<tr><td>Tune<td>Start the tuner.",
+            ["New Plot; Create a new tab.", "Tune; Start the tuner."],
+        ),
+        (
+            "<thead><tr><td>Key that is pressed<td>Action<tbody><tr><td>The key for a new page<td>Add",
+            ["Key that is pressed: The key for a new page; Action: Add"],
+        ),
     ],
-    ids=["rowspan", "rowspan within", "colspan", "two headers", "corner", "section", "sections only", "plain"],
+    ids=[
+        "rowspan",
+        "rowspan within",
+        "colspan",
+        "two headers",
+        "corner",
+        "section",
+        "sections only",
+        "plain",
+        "explanations",
+        "keys",
+        "colons",
+        "codes",
+        "equal",
+        "constants",
+        "endings",
+        "repeated",
+        "sentences",
+        "thead",
+    ],
 )
 def test_a_value_has_the_name_of_its_column(table: str, read: list[str]) -> None:
     assert rows(table) == read
@@ -59,3 +106,10 @@ def test_a_span_that_is_none_costs_no_row(span: str) -> None:
 def test_spans_make_no_large_text_of_a_small_page() -> None:
     tall = "<tr><th>A<th>B<tr>" + f"<td rowspan=65534>{'word ' * 200}" + "<td>x<tr><td>y" * 2_000
     assert sum(map(len, rows(tall))) < 100_000
+
+
+@pytest.mark.parametrize("element", ["<table><tr><td>a<td>{}<tr><td>b<td>c</table>", "<h2>{}</h2><p>c", "<p>{}"])
+def test_an_omission_in_a_link_is_counted_once(element: str) -> None:
+    link = "<a href='x.html' title='Open the page'>name</a>"
+    (document,) = parse_data(element.format(link).encode(), b"a.html", "file:///a.html", SplitSettings())
+    assert [omission.count for omission in document.left_out] == [1]

@@ -96,3 +96,34 @@ def test_a_text_file_that_begins_with_a_title_of_dokuwiki_is_a_wiki_page() -> No
     page = b"====== Bilge pump ======\n\nServiced by **Leif Aune**.\n"
     [document] = parse_data(page, b"pump.txt", "file:///pump.txt", SplitSettings())
     assert document.title == "Bilge pump" and document.passages[0].text == "Serviced by Leif Aune."
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "rows"),
+    [
+        (
+            "a.mediawiki",
+            "{|\n! Key that you press !! What\n|-\n| Alt and F1 or Enter || Add\n|}",
+            "Key that you press: Alt and F1 or Enter; What: Add",
+        ),
+        ("a.mediawiki", "{|\n| F1 || Zoom in\n|-\n| F2 || Zoom out\n|}", "F1; Zoom in\nF2; Zoom out"),
+        (
+            "a.org",
+            "| Key that you press | What |\n|--+--|\n| Alt and F1 or Enter | Add |",
+            "Key that you press: Alt and F1 or Enter; What: Add",
+        ),
+        ("a.org", "| F1 | Zoom in |\n| F2 | Zoom out |", "F1; Zoom in\nF2; Zoom out"),
+    ],
+)
+def test_a_first_row_is_a_header_if_it_is_marked_or_unlike_the_rows_below(name: str, source: str, rows: str) -> None:
+    [document] = parse_data(source.encode(), name.encode(), f"file:///{name}", SplitSettings())
+    assert document.passages[0].text == rows
+
+
+def test_a_line_is_given_only_if_it_is_the_line_of_the_file() -> None:
+    for source, line in (
+        ("== A ==\nText.\n\nThe mill stands.", 2),
+        ("<!-- a\nb\nc -->{{Box|a=1|b=2}}\nThe mill stands.", None),
+    ):
+        [document] = parse_data(source.encode(), b"a.mediawiki", "file:///a.mediawiki", SplitSettings())
+        assert document.passages[0].location.get("line") == line
