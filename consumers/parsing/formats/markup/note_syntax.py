@@ -21,7 +21,9 @@ WIKILINK = "wikilink"
 ESCAPED = "escaped"
 """Type of the token for an escaped "#"."""
 
-_WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\](?!\()")
+_WIKILINK = re.compile(
+    r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*)\]\]|\]\](?!\((?:https?://|\.{0,2}/|#|[^\s()]+\.(?:md|html?|pdf)\b)))"
+)
 """`[[text]](address)` is a link of CommonMark, not a wikilink."""
 _MARKED = re.compile(
     r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)|(?<![\w%])%%(?=[^%])[^%]*(?:%(?!%)[^%]*)*%%(?![\w%])|^%%$",
@@ -33,7 +35,8 @@ _MARKS = "marks"
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 _SIGN = re.compile(
-    rf"\s*(?:id:: {_UUID}|logseq\.[\w.-]+::)|.*\(\({_UUID}\)\)|.*\[\w[\w -]{{0,60}}::[ \t]|(?:.*\s)?\^(?=[a-f]*\d)[0-9a-f]{{6}}\s*\Z"
+    rf"\s*(?:id:: {_UUID}|logseq\.[\w.-]+::)|.*\(\({_UUID}\)\)|.*\[\w[\w -]{{0,60}}::[ \t]|"
+    r"(?:.*\s)?\^(?=[a-f]*\d)[0-9a-f]{6}\s*\Z|\^[\w-]{2,}\s*\Z"
 )
 """A line of text that only notes contain: an id or a reference that Obsidian or Logseq made, or a property in brackets."""
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
