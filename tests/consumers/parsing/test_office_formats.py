@@ -1,7 +1,9 @@
 """What is read of OpenDocument, RTF, binary Excel files and Outlook's messages."""
 
 import io
+import re
 import struct
+import zipfile
 from collections.abc import Callable
 
 import compressed_rtf
@@ -33,6 +35,23 @@ def read(name: str, data: bytes) -> ParsedDocument:
 def texts(document: ParsedDocument) -> list[tuple[str, str]]:
     assert document.error is None
     return [(passage.title, passage.text) for passage in document.passages]
+
+
+def test_an_empty_chart_sheet_or_a_missing_sheet_does_not_fail_a_workbook() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Name", "Price"])
+    book.active.append(["lamp", 12])
+    book.create_chartsheet("Chart")
+    book.create_sheet("Gone")
+    written, out = io.BytesIO(), io.BytesIO()
+    book.save(written)
+    left_out = ("xl/chartsheets/_rels/sheet1.xml.rels", "xl/drawings/drawing1.xml", "xl/worksheets/sheet2.xml")
+    with zipfile.ZipFile(written) as source, zipfile.ZipFile(out, "w") as target:
+        for name in set(source.namelist()) - set(left_out):
+            content = source.read(name)
+            target.writestr(name, re.sub(rb"<drawing [^>]*>", b"", content) if "chartsheets" in name else content)
+    [(_, text), *_] = texts(read("a.xlsx", out.getvalue()))
+    assert "Name: lamp; Price: 12" in text
 
 
 def test_odt_headings_lists_and_tables() -> None:

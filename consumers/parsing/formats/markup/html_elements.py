@@ -1,6 +1,8 @@
 """Decides which elements of an HTML page are text, and reports the other elements as omissions."""
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -8,6 +10,7 @@ from lxml import etree
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.numbering import letters, roman
 
 Element = Any
 LeftOut = Mapping[Element, OmissionKind]
@@ -32,6 +35,46 @@ _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file",
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _COMPARED_TEXTS = 50
 _TOOLTIPS = ("title", "aria-label", "aria-description")
+_LISTS = frozenset(("ul", "ol", "dl"))
+_NUMBER = re.compile(r"\s*([+-]?\d{1,9})")
+_NO_MARKS = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class OpenLists:
+    """The open lists, and the number of the next item in each (HTML, 4.4.5): None in lists without numbers."""
+
+    _next: list[int | None] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self._next)
+
+    def begin(self, node: Element) -> None:
+        """Opens a list; ignores other elements."""
+        if node.tag in _LISTS:
+            count = sum(child.tag == "li" for child in node) if node.get("reversed") is not None else 1
+            shown = node.tag == "ol" and not _NO_MARKS.search(node.get("style") or "")
+            self._next.append(_number(node.get("start"), count) if shown else None)
+
+    def end(self, node: Element) -> None:
+        if node.tag in _LISTS:
+            self._next.pop()
+
+    def number(self, item: Element) -> str:
+        """Returns the number of an item, such as "3. " or "c. "; "" in a list without numbers."""
+        if item.tag != "li" or not self._next or self._next[-1] is None:
+            return ""
+        above = item.getparent()
+        number = _number(item.get("value"), self._next[-1])
+        self._next[-1] = number - 1 if above.get("reversed") is not None else number + 1
+        kind = item.get("type") or above.get("type") or ""
+        shown = {"a": letters(number), "i": roman(number)}.get(kind.lower(), str(number))
+        return f"{shown.upper() if kind.isupper() else shown}. "
+
+
+def _number(stated: str | None, default: int) -> int:
+    found = _NUMBER.match(stated or "")
+    return int(found[1]) if found else default
 
 
 def is_unread(node: Element, left_out: LeftOut, omissions: Omissions) -> bool:

@@ -16,6 +16,7 @@ from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.html_elements import (
     Element,
     LeftOut,
+    OpenLists,
     description,
     expansion,
     is_unread,
@@ -59,7 +60,7 @@ class HtmlWalk:
     _line: int | None = field(default=None, init=False)
     _item: str = field(default="", init=False)
     _joint: str = field(default="\n\n", init=False)
-    _lists: int = field(default=0, init=False)
+    _lists: OpenLists = field(default_factory=OpenLists, init=False)
     _pre_depth: int = field(default=0, init=False)
     _links: list[Link] = field(default_factory=list, init=False)
     """Links of the current block."""
@@ -103,10 +104,10 @@ class HtmlWalk:
     def _open(self, node: Element, tag: str) -> None:
         if tag in _BLOCKS:
             self._flush()
-            self._lists += tag in ("ul", "ol", "dl")
+            self._lists.begin(node)
             self._pre_depth += tag == "pre"
             if tag in ("li", "dt", "dd"):
-                self._item, self._joint = ("- " if tag == "li" else ""), "\n"
+                self._item, self._joint = (self._lists.number(node) or "- " if tag == "li" else ""), "\n"
         elif tag == "br":
             self._parts.append("\n")
         elif tag == "a" and node.get("href"):
@@ -122,7 +123,7 @@ class HtmlWalk:
         self._words(expansion(node))
         if tag in _BLOCKS:
             self._flush()
-            self._lists -= tag in ("ul", "ol", "dl")
+            self._lists.end(node)
             self._pre_depth -= tag == "pre"
         elif tag == "a":
             self._end_link()
@@ -179,12 +180,15 @@ class HtmlWalk:
         omissions = self.outline.omissions if omissions is None else omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
+        lists = OpenLists()
         walk = etree.iterwalk(node, events=("start", "end"))
         for event, below in walk:
             if below is node:
                 continue
             if event == "end":
-                parts.append("" if below is skip else expansion(below))
+                if below is not skip:
+                    lists.end(below)
+                    parts.append(expansion(below))
                 parts.append(" " if below.tag in _BLOCKS or below.tag in ("td", "th") else "")
                 parts.append(below.tail or "")
             elif is_unread(below, self.left_out, omissions):
@@ -192,7 +196,8 @@ class HtmlWalk:
                 skip = below
             else:
                 parts.append(" " if below.tag in _BLOCKS or below.tag in ("br", "td", "th", "tr") else "")
-                parts += [description(below, omissions), below.text or ""]
+                lists.begin(below)
+                parts += [lists.number(below), description(below, omissions), below.text or ""]
         return clean_text(" ".join("".join(parts).split()))
 
     def _frame(self, node: Element) -> None:

@@ -12,12 +12,14 @@ from pylatexenc.latex2text import (
     get_default_latex_context_db,
 )
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_walker_context
-from pylatexenc.macrospec import MacroSpec
+from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
+from consumers.parsing.spanned_tables import MAX_COLUMNS
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText, paragraphs
 
@@ -29,6 +31,7 @@ _MARK = "\x02"
 characters.
 """
 _CELL = "\x03"
+_ROW = "\x04"
 _MARKED = re.compile(rf"{_MARK}(\d)([^{_MARK}]*){_MARK}")
 _SILENT = frozenset(
     """
@@ -52,7 +55,16 @@ _REPORTED = {
 }
 """Commands whose arguments are not printed. The arguments are reported."""
 _SPACED = ("itemize", "enumerate", "description", "quote", "abstract", "center", "figure", "table")
-_LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
+_TABLES = {
+    "tabular": "[{", "tabular*": "{[{", "tabularx": "{[{", "tabulary": "{[{", "longtable": "[{", "supertabular": "[{",
+    "xltabular": "{[{",
+}  # fmt: skip
+"""Environments of tables, with their arguments, which are not text."""
+_RULE = re.compile(r"\\cmidrule\s*(?:\[[^\[\]\n]*\])?\s*(?:\([^()\n]*\))?\s*\{[^{}\n]*\}")
+"""A line below some columns; pylatexenc does not parse its argument in parentheses."""
+_LISTS = frozenset(("enumerate", "itemize", "description"))
+_START = re.compile(r"\bstart\s*=\s*(\d{1,6})")
+_LAYOUTS = frozenset(("figure", "table", "array", "enumerate", "itemize", "alignat"))
 """Names, without the star, of environments whose arguments are not text."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
@@ -89,6 +101,8 @@ def _text(text: str, outline: Outline) -> None:
         outline.text("\n".join(" ".join(line.split()) for line in text.split("\n")))
         return
     rows = [[cell.strip() for cell in line.split(_CELL)] for line in text.split("\n") if line.strip()]
+    while len(rows) > 1 and sum(map(bool, rows[0])) < 2:  # a caption or the name of a group of columns
+        outline.text("".join(rows.pop(0)))
     fill_rows(outline, rows)
 
 
@@ -99,8 +113,13 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         super().__init__(_text_context(), math_mode="text", keep_comments=False, strict_latex_spaces=False)
         self.omissions = omissions
         self.head: dict[str, str] = {}
+        self.tables = 0
+        """Number of open tables."""
+        self.lists: list[int | None] = []
+        """The number of the last item in each open list; None in lists without numbers."""
 
     def plain(self, source: str) -> str:
+        source = _RULE.sub("", source)
         printed: str = self.latex_to_text(source, tolerant_parsing=True, latex_context=_walker_context())
         printed = printed.replace(_MARK, "\ue002").replace(_CELL, "\ue003")
         return clean_text(printed).replace("\ue002", _MARK).replace("\ue003", _CELL)
@@ -135,10 +154,40 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         if node.environmentname == "comment":
             self.report(OmissionKind.COMMENT, self.nodelist_to_text(node.nodelist))
             return ""
+        if node.environmentname in _TABLES:
+            return self._table(node)
+        is_list = node.environmentname.rstrip("*") in _LISTS
+        if is_list:
+            start = _START.search(" ".join(self.arguments(node)))
+            numbered = node.environmentname.startswith("enumerate")
+            self.lists.append(int(start[1]) - 1 if start else 0) if numbered else self.lists.append(None)
         printed: str = super().environment_node_to_text(node)
+        if is_list:
+            self.lists.pop()
         layout = node.environmentname.rstrip("*") in _LAYOUTS
         named = "" if layout else " ".join(self.arguments(node, optional=True))
         return f"\n\n({named}) {printed.lstrip()}" if named else printed
+
+    def _table(self, node: Any) -> str:
+        """Returns a table with one line per row; a table in a cell on one line, without cells of its own."""
+        self.tables += 1
+        printed = self.nodelist_to_text(node.nodelist)
+        self.tables -= 1
+        rows = "\n".join(" ".join(row.split()) for row in printed.split(_ROW))
+        return rows if self.tables else f"\n\n{rows}\n\n"
+
+    def item_number(self) -> str:
+        """Returns the number of the next item in LaTeX's default form for the depth: "1.", "(a)", "i." or "A."; "" in a list
+        without numbers."""
+        number = self.lists[-1] if self.lists else None
+        if number is None:
+            return ""
+        number += 1
+        self.lists[-1] = number
+        depth = sum(each is not None for each in self.lists)
+        return (f"{number}.", f"({letters(number)})", f"{roman(number)}.", f"{letters(number).upper()}.")[
+            min(depth, 4) - 1
+        ]
 
     def comment_node_to_text(self, node: Any) -> str:
         self.report(OmissionKind.COMMENT, node.comment)
@@ -156,8 +205,10 @@ def _walker_context() -> Any:
         MacroSpec("include", "{"),
     ]
     macros += [MacroSpec("subparagraph", "*[{"), MacroSpec("subfile", "{")]
+    macros += [MacroSpec("multicolumn", "{{{"), MacroSpec("multirow", "[{[{[{")]
     macros += [MacroSpec(name, "*[[{") for name in _CITATIONS if not context.get_macro_spec(name)]
-    context.add_context_category("hippod", prepend=True, macros=macros)
+    environments = [EnvironmentSpec(name, arguments) for name, arguments in _TABLES.items()]
+    context.add_context_category("hippod", prepend=True, macros=macros, environments=environments)
     return context
 
 
@@ -175,6 +226,9 @@ def _text_context() -> Any:
             MacroTextSpec("item", simplify_repl=_item),
             MacroTextSpec("footnote", simplify_repl=_footnote),
             MacroTextSpec("href", simplify_repl=_last),
+            MacroTextSpec("multirow", simplify_repl=_last),
+            MacroTextSpec("multicolumn", simplify_repl=_wide_cell),
+            MacroTextSpec("\\", simplify_repl=_line_end),
             MacroTextSpec("includegraphics", simplify_repl=_picture),
             MacroTextSpec("verb", simplify_repl=_verbatim),
         ],
@@ -182,7 +236,7 @@ def _text_context() -> Any:
             *(EnvironmentTextSpec(name, simplify_repl=_verbatim_block) for name in ("verbatim", "lstlisting")),
             *(EnvironmentTextSpec(name, simplify_repl="\n\n%s\n\n") for name in _SPACED),
         ],
-        specials=[SpecialsTextSpec("&", simplify_repl=_CELL)],
+        specials=[SpecialsTextSpec("&", simplify_repl=_cell_end)],
     )
     return context
 
@@ -215,7 +269,22 @@ def _citation(node: Any, l2tobj: Any) -> str:
 
 def _item(node: Any, l2tobj: Any) -> str:
     label = " ".join(l2tobj.arguments(node)).strip()
-    return f"\n- {label} " if label else "\n- "
+    return f"\n- {label} " if label else f"\n{l2tobj.item_number() or '-'} "
+
+
+def _cell_end(_node: Any, l2tobj: Any) -> str:
+    return _CELL if l2tobj.tables == 1 else " "
+
+
+def _line_end(_node: Any, l2tobj: Any) -> str:
+    return (_ROW if l2tobj.tables == 1 else " ") if l2tobj.tables else "\n"
+
+
+def _wide_cell(node: Any, l2tobj: Any) -> str:
+    """Returns the cell of a `multicolumn`, and an empty cell for each further column."""
+    wide, *_, text = l2tobj.arguments(node, optional=False) or ("", "")
+    further = min(int(wide), MAX_COLUMNS) - 1 if wide.strip().isdecimal() else 0
+    return f"{text}{_cell_end(node, l2tobj) * further}"
 
 
 def _picture(node: Any, l2tobj: Any) -> str:

@@ -23,6 +23,7 @@ from consumers.parsing.formats.markup.link_targets import is_media, link_to, pla
 from consumers.parsing.formats.markup.note_syntax import (
     WIKILINK,
     add_note_rules,
+    is_sign_of_note,
     line_text,
     links_in_properties,
     page_properties,
@@ -68,7 +69,7 @@ def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     properties, body = page_properties(body)
     metadata = {**properties, **metadata}
     outline = Outline(limits.text_chars, omissions)
-    walk = read_markdown(body, outline, above=above)
+    walk = read_markdown(body, outline, above=above, is_note=bool(properties))
     if walk.tags:
         stated = metadata.get("tags", [])
         own = stated if isinstance(stated, list) else [stated] if stated else []
@@ -85,11 +86,16 @@ def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, A
     return (replace(blocks[0], links=(*placed, *blocks[0].links)), *blocks[1:]) if blocks and placed else blocks
 
 
-def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
-    """Adds a text without front matter to the outline. `above` is the number of lines in the file before the text."""
-    walk = MarkdownWalk(outline, text, frozenset(_NOTE.findall(text)), above, lines)
+def read_markdown(
+    text: str, outline: Outline, *, lines: bool = True, above: int = 0, is_note: bool = False
+) -> "MarkdownWalk":
+    """Adds a text without front matter to the outline. `above` is the number of lines in the file before the text. `is_note`:
+    the file has shown the syntax of Obsidian or Logseq before the text."""
     definitions: dict[str, Any] = {}
-    walk.run(_parser().parse(text, definitions))
+    tokens = _parser().parse(text, definitions)
+    is_note = is_note or any(is_sign_of_note(child) for token in tokens for child in token.children or ())
+    walk = MarkdownWalk(outline, text, frozenset(_NOTE.findall(text)), above, lines, is_note)
+    walk.run(tokens)
     walk.read_definitions(definitions.get("references", {}))
     return walk
 
@@ -130,7 +136,8 @@ class _Words:
 class MarkdownWalk:
     """One pass over the flat token list. The open elements distinguish lists, quotes and tables.
 
-    `above` is the number of lines in the file before the text. `notes` are the names of the footnotes.
+    `above` is the number of lines in the file before the text. `notes` are the names of the footnotes. `is_note`: the rules
+    for notes of Obsidian and Logseq apply.
     """
 
     outline: Outline
@@ -138,6 +145,7 @@ class MarkdownWalk:
     notes: Set[str]
     above: int = 0
     lines: bool = True
+    is_note: bool = False
     tags: dict[str, None] = field(default_factory=dict)
     depth: int = 0
     item: str = ""
@@ -314,7 +322,7 @@ class MarkdownWalk:
                     ends = number + 1 == len(children) or children[number + 1].type in ("softbreak", "hardbreak")
                     starts = not number or children[number - 1].type in ("softbreak", "hardbreak")
                     self._line(words, child.content, starts, ends)
-                case "code_inline":
+                case "code_inline" | "escaped":
                     words.add(child.content)
                 case "image":
                     words.add(without_size(child.content))
@@ -336,7 +344,9 @@ class MarkdownWalk:
         """Adds a piece of a line. `starts`: the line begins with the piece. `ends`: the line ends with the piece."""
         text = _NOTE_MARK.sub(self._without_mark, content)
         self.tags.update(dict.fromkeys(tags_in(text)))
-        words.add(line_text(without_block_id(text) if ends else text, whole=starts and ends))
+        if self.is_note:
+            text = line_text(without_block_id(text) if ends else text, whole=starts and ends)
+        words.add(text)
 
     def _wikilink(self, words: _Words, token: Token) -> None:
         link = token.meta[WIKILINK]

@@ -2,6 +2,8 @@
 
 [Obsidian's syntax](https://help.obsidian.md/obsidian-flavored-markdown): `[[Page#Heading|text]]`, `![[embed]]`, `^block-id`,
 `%%comment%%`, `==highlight==`, `> [!tip] callout`, `#tag`. Dataview and Logseq: `key:: value`, `((block reference))`.
+
+Rules that would change the text of other Markdown apply only to notes: files that show this syntax (`is_sign_of_note`).
 """
 
 import re
@@ -10,26 +12,46 @@ from dataclasses import dataclass
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 WIKILINK = "wikilink"
 """Type of the token for a wikilink, and key in the token's `meta`."""
+ESCAPED = "escaped"
+"""Type of the token for an escaped "#"."""
 
-_WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
-_HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")
-_MARKS = "highlight marks"
-"""Key in a parser's `env`. The value is (text that was last searched for highlights, positions of the marks found)."""
+_WIKILINK = re.compile(
+    r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*)\]\]|\]\](?!\((?:https?://|\.{0,2}/|#|[^\s()]+\.(?:md|html?|pdf)\b)))"
+)
+"""`[[text]](address)` is a link of CommonMark, not a wikilink."""
+_MARKED = re.compile(
+    r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)|(?<![\w%])%%(?=[^%])[^%]*(?:%(?!%)[^%]*)*%%(?![\w%])|^%%$",
+    re.MULTILINE,
+)
+"""A highlight, a comment, or one of the two lines around a comment of several paragraphs."""
+_MARKS = "marks"
+"""Key in a parser's `env`. The value is (text that was last searched for marks, positions of the marks found)."""
 
+_UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
+_SIGN = re.compile(
+    rf"\s*(?:id:: {_UUID}|logseq\.[\w.-]+::)|.*\(\({_UUID}\)\)|.*\[\w[\w -]{{0,60}}::[ \t]|"
+    r"(?:.*\s)?\^(?=[a-f]*\d)[0-9a-f]{6}\s*\Z|\^[\w-]{2,}\s*\Z"
+)
+"""A line of text that only notes contain: an id or a reference that Obsidian or Logseq made, or a property in brackets."""
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
 _CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")
 _SIZE = re.compile(r"(?:\||\A)\s*\d{1,5}(?:x\d{1,5})?\Z")
 """The size of a picture: the whole label, or the part after a bar."""
 _HASHTAG = re.compile(r"(?<![\w/#&])#(?=[\w/-]*[^\W\d_])([\w/-]{1,100})")
-_INTERNAL = re.compile(r"\s*(?:id|collapsed|logseq\.[\w.-]+|ls-type|hl-\w+|card-\w+(?:-\w+)*)::.*\Z")
-"""Block properties that Logseq adds for its own use."""
-_BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]*([^\])\n]{0,1000})[\])]")
+_INTERNAL = re.compile(
+    rf"\s*(?:id:: {_UUID}|collapsed:: (?:true|false)|logseq\.[\w.-]+::.*|ls-type:: \w+|hl-(?:page|color|type|stamp):: \S+|"
+    r"card-(?:last|next|ease|repeats)[\w-]*:: \S+)\s*\Z"
+)
+"""Block properties that Logseq adds for its own use, with values as it writes them."""
+_BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]+([^\])\n]{0,1000})[\])]")
 _PROPERTY = re.compile(r"(?<![\w:])(\w[\w ./-]{0,60})::(?=\s|\Z)")
-_BLOCK_REFERENCE = re.compile(r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)")
+_BLOCK_REFERENCE = re.compile(rf"\(\({_UUID}\)\)")
 _MACRO = re.compile(r"\{\{embed\s*|\A\s*\}\}")
 _PROPERTY_LINE = re.compile(r"([A-Za-z][\w.-]{0,60})::(?:[ \t]+(.*))?\Z")
 PAGE_PROPERTIES = frozenset(("alias", "aliases", "tags", "title", "description", "icon", "public"))
@@ -49,6 +71,7 @@ def add_note_rules(parser: MarkdownIt) -> MarkdownIt:
     """Makes a parser recognise wikilinks, highlights and comments."""
     parser.inline.ruler.before("link", WIKILINK, _read_wikilink)
     parser.inline.ruler.before("emphasis", "marks", _read_mark)
+    parser.core.ruler.before("text_join", ESCAPED, _keep_escaped_signs)
     return parser
 
 
@@ -70,21 +93,32 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _read_mark(state: StateInline, _silent: bool) -> bool:
-    """Drops the marks around comments and highlights, but keeps the text between them."""
-    mark = state.src[state.pos : state.pos + 2]
-    if mark == "%%" or (mark == "==" and _is_highlight(state)):
-        state.pos += 2
-        return True
-    return False
-
-
-def _is_highlight(state: StateInline) -> bool:
-    """Whether the "==" at the current position begins or ends a highlight. "a == b" contains none."""
+    """Drops the marks around comments and highlights, but keeps the text between them. "a == b" and "50%%" contain none."""
+    if not state.src.startswith(("==", "%%"), state.pos):
+        return False
     source, marks = state.env.get(_MARKS, ("", ()))
     if source is not state.src:
-        marks = {place for match in _HIGHLIGHT.finditer(state.src) for place in (match.start(), match.end() - 2)}
+        marks = {place for match in _MARKED.finditer(state.src) for place in (match.start(), match.end() - 2)}
         state.env[_MARKS] = state.src, marks
-    return state.pos in marks
+    if state.pos not in marks:
+        return False
+    state.pos += 2
+    return True
+
+
+def _keep_escaped_signs(state: StateCore) -> None:
+    """Gives an escaped "#" a type of its own, because it begins no tag."""
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "text_special" and child.content == "#":
+                child.type = ESCAPED
+
+
+def is_sign_of_note(token: Token) -> bool:
+    """Whether a piece of text shows that the file is a note of Obsidian, Logseq or a similar program."""
+    if token.type == WIKILINK:
+        return any(map(str.isalpha, token.meta[WIKILINK].target))
+    return token.type == "text" and _SIGN.match(token.content) is not None
 
 
 def without_block_id(text: str) -> str:
@@ -109,7 +143,7 @@ def tags_in(text: str) -> Iterator[str]:
 
 
 def line_text(text: str, *, whole: bool) -> str:
-    """Returns a piece of a line, with properties as `key: value` and without block references and Logseq's own
+    """Returns a piece of a line of a note, with properties as `key: value` and without block references and Logseq's own
     properties.
 
     `whole`: the piece is the whole line.

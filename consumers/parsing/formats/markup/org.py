@@ -10,13 +10,13 @@ from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
 
 _HEADLINE = re.compile(
-    r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:([\w@#%:]+):)?\s*\Z"
+    r"(\*+)\s+((?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#\w\]\s*)?)(.*?)(?:\s+:([\w@#%:]+):)?\s*\Z"
 )
 _KEYWORD = re.compile(r"[ \t]*#\+(\w+)(?:\[([^\]\n]*)\])?:[ \t]*(.*)")
 _BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)(?:[ \t]+\w+\b)?[ \t]*(.*)", re.IGNORECASE)
 _DRAWER = re.compile(r"[ \t]*:[\w-]+:[ \t]*\Z")
 _PLANNING = re.compile(r"[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[]")
-_ITEM = re.compile(r"[ \t]*(?:[-+]|\d+[.)]|(?<=[ \t])\*)[ \t]+(?:\[[ X-]\][ \t]+)?(.*)")
+_ITEM = re.compile(r"[ \t]*(?:[-+]|(\d+[.)])|(?<=[ \t])\*)[ \t]+(?:\[@\w+\][ \t]*)?(.*)")
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\](?:\[([^\[\]\n]+)\])?\]")
 _EMPHASIS = re.compile(r"(?<![\w*/=~+])([*/=~+])(?=\S)([^\n]*?\S)\1(?![\w*/=~+])")
 _COMMENT = re.compile(r"[ \t]*#(?: (.*)|\Z)")
@@ -82,8 +82,9 @@ class _Reader:
             self._in_drawer = line.strip().upper() != ":END:"
         elif match := _HEADLINE.match(line):
             self.end()
-            self._tag(match[3])
-            self.outline.heading(len(match[1]), _plain(match[2]), line=number)
+            self._report(OmissionKind.METADATA, match[2])
+            self._tag(match[4])
+            self.outline.heading(len(match[1]), _plain(match[3]), line=number)
         elif match := _KEYWORD.match(line):
             self._keyword(match[1].lower(), match[2] or "", match[3].strip(), number)
         elif not line.strip():
@@ -94,7 +95,7 @@ class _Reader:
             listed = self._joint == "\n" and bool(self._lines)
             self.end()
             self._joint = "\n" if listed else "\n\n"
-            self._add(f"- {_plain(match[1])}", number)
+            self._add(f"{match[1] or '-'} {_plain(match[2])}", number)
             self._joint = "\n"
         elif _PLANNING.match(line):
             self._report(OmissionKind.METADATA, line)

@@ -26,7 +26,8 @@ _REDIRECT = re.compile(
 )
 _AFTER_REDIRECT = re.compile(r"\s*#[^\[\n]{1,40}\[\[[^\]\n]*\]\](.*)", re.DOTALL)
 _HEADING = re.compile(r"[ \t]*(={1,6})(?!=)[ \t]*(.*?[^=\s])[ \t]*={1,6}[ \t]*\Z")
-_ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
+_ITEM = re.compile(r"(?:([*#:;]+)[ \t]*|([ \t]{2,})([*-])[ \t]+)(?=\S)(.*)")
+"""An item of MediaWiki, whose signs are as many as its depth, or an item of DokuWiki, whose indent shows its depth."""
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
 _WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
 _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
@@ -74,6 +75,9 @@ class _Reader:
         self.categories: list[str] = []
         self._lines: list[str] = []
         self._first: int | None = None
+        self._numbers: dict[int, int] = {}
+        """The number of the last item at each depth of the open list."""
+        self._last_item = 0
         self._rows: list[list[str]] = []
         self._in_table = False
         self._header_marks = ""
@@ -93,11 +97,12 @@ class _Reader:
         footnote = _FOOTNOTE_OF_DOKUWIKI if self.is_dokuwiki else _FOOTNOTE
         text = footnote.sub(lambda match: f" ({match[1].strip()})", text)
         same = text.count("\n") == lines  # else the numbers of lines would not be those of the file
-        for number, line in enumerate(text.split("\n"), 1):
-            self._line(line, number if same else None)
+        for at, line in enumerate(text.split("\n"), 1):
+            self._line(line, at, at if same else None)
         self._end()
 
-    def _line(self, line: str, number: int | None) -> None:
+    def _line(self, line: str, at: int, number: int | None) -> None:
+        """Parses line `at` of the text without templates; `number` is the line of the file, if known."""
         stripped = line.strip()
         if stripped.startswith("{|"):
             self._end()
@@ -120,10 +125,25 @@ class _Reader:
             self._end()
         elif match := _ITEM.match(line):
             self._end()
-            self._add(f"- {match[1]}", number)
+            self._add(f"{self._item_mark(match, at)}{match[4]}", number)
             self._end("\n")
         else:
             self._add(stripped, number)
+
+    def _item_mark(self, item: re.Match[str], at: int) -> str:
+        """Returns "- ", or the number of the item if it is in a numbered list that only adjacent lines continue."""
+        depth = len(item[1] or item[2])
+        if at != self._last_item + 1:
+            self._numbers.clear()
+        self._last_item = at
+        self._numbers = {each: number for each, number in self._numbers.items() if each <= depth}
+        if item[1] and item[1][-1] in ":;":  # another paragraph or a term of the list around it
+            return "- "
+        if not (item[1] or item[3]).endswith(("#", "-")):
+            self._numbers.pop(depth, None)
+            return "- "
+        self._numbers[depth] = self._numbers.get(depth, 0) + 1
+        return f"{self._numbers[depth]}. "
 
     def _table_line(self, line: str) -> None:
         if line.startswith("|}"):

@@ -35,6 +35,7 @@ from consumers.parsing.formats.office.opendocument_elements import (
     described_by,
     formula_words,
     list_styles,
+    report_hidden,
     words_of,
 )
 from consumers.parsing.formats.office.package import whole_number
@@ -87,6 +88,9 @@ def _parse(
     omissions: Omissions,
     package: zipfile.ZipFile | None,
 ) -> ParsedText:
+    report_hidden(content, omissions, styles)
+    if styles is not None and styles is not content:
+        report_hidden(styles, omissions)
     lists, rows = list_styles(content, styles), TableRows(limits, omissions)
     reader = _Reader(Outline(limits.text_chars, omissions), limits, package, rows, ListLabels(lists))
     body = content.find(f"{OFFICE}body")
@@ -120,7 +124,7 @@ def _properties(root: Element | None) -> tuple[str, dict[str, Any]]:
     return sensible_title(found.pop("title", "")), found
 
 
-def _report_hidden(node: Element, omissions: Omissions) -> None:
+def _report_unshown(node: Element, omissions: Omissions) -> None:
     """Reports a master page's text that no page shows."""
     omissions.add_words(OmissionKind.HIDDEN, clean_text(_FIELD_MARK.sub(" ", " ".join(node.itertext()))))
 
@@ -134,9 +138,9 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[tuple[TextBlock
             if part.get(f"{STYLE}display") != "false" and not _is_placeholder(part):
                 reader.blocks(part)
             else:
-                _report_hidden(part, omissions)
+                _report_unshown(part, omissions)
     for handout in () if styles is None else styles.iter(f"{STYLE}handout-master"):
-        _report_hidden(handout, omissions)
+        _report_unshown(handout, omissions)
     kept: dict[str, TextBlock] = {}
     for block in reader.outline.done():
         if block is not kept.setdefault(block.text, block):
@@ -310,6 +314,8 @@ class _Reader:
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:
             root = optional_xml(self.package, f"{name}/content.xml")
+            if root is not None:
+                report_hidden(root, self.outline.omissions)
         if root is None or self.depth >= _MAX_OBJECT_DEPTH:
             self.outline.omissions.add(OmissionKind.EMBEDDED, name)
             return

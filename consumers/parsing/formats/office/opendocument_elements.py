@@ -30,8 +30,12 @@ NO_TEXT = frozenset(
     )
 )  # fmt: skip
 _BLOCKS = frozenset((f"{TEXT}p", f"{TEXT}h", f"{TEXT}list", f"{TABLE}table"))
+_CAN_BE_HIDDEN = tuple(
+    f"{TEXT}{name}" for name in ("p", "h", "span", "section", "hidden-text", "hidden-paragraph", "conditional-text")
+)
+_CONDITIONAL = ("string-value", "string-value-if-true", "string-value-if-false")
+_MAX_STYLE_DEPTH = 20
 _MAX_SPACES = 80
-
 _MAX_REPEATED = 1000
 """Maximum number of copies of a filled cell or row."""
 _MAX_COLUMNS = 16_384
@@ -53,12 +57,6 @@ def add_words(node: Element, parts: list[str], trailing: list[Element]) -> None:
                 trailing += child
             else:
                 trailing.append(child)
-        elif tag in (f"{TEXT}hidden-text", f"{TEXT}conditional-text"):
-            stated = (child.get(f"{TEXT}{name}") for name in ("string-value", "string-value-if-true"))
-            parts.append(child.text or "")
-            parts.extend(f" {text} " for text in stated if text and text != child.text)
-            other = child.get(f"{TEXT}string-value-if-false")
-            parts.append(f" {other} " if other and other != child.text else "")
         elif tag == f"{TEXT}ruby-text":
             parts.append(f"({child.text})" if child.text else "")
         elif tag == f"{TEXT}a":
@@ -67,6 +65,54 @@ def add_words(node: Element, parts: list[str], trailing: list[Element]) -> None:
         elif tag not in NO_TEXT and isinstance(tag, str):
             add_words(child, parts, trailing)
         parts.append(child.tail or "")
+
+
+def report_hidden(root: Element, omissions: Omissions, *others: Element | None) -> None:
+    """Removes the text that a document does not show, and reports it. The styles are in `root` and `others`."""
+    hidden = _hiding_styles(root, *others)
+    for node in list(root.iter(*_CAN_BE_HIDDEN)):
+        values = [value for name in _CONDITIONAL if (value := node.get(f"{TEXT}{name}"))]
+        family = "text" if node.tag == f"{TEXT}span" else "paragraph"
+        if (
+            node.get(f"{TEXT}is-hidden") == "true"
+            or node.get(f"{TEXT}display") == "none"
+            or (family, node.get(f"{TEXT}style-name")) in hidden
+        ):
+            node = node.getparent() if node.tag == f"{TEXT}hidden-paragraph" else node
+            if any(each is root for each in node.iterancestors()):  # it is not in a part that was removed before
+                omissions.add_words(OmissionKind.HIDDEN, clean_text(" ".join([*node.itertext(), *values])))
+                _remove(node)
+        elif values:
+            node.text = node.text or values[0]
+            for other in values:
+                omissions.add_words(OmissionKind.HIDDEN, clean_text(other if other != node.text else ""))
+
+
+def _hiding_styles(*roots: Element | None) -> set[tuple[str | None, str | None]]:
+    """Returns (family, name) of the styles that hide their text, or inherit from such a style."""
+    found: set[tuple[str | None, str | None]] = set()
+    styles = [node for root in roots if root is not None for node in root.iter(f"{STYLE}style")]
+    for _ in range(_MAX_STYLE_DEPTH):
+        before = len(found)
+        for node in styles:
+            family = node.get(f"{STYLE}family")
+            stated = [each.get(f"{TEXT}display") for each in node.iterchildren(f"{STYLE}text-properties")]
+            if "none" in stated or (not any(stated) and (family, node.get(f"{STYLE}parent-style-name")) in found):
+                found.add((family, node.get(f"{STYLE}name")))
+        if len(found) == before:
+            break
+    return found
+
+
+def _remove(node: Element) -> None:
+    """Removes an element, but not the text after it."""
+    above, before = node.getparent(), node.getprevious()
+    if before is None:
+        above.text = (above.text or "") + (node.tail or "")
+    else:
+        before.tail = (before.tail or "") + (node.tail or "")
+    node.tail = None
+    above.remove(node)
 
 
 def words_of(node: Element) -> str:

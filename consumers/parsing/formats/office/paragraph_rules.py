@@ -1,4 +1,5 @@
-"""The style, heading level and label of Word's paragraphs (ECMA-376 part 1, 17.7 and 17.9)."""
+"""The style, heading level and label of Word's paragraphs, and whether their text is hidden (ECMA-376 part 1, 17.3.2.41, 17.7
+and 17.9)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ class _Style:
     based_on: str = ""
     level: int | None = None
     numbering: tuple[str | None, int | None] = (None, None)
+    hidden: bool | None = None
 
 
 class ParagraphRules:
@@ -44,6 +46,22 @@ class ParagraphRules:
         label = "" if list_id in (None, "0") else self._numbering.label(str(list_id), depth or 0)
         return name, level, label
 
+    def hides(self, run: Element) -> bool:
+        """Whether the text of a run is hidden: by the run itself, or else by the style of the run or of the paragraph."""
+        properties = run.find(f"{W}rPr")
+        if (stated := _hidden(properties)) is not None:
+            return stated
+        paragraph = next(run.iterancestors(f"{W}p"), None)
+        styles = (
+            value_of(properties, "rStyle"),
+            value_of(None if paragraph is None else paragraph.find(f"{W}pPr"), "pStyle"),
+        )
+        run_hidden, paragraph_hidden = (
+            next((style.hidden for _, style in self._style_chain(key) if style.hidden is not None), False)
+            for key in styles
+        )
+        return run_hidden != paragraph_hidden  # two styles that hide cancel each other (17.7.3)
+
     def _style_chain(self, key: str) -> Iterator[tuple[str, _Style]]:
         for _ in range(_MAX_STYLE_DEPTH):
             style = self._styles.get(key)
@@ -62,7 +80,8 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
             level = 0
         elif name.startswith("heading ") and name[8:].isdigit():
             level = whole_number(name[8:]) or None
-        yield node.get(f"{W}styleId") or "", _Style(name, value_of(node, "basedOn"), level, _numbering_of(properties))
+        style = _Style(name, value_of(node, "basedOn"), level, _numbering_of(properties), _hidden(node.find(f"{W}rPr")))
+        yield node.get(f"{W}styleId") or "", style
 
 
 def _level_of(properties: Element | None) -> int | None:
@@ -70,6 +89,12 @@ def _level_of(properties: Element | None) -> int | None:
     (17.3.1.20)."""
     stated = value_of(properties, "outlineLvl")
     return whole_number(stated) + 1 if stated and whole_number(stated) < 9 else None
+
+
+def _hidden(properties: Element | None) -> bool | None:
+    """Whether properties of text hide it; None if they do not state it."""
+    node = None if properties is None else properties.find(f"{W}vanish")
+    return None if node is None else node.get(f"{W}val") not in ("0", "false", "off")
 
 
 def _numbering_of(properties: Element | None) -> tuple[str | None, int | None]:

@@ -108,6 +108,7 @@ class _State:
     font: int | None = None
     after_unicode: int = 1
     deleted: bool = False
+    hidden: bool = False
     is_property: bool = False
     """Whether the group is in `info` or `userprops`. The text in such a group is not part of the document."""
 
@@ -146,6 +147,8 @@ class _Reader:
         self.ignore = 0
         self.starred = False
         self.choices: list[str] = []
+        self.hidden: list[str] = []
+        """Hidden text of the open paragraph or cell."""
 
     def read(self, source: str) -> None:
         at, end = 0, len(source)
@@ -172,6 +175,7 @@ class _Reader:
         self._decode()
         while self.groups:
             self._close()
+        self._report_hidden()
         self.body.end_row() if self.body.cells else self.body.end_paragraph()
 
     def _fallback(self, at: int, text: str | None) -> int:
@@ -259,7 +263,7 @@ class _Reader:
         elif self.state.skip and word not in ("f", "fcharset", "cpg", "uc"):
             return
         elif word in _MARGINS or word in _NOTES:
-            self.state = replace(self.state, name=word)
+            self.state = replace(self.state, name=word, hidden=False)
             self.flows.append(_Flow(word))
         elif word in _VALUES or word in _INSIDE or word == "ffl":
             is_property = self.state.is_property or word in ("info", "userprops")
@@ -272,6 +276,7 @@ class _Reader:
         flow = self.flows[-1]
         match word:
             case "par" | "sect" | "page" | "row" | "nestrow" | "cell" | "nestcell" if not self.state.skip:
+                self._report_hidden()
                 if word in ("cell", "nestcell"):
                     flow.end_cell()
                 elif word in ("row", "nestrow"):
@@ -300,11 +305,13 @@ class _Reader:
             case "ansi" | "mac" | "pc" | "pca":
                 self.encoding = _CODE_PAGES[word]
             case "plain":
-                self.state = replace(self.state, font=self.default, deleted=False)
+                self.state = replace(self.state, font=self.default, deleted=False, hidden=False)
             case "uc":
                 self.state = replace(self.state, after_unicode=min(max(number or 0, 0), 16))
             case "deleted":
                 self.state = replace(self.state, deleted=number != 0)
+            case "v":
+                self.state = replace(self.state, hidden=number != 0)
             case "u":
                 pass
             case _ if word in _CHARACTERS:
@@ -355,7 +362,11 @@ class _Reader:
         elif self.state.is_property:
             self.omissions.add_words(OmissionKind.METADATA, text)
         elif self.state.name not in ("formfield", "shpinst"):
-            self.flows[-1].parts.append(text)
+            (self.hidden if self.state.hidden else self.flows[-1].parts).append(text)
+
+    def _report_hidden(self) -> None:
+        self.omissions.add_words(OmissionKind.HIDDEN, clean_text("".join(self.hidden)))
+        self.hidden = []
 
 
 def _fill(outline: Outline, items: list[tuple[int | None, str | list[str]]]) -> None:

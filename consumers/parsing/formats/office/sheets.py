@@ -31,8 +31,6 @@ _PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
 
 
 def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    from openpyxl import load_workbook
-
     with open_package(data, limits) as archive:
         check_members(archive)
         package = OfficePackage(archive)
@@ -47,12 +45,12 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             relation = relations.get(relation_id(node))
             if relation is not None and not relation.external:
                 parts[node.get("name") or ""] = relation.target
-        values = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        values = _workbook(data, data_only=True)
         computed = any(_FORMULA.search(package.data(part) or b"") for part in parts.values())
-        formulas = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if computed else None
+        formulas = _workbook(data, data_only=False) if computed else None
         cells = _Cells(limits, omissions)
         for name, part in parts.items():
-            has_cells = hasattr(values[name], "iter_rows")
+            has_cells = name in values.sheetnames
             rows = cells.rows(values[name], None if formulas is None else formulas[name]) if has_cells else ()
             fill_sheet(outline, name, rows, _texts_outside_cells(part, package, omissions), is_only=len(parts) == 1)
             add_sheet_pictures(part, package, outline, name)
@@ -61,6 +59,19 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 book.close()
         package.report_unread(omissions)
     return ParsedText(outline.done(), title, metadata, pictures=tuple(outline.pictures))
+
+
+def _workbook(data: bytes, *, data_only: bool) -> Any:
+    """Opens a workbook without its chart sheets, which have no cells and which openpyxl refuses if they are empty."""
+    from openpyxl.reader.excel import ExcelReader
+
+    class CellReader(ExcelReader):  # type: ignore[misc] # openpyxl has no types
+        def read_chartsheet(self, sheet: Any, rel: Any) -> None:
+            pass
+
+    reader = CellReader(io.BytesIO(data), read_only=True, data_only=data_only, keep_links=False)
+    reader.read()
+    return reader.wb
 
 
 class _Cells:
@@ -156,6 +167,8 @@ def cell_comment(cell: str | None, author: str, text: str) -> str:
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
     """Yields the header and footer of a sheet, its prompts, and the tooltips of its links. Skips the cells."""
+    if not data:
+        return
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(io.BytesIO(data), events=("end",), tag=tags, remove_comments=True, **XML_OPTIONS)
     for _, node in walk:

@@ -88,6 +88,7 @@ class _WordReader:
         self.cell: list[str] | None = None
         self.included = 0
         self.contents: list[str] = []
+        self.hidden: list[str] = []
         self.rules = ParagraphRules(self._first("styles"), self._first("numbering"))
         self.notes = {
             kind: {note.get(f"{W}id") or "": note for note in self._notes(kind)}
@@ -185,6 +186,8 @@ class _WordReader:
         trailing: list[Element | str | tuple[str, str]] = []
         self._inline(node, parts, trailing)
         text = clean_text("".join(parts)).strip()
+        self.omissions.add_words(OmissionKind.HIDDEN, clean_text("".join(self.hidden)))
+        self.hidden = []
         style, level, label = self.rules.of(node)
         if style.startswith(_CONTENTS_STYLES):
             self.contents += [text] if text else []
@@ -244,7 +247,8 @@ class _WordReader:
                 trailing.append(node)
                 return
             else:
-                self._inline(child, parts, trailing)
+                is_hidden = tag == f"{W}r" and self.rules.hides(child)
+                self._inline(child, self.hidden if is_hidden else parts, trailing)
 
     def _drawing(self, node: Element, trailing: list[Element | str | tuple[str, str]]) -> None:
         """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `trailing`."""
@@ -255,7 +259,8 @@ class _WordReader:
                     found.append(clean_text(text))
         add_pictures(node, self.part, self.package, self.target, described=bool(found))
         trailing += found
-        boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
+        nested = set(node.iterfind(f".//{W}txbxContent//{W}txbxContent"))
+        boxes = [box for box in node.iter(f"{W}txbxContent") if box not in nested]
         trailing += boxes
         words = set(" ".join(all_words(box) for box in boxes).split())
         for paragraph in node.iter(f"{DRAWING}p"):
@@ -372,16 +377,6 @@ def _descend(node: Element, tag: str) -> Iterator[Element]:
             yield child
         elif child.tag not in _SKIPPED and child.tag not in _BLOCKS and child.tag not in (f"{W}tr", f"{W}tc"):
             yield from _descend(child, tag)
-
-
-def _inside(box: Element, drawing: Element) -> bool:
-    """Whether the box is inside another text box of the drawing."""
-    for above in box.iterancestors():
-        if above is drawing:
-            return False
-        if above.tag == f"{W}txbxContent":
-            return True
-    return False
 
 
 def _form_field(node: Element) -> str:

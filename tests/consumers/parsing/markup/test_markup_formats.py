@@ -163,6 +163,37 @@ def test_latex_as_it_is_printed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            r"\caption{Results of the tests}\begin{tabular}{ll} Name & Value \\ \hline alpha & 1 \\ \end{tabular}",
+            ["Results of the tests", "Name: alpha; Value: 1"],
+        ),
+        (
+            "A survey of\n\\begin{tabularx}{5cm}{lX}\nName &\n Value \\\\[2pt]\n\nalpha &\n 1 \\\\ \\end{tabularx} follows.",
+            ["A survey of", "Name: alpha; Value: 1", "follows."],
+        ),
+        (
+            r"\begin{longtable}{ll}\caption{Results}\\ \multicolumn{2}{c}{Both}\\ \cmidrule(lr){1-2} Name & Value \\ \endhead"
+            r" \multirow{2}{*}{alpha} & \begin{tabular}{l}1 \\ 2\end{tabular} \\ \end{longtable}",
+            ["Results", "Both", "Name: alpha; Value: 1 2"],
+        ),
+        (r"We see \begin{align} a &= b \\ c &= d \end{align}", ["We see\na = b\nc = d"]),
+    ],
+)
+def test_tables_of_latex_keep_their_columns_names(source: str, expected: list[str]) -> None:
+    document = read("a.tex", f"\\begin{{document}}{source}\\end{{document}}")
+    [(_, text)] = texts(document)
+    assert text.split("\n\n") == expected
+
+
+def test_states_of_org_s_tasks_are_kept_or_reported() -> None:
+    document = read("a.org", "* TODO [#A] Gauges\n- [ ] oil\n")
+    assert texts(document) == [("Gauges", "- [ ] oil")]
+    assert [each.text for each in document.left_out] == ["1 header or property: TODO [#A]"]
+
+
 def test_org_without_drawers_and_planning() -> None:
     source = (
         "#+TITLE: Tide /log/\n#+AUTHOR: Mara\nWith [[http://x][a link]] and *bold* words.\n\n* TODO "
@@ -175,7 +206,7 @@ def test_org_without_drawers_and_planning() -> None:
     assert document.metadata == {"format": "org", "author": "Mara", "tags": ["sea"]}
     assert texts(document) == [
         ("Tide log", "With a link and bold words."),
-        ("Tide log › Gauges", "Text one\nline two.\n- item\n- done"),
+        ("Tide log › Gauges", "Text one\nline two.\n- item\n- [X] done"),
         ("Tide log › Gauges › High", "part: gauge; year: 1911\n\nx = 1\n\nAfter."),
     ]
 

@@ -96,6 +96,37 @@ def test_what_notes_say(markdown: str, text: str, links: list[tuple[str, str, st
     assert links_of(markdown) == links
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id:: 17 and more",
+        "collapsed:: true",
+        "std:: vector (see Foo::bar)",
+        "Use the pattern ^abc",
+        "50%% sure, 60%% certain",
+        "for %%i in (1) do echo %%i",
+        "{% set x = {{ a }} %}",
+    ],
+)
+def test_other_markdown_is_no_note(text: str) -> None:
+    assert text_of(text) == text
+
+
+def test_properties_of_a_note_with_other_values_are_text() -> None:
+    assert text_of("[[Home]]\n\nid:: 17 and more") == "Home\n\nid: 17 and more"
+
+
+def test_a_link_with_brackets_is_no_wikilink() -> None:
+    markdown = "See [[1]](https://h.example/p), [[Sync]](the app) and [[Sync|apps]](https://h.example)."
+    assert text_of(markdown) == "See [1], Sync(the app) and apps(https://h.example)."
+    assert links_of(markdown) == [("https://h.example/p", "", "[1]"), ("Sync", "", "Sync"), ("Sync", "", "apps")]
+
+
+def test_an_escaped_sign_begins_no_tag() -> None:
+    passages, metadata, _ = parsed(r"A \#sign and a #tag.")
+    assert ([passage.text for passage in passages], metadata) == (["A #sign and a #tag."], {"tags": ["tag"]})
+
+
 def test_a_link_in_a_heading_belongs_to_every_passage_below_it() -> None:
     long = "\n\n".join(f"Sentence {number} about the images of this team, " + "word " * 60 for number in range(20))
     passages, _, _ = parsed(

@@ -17,7 +17,7 @@ _ALTERNATING = frozenset(("BR", "RB", "BI", "IB", "IR", "RI"))
 _VERBATIM = frozenset(("nf", "EX", "Vb", "Bd", "DS"))
 _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
 _HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
-_TEXTLESS = frozenset("PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE".split())
+_TEXTLESS = frozenset("PD DT UC AT UX Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE".split())
 """Macros whose arguments are not text."""
 _TAB = re.compile(r"\btab[ \t]*\((.)\)")
 _BULLETS = frozenset("•*-–—·o+□○")
@@ -49,6 +49,8 @@ class _Page:
         self._item = ""
         self._verbatim = False
         self._waits_for = ""
+        self._lists: list[int | None] = []
+        """The number of the last item in each open list of mdoc; None in lists without numbers."""
         self._table: list[str] | None = None
         self._link = ""
         """Target of a link without text so far."""
@@ -110,6 +112,15 @@ class _Page:
             self._end()
             words = self.mdoc.line(arguments(rest)) if name == "It" else (arguments(rest) or [""])[0]
             self._tag(self.escapes.plain(words), number)
+            if name == "It" and self._lists and self._lists[-1] is not None:
+                self._lists[-1] += 1
+                self._item, self._joint = f"{self._lists[-1]}. ", "\n"
+        elif name == "Bl":
+            self._end()
+            self._lists.append(0 if "-enum" in rest.split() else None)
+        elif name == "El":
+            self._end()
+            del self._lists[-1:]
         elif name in _VERBATIM:
             self._end()
             self._verbatim = name != "Bd" or bool({"-literal", "-unfilled"} & set(rest.split()))
