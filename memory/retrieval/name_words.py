@@ -18,17 +18,15 @@ NAMES_WEIGHT = 0.5
 """Weight of the BM25 of a document's names; that of the BM25 of a passage's words is 1."""
 NAMED_DOCUMENTS = 50
 """Number of document names that are used for a query: the best by BM25, and ties with the last of them."""
-MAX_NAMED_DOCUMENTS = 1_000
-"""If ties make them more than these, the names with the lowest score are not looked for in the query. For example, thousands
-of documents are called by the name of their folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """`names` contains the rows of the best names, at most `MAX_NAMED_DOCUMENTS` if the lowest score is shared.
+    """`names` contains the rows of the best names.
 
-    `scores` contains, for each passage of the documents with these names, the best BM25 of the names of its documents.
-    `coverage` is the share of the query that those names cover, as in `ComparedWords.coverage`."""
+    `scores` contains, for each passage of their documents, the best BM25 of its documents' names. `coverage` is the share of
+    the query that those names cover, as in `ComparedWords.coverage`.
+    """
 
     names: NDArray[np.int64]
     scores: PassageWeights
@@ -46,11 +44,8 @@ def compare_names(
     names, held, _ = snapshot.naming.entries(found.rows)
     inside = taking_part[held]
     places, passages = np.searchsorted(found.rows, names[inside]), held[inside].astype(np.int64)
-    rows = found.rows
-    if len(rows) > MAX_NAMED_DOCUMENTS:
-        rows = rows[found.scores > found.scores.min()]
     return NameWords(
-        rows,
+        found.rows,
         _best_of_each(passages, found.scores[places].astype(np.float64)),
         _best_of_each(passages, found.coverage[places]),
     )

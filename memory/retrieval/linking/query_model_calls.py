@@ -29,10 +29,6 @@ SIMILAR_RATIO = 0.85
 """Minimum ratio of equal letters (difflib) at which a triple in an answer is taken for the most similar offered triple."""
 MAX_COMPARED_CHARS = 2_000
 """Maximum number of characters of a triple in this comparison; a longer triple in an answer is dropped."""
-MAX_COMPARED_TRIPLES = 200
-"""Number of offered triples in this comparison, nearest first: it runs on the event loop."""
-MAX_ANSWERED_TRIPLES = 20
-"""Number of triples of an answer that are looked at."""
 RECOGNITION_MAX_TOKENS = 1024
 RECOGNITION_SCHEMA = JsonSchema(
     "relevant_triples", json_object(relevant=json_array(json_array(JSON_TEXT, minItems=3, maxItems=3)))
@@ -218,11 +214,8 @@ def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
     answered = get_field(value, "relevant", "fact", "facts", "triples")
     if not isinstance(answered, list):
         raise BadAnswer("wrong schema", '"relevant" is not a list')
-    kept: set[int] = set()
-    for answer in answered[:MAX_ANSWERED_TRIPLES]:
-        if len(kept) < MAX_KEPT_TRIPLES and (at := _offered_index(answer, triples)) is not None:
-            kept.add(at)
-    return tuple(sorted(kept))
+    found = dict.fromkeys(at for each in answered if (at := _offered_index(each, triples)) is not None)
+    return tuple(sorted(list(found)[:MAX_KEPT_TRIPLES]))
 
 
 def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
@@ -234,14 +227,11 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     text = " | ".join(triple)
     if len(text) > MAX_COMPARED_CHARS:
         return None
-    matcher = SequenceMatcher(None, "", text, autojunk=False)
-    best, nearest = SIMILAR_RATIO, None
-    for at, offered in enumerate(triples[:MAX_COMPARED_TRIPLES]):
-        matcher.set_seq1(" | ".join(offered)[:MAX_COMPARED_CHARS])
-        # The first two are upper bounds of the ratio, and take much less time.
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= best and (ratio := matcher.ratio()) >= best:
-            best, nearest = ratio, at if nearest is None or ratio > best else nearest
-    return nearest
+    ratios = [
+        SequenceMatcher(None, text, " | ".join(each)[:MAX_COMPARED_CHARS], autojunk=False).ratio() for each in triples
+    ]
+    best = max(range(len(triples)), key=ratios.__getitem__, default=None)
+    return best if best is not None and ratios[best] >= SIMILAR_RATIO else None
 
 
 class ModelFilter(QueryModel[tuple[int, ...]]):

@@ -6,11 +6,8 @@ import pytest
 
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
-from memory.retrieval import name_words
-from memory.retrieval.linking import query_titles
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from store.links.names import own_names
 from store.store import Store
 from store.types import Batch, Document, PassageRef, PassageText, State, passage_id
 
@@ -30,39 +27,20 @@ PAGES = {
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory):
     with Store(tmp_path_factory.mktemp("names"), ENCODER.identity) as store:
-        fill(store, PAGES)
+        documents, texts = [], []
+        for path, (metadata, passages) in PAGES.items():
+            found = [PassageText(passage_id("", text), "", text) for text in passages]
+            texts += found
+            uri = "file:///drive/" + path.replace(" ", "%20")
+            refs = tuple(PassageRef(each.id, {}, ()) for each in found)
+            documents.append(Document(uri, "/drive", Path(path).stem, State.INDEXED, metadata=metadata, passages=refs))
+        store.commit(with_vectors(store, ENCODER, Batch(tuple(documents), (), tuple(texts))))
         yield store
-
-
-def fill(store, pages):
-    documents, texts = [], []
-    for path, (metadata, passages) in pages.items():
-        found = [PassageText(passage_id("", text), "", text) for text in passages]
-        texts += found
-        uri = "file:///drive/" + path.replace(" ", "%20")
-        refs = tuple(PassageRef(each.id, {}, ()) for each in found)
-        documents.append(Document(uri, "/drive", Path(path).stem, State.INDEXED, metadata=metadata, passages=refs))
-    store.commit(with_vectors(store, ENCODER, Batch(tuple(documents), (), tuple(texts))))
 
 
 def first(memory, query, mode="fused"):
     hits = retrieve(memory.snapshot(), ENCODER, query, mode, 5, RetrievalSettings()).hits
     return memory.documents_with_passage(hits[0].id)[0].removeprefix("file:///drive/")
-
-
-def test_a_folder_of_many_documents_costs_little(tmp_path, monkeypatch):
-    """All of them are called by the folder's name; only the one whose name scores more is looked for in the query."""
-    monkeypatch.setattr(name_words, "MAX_NAMED_DOCUMENTS", 100)
-    looked_at = []
-    monkeypatch.setattr(query_titles, "own_names", lambda names: looked_at.append(names) or own_names(names))
-    notes = {f"projects/r{at}.md": ({}, [f"Report {at} is about gauge {at}."]) for at in range(150)}
-    with Store(tmp_path / "store", ENCODER.identity) as store:
-        fill(store, notes)
-        assert retrieve(store.snapshot(), ENCODER, "projects", "fused", 5, RetrievalSettings()).hits
-        assert not looked_at
-        fill(store, {"projects/Projects.md": ({}, ["What we do."])})
-        assert first(store, "projects") == "projects/Projects.md"
-        assert len(looked_at) == 1
 
 
 @pytest.mark.parametrize(
