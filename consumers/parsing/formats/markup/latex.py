@@ -19,7 +19,6 @@ from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
-from consumers.parsing.spanned_tables import MAX_COLUMNS
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText, paragraphs
 
@@ -62,6 +61,8 @@ _TABLES = {
 """Environments of tables, with their arguments, which are not text."""
 _RULE = re.compile(r"\\cmidrule\s*(?:\[[^\[\]\n]*\])?\s*(?:\([^()\n]*\))?\s*\{[^{}\n]*\}")
 """A line below some columns; pylatexenc does not parse its argument in parentheses."""
+_MAX_SPAN = 100
+"""Maximum number of columns of a `multicolumn`, which bounds the text that a short command makes."""
 _LISTS = frozenset(("enumerate", "itemize", "description"))
 _START = re.compile(r"\bstart\s*=\s*(\d{1,6})")
 _LAYOUTS = frozenset(("figure", "table", "array", "enumerate", "itemize", "alignat"))
@@ -283,7 +284,7 @@ def _line_end(_node: Any, l2tobj: Any) -> str:
 def _wide_cell(node: Any, l2tobj: Any) -> str:
     """Returns the cell of a `multicolumn`, and an empty cell for each further column."""
     wide, *_, text = l2tobj.arguments(node, optional=False) or ("", "")
-    further = min(int(wide), MAX_COLUMNS) - 1 if wide.strip().isdecimal() else 0
+    further = min(int(wide), _MAX_SPAN) - 1 if wide.strip().isdecimal() else 0
     return f"{text}{_cell_end(node, l2tobj) * further}"
 
 

@@ -108,8 +108,13 @@ def test_what_notes_say(markdown: str, text: str, links: list[tuple[str, str, st
         "{% set x = {{ a }} %}",
     ],
 )
-def test_other_markdown_is_no_note(text: str) -> None:
-    assert text_of(text) == text
+def test_other_markdown_is_no_note(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text(text)
+    [document] = [
+        each for each in parse_file(bytes(file), file.as_uri(), SplitSettings()) if isinstance(each, ParsedDocument)
+    ]
+    assert ([passage.text for passage in document.passages], document.left_out) == ([text], ())
 
 
 def test_properties_of_a_note_with_other_values_are_text() -> None:
