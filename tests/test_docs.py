@@ -24,14 +24,14 @@ PATH = re.compile(rf"(?:{'|'.join(ROOMS)})/[\w./-]+(?![\w./<…*-])")
 DOTTED = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
 
 
-def test_a_name_that_is_gone_would_be_found() -> None:
+def test_check_reports_names_that_do_not_exist_in_the_code() -> None:
     assert missing("`store/lance/layout.py` and `consumers.folder.FolderWatcher`") == []
     gone = "`store/lance/no_such_file.py`, `consumers.folder.no_such_module`, `store.store.Store.no_such_method`"
     assert missing(gone) == gone.replace("`", "").split(", ")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_place_in_the_code_that_a_document_names_exists(document: str) -> None:
+def test_every_code_name_in_a_document_exists(document: str) -> None:
     assert missing((ROOT / document).read_text("utf-8")) == []
 
 
@@ -40,7 +40,7 @@ def test_every_link_leads_to_a_file_and_a_heading(document: str) -> None:
     assert broken([ROOT / document], Path("/")) == []
 
 
-def test_a_link_that_leads_nowhere_would_be_found(tmp_path: Path) -> None:
+def test_check_reports_links_to_missing_files_and_headings(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One\n\n[a](#one), [b](#two), [c](gone.md), [d](https://example.org)\n```\n[e](code.md)\n```\n")
     assert broken([page], Path("/")) == [f"{page}: #two", f"{page}: gone.md"]
@@ -53,7 +53,7 @@ def test_the_code_names_documents_that_exist() -> None:
     assert {name: str(path) for name, path in named.items() if not (ROOT / name).exists()} == {}
 
 
-def test_every_module_says_what_it_contains() -> None:
+def test_every_module_has_a_docstring() -> None:
     rooms = set(ROOMS) - {"tests"}
     files = [path for room in sorted(rooms) for path in (ROOT / room).rglob("*.py") if path.name != "__init__.py"]
     said = {str(path): ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in files}

@@ -67,7 +67,7 @@ def unknown_metrics(text: str) -> list[str]:
     return [name for name in METRIC.findall(text) if name not in known]
 
 
-def test_a_name_that_does_not_exist_would_be_found() -> None:
+def test_check_reports_unknown_commands_settings_routes_and_metrics() -> None:
     assert unknown_commands("hippoctl query TEXT -k 2 --explain") == []
     assert unknown_commands("hippoctl qwery TEXT") == ["hippoctl qwery"]
     assert unknown_commands("hippoctl --socket S query TEXT --exact") == ["hippoctl query --exact"]

@@ -46,7 +46,7 @@ def test_every_page_of_a_kind_is_in_its_index(site: Path) -> None:
         assert [set(names.split()) for names in listed] == [here]
 
 
-def test_links_are_mended_and_code_is_left_alone(site: Path) -> None:
+def test_site_build_rewrites_links_outside_code_only(site: Path) -> None:
     assert "](../explanation/security.md)" in (site / "tutorials/agent.md").read_text("utf-8")
     assert "](configuration.md)" in (site / "reference/index.md").read_text("utf-8")
     inside = "".join(
@@ -102,7 +102,7 @@ def test_the_reference_has_every_route_and_type(site: Path) -> None:
             assert f"| `{field}`" in section, (name, field)
 
 
-def test_text_of_the_code_is_no_markup() -> None:
+def test_text_taken_from_code_is_escaped_in_markdown() -> None:
     page = MarkdownPage()
     page.text("Read [x](y) of <b> and `a_b|c`, a_b_c *d*.")
     assert str(page) == "Read \\[x\\](y) of \\<b\\> and `a_b|c`, a\\_b\\_c \\*d\\*.\n"

@@ -186,7 +186,7 @@ STORE_ROOMS = {
 
 
 @pytest.mark.parametrize("rooms", [ROOMS, DAEMON_ROOMS, STORE_ROOMS], ids=["top", "daemon", "store"])
-def test_no_arrow_runs_back(rooms):
+def test_package_dependencies_have_no_cycle(rooms):
     TopologicalSorter(rooms).prepare()  # raises CycleError
 
 
@@ -211,7 +211,7 @@ def test_a_room_imports_only_those_below_it(room):
     assert not wrong
 
 
-def test_the_client_knows_only_the_contract_of_the_server():
+def test_cli_imports_only_contract_and_mcp_of_the_daemon():
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in (ROOT / "cli").rglob("*.py")
@@ -232,7 +232,7 @@ def type_checking_imports(path):
     }
 
 
-def test_the_api_knows_only_its_ports():
+def test_api_imports_services_only_through_its_ports():
     ports = ROOT / "daemon" / "api" / "ports.py"
     types = type_checking_imports(ports)
     assert types  # the services that the routes call: the type checker knows them, and no module loads them

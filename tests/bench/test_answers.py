@@ -9,7 +9,7 @@ from bench.support.data import DATA
 
 
 @pytest.mark.shared
-def test_the_answers_to_2wiki_belong_to_its_questions() -> None:
+def test_every_recorded_2wiki_answer_belongs_to_a_question() -> None:
     questions = {each["question"] for each in json.loads((DATA / "2wiki" / "questions.json").read_text("utf-8"))}
     answered = json.loads(ANSWERS.read_text("utf-8"))
     assert answered.keys() <= questions

@@ -64,7 +64,7 @@ def soak(rss_mib: list[int], descriptors: list[int], changes: int = SETTLED_AT, 
     return Soak(changes=Counter(edit=changes), errors=["query: 500"] * errors, held=held)
 
 
-def test_a_soak_is_held_to_its_memory_its_descriptors_and_to_no_error() -> None:
+def test_soak_reports_memory_growth_descriptor_growth_and_errors() -> None:
     # What was held before the first part counts for nothing.
     assert violations(soak([100, 280, 300, 290], [30, 60, 60 + DESCRIPTORS_APART, 60])) == []
     [grown] = violations(soak([100, 280, 285, 295], [60] * 4))
@@ -75,7 +75,7 @@ def test_a_soak_is_held_to_its_memory_its_descriptors_and_to_no_error() -> None:
     assert violations(soak([100, 280, 280], [60] * 3, changes=100, errors=2)) == ["2 errors"]
 
 
-def test_an_api_is_held_to_its_description_and_to_no_5xx() -> None:
+def test_api_check_reports_undocumented_answers_and_5xx() -> None:
     assert api.violations(Counter({200: 4_000, 422: 1_000}), [], 0) == []
     assert api.violations(Counter({200: 1, 500: 2, 503: 1_000}), ["GET /v1/status …"], 3) == [
         "2 answers of 500",
@@ -94,7 +94,7 @@ def test_an_input_that_fails_is_a_violation(monkeypatch: pytest.MonkeyPatch, tmp
     assert results["violations"] == ["json-lines: 2 inputs failed"]
 
 
-def test_growth_is_held_to_what_no_machine_changes_and_to_every_step() -> None:
+def test_growth_check_reports_machine_independent_limits_and_failed_steps() -> None:
     def judged(what: str, anywhere: bool, holds: bool | None) -> dict[str, Any]:
         return {"what": what, "measured": 5, "bound": "at most 3", "holds": holds, "anywhere": anywhere}
 

@@ -11,7 +11,7 @@ GOLD = {question: frozenset({question, question + 10, 30}) for question in range
 
 
 @pytest.mark.parametrize("count", [2, 4, 5])
-def test_a_draw_is_fixed_whole_and_even(count: int) -> None:
+def test_draw_is_reproducible_complete_and_balanced(count: int) -> None:
     segments = draw(GOLD, 50, count)
     assert segments == draw(GOLD, 50, count)
     assert segments != draw(GOLD, 50, count, seed=1)
@@ -24,7 +24,7 @@ def test_a_draw_is_fixed_whole_and_even(count: int) -> None:
     assert needed <= set(segments[0].documents)
 
 
-def test_gold_of_the_forms_of_the_sets() -> None:
+def test_gold_is_found_in_the_format_of_each_dataset() -> None:
     corpus = [{"title": title, "text": f"About {title}."} for title in ("A", "B", "C")]
     paragraphs = [
         {"title": title, "text": f"About  {title}.", "is_supporting": title != "B"} for title in ("A", "B", "C")

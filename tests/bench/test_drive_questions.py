@@ -24,7 +24,7 @@ def passage(text: str) -> RankedPassage:
     return RankedPassage(rank=0, score=1.0, id="p", title="", text=text, document="d", location={})
 
 
-def test_questions_with_evidence_find_the_turns_of_their_conversation(tmp_path: Path) -> None:
+def test_evidence_of_questions_names_the_turns_of_their_conversation(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(json.dumps([conversation(number) for number in range(DEVELOPMENT_CONVERSATIONS + 2)]))
     questions = write_conversations(source, tmp_path / "drive")

@@ -46,7 +46,7 @@ def evaluate(daemon: Daemon, path: Path, *arguments: str) -> Any:
     return ran.json
 
 
-def test_both_report_the_same_recall(daemon: Daemon, tmp_path: Path) -> None:
+def test_bench_and_hippoctl_eval_report_the_same_recall(daemon: Daemon, tmp_path: Path) -> None:
     assert daemon.documents()["added:0"]["passages"] > 1, "the gold is split"
     path = tmp_path / "questions.json"
     absent = {"title": "Mill", "text": "No document says this."}

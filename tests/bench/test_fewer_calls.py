@@ -18,7 +18,7 @@ CALLS = [12, 12, 12, 6, 4]
 
 
 @pytest.mark.parametrize(("name", "calls"), list(zip(WAYS, CALLS, strict=True)))
-def test_each_way_extracts_what_the_model_says(name: str, calls: int) -> None:
+def test_each_way_of_calling_extracts_the_recorded_answers(name: str, calls: int) -> None:
     spent = _on_recorded(WAYS[name], RECORDED)
     assert spent.calls == calls
     assert [(each.passage.id, each.names, each.triples) for each in spent.extracted] == [

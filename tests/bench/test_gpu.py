@@ -13,7 +13,7 @@ pytestmark = [*needs_torch, pytest.mark.slow]
 TEXTS = [f"Light {number} of Orrey was built by Ada Kerr in 18{number:02}." for number in range(12)]
 
 
-def test_it_measures_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_bench_measures_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_bundle, "passages", lambda: TEXTS)
     monkeypatch.setattr(gpu_bundle, "REFERENCES", 5)
     for name, value in {"DEVICE": "cpu", "BATCHES": (1, 4), "QUERIES": 3}.items():

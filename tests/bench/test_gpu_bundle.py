@@ -13,7 +13,7 @@ LIMIT = 64 << 20
 """Bytes that may be carried to the machine with the GPU."""
 
 
-def test_the_weights_are_small_but_computed_as_hippod_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_weights_are_float16_and_computed_in_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_bundle, "passages", lambda: ["Ada Kerr built the light of Orrey."])
     bundle = gpu_bundle.write(tmp_path / "bundle")
     weights = load_file(bundle / "model" / "model.safetensors")

@@ -32,7 +32,7 @@ def hour(per_hour: float, scatter: float = 0.0, minutes: int = 60) -> list[Sampl
 
 
 @pytest.mark.parametrize(("per_hour", "scatter", "broken"), [(0.0, 0.0, False), (0.008, 0.0, False), (0.02, 0.0, True)])
-def test_growth_is_measured_below_the_rise_and_fall_of_each_minute(per_hour: float, scatter: float, broken: bool):
+def test_growth_rate_is_measured_despite_fluctuation_within_minutes(per_hour: float, scatter: float, broken: bool):
     found = growth(hour(per_hour, scatter), "resident")
     assert found is not None
     assert found.broken == broken
@@ -40,14 +40,14 @@ def test_growth_is_measured_below_the_rise_and_fall_of_each_minute(per_hour: flo
     assert not any(each.broken for each in growths(hour(per_hour, scatter)) if each.resource != "resident")
 
 
-def test_growth_that_chance_explains_does_not_count():
+def test_growth_within_the_scatter_is_not_reported():
     quiet, noisy = growth(hour(0.02), "resident"), growth(hour(0.02, scatter=0.3, minutes=10), "resident")
     assert quiet is not None and noisy is not None
     assert quiet.broken and noisy.scatter > 0.02 and not noisy.broken
     assert growth(hour(0.0, minutes=5), "resident") is None
 
 
-def test_the_drawing_is_small_and_has_each_phase_line_and_start():
+def test_soak_chart_is_small_and_shows_each_phase_series_and_start():
     samples = [
         replace(each, phase="a<b" if each.at < 900 else "faults", life=int(each.at > 1800), as_of_p50=None)
         for each in hour(0.0)
@@ -65,7 +65,7 @@ def test_the_drawing_is_small_and_has_each_phase_line_and_start():
 
 @pytest.mark.daemon
 @pytest.mark.timeout(600)
-def test_each_operation_leaves_the_documents_that_there_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_each_load_operation_leaves_the_expected_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(loads, "ADDED", 3)
     monkeypatch.setattr(loads, "LOOK_BACK_S", 0.0)
     latencies = Latencies()

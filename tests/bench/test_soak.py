@@ -19,7 +19,7 @@ MEMORY_MORE = 0.25
 
 
 @pytest.mark.timeout(300)
-def test_nothing_fails_every_descriptor_comes_back_and_nothing_piles_up(tmp_path: Path) -> None:
+def test_soak_has_no_errors_and_leaks_no_descriptors_or_memory(tmp_path: Path) -> None:
     found = Soak()
     with Daemon(
         tmp_path,

@@ -20,7 +20,7 @@ COMPLETED = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_listed_sentence_is_the_beginning_of_the_help_of_its_command(name: str) -> None:
+def test_listed_sentence_equals_the_short_help_of_its_command(name: str) -> None:
     command = hippoctl.get_command(click.Context(hippoctl), name)
     assert command is not None
     assert command.get_short_help_str(1000) == COMMANDS[name][1]

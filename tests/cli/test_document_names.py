@@ -23,13 +23,13 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_shown_names_the_same_document_when_it_is_typed(name: str) -> None:
+def test_displayed_uri_can_be_typed_to_name_its_document(name: str) -> None:
     for canonical in (file_uri(name.encode()), f"{file_uri(name.encode())}#line-3 100%", added_uri(name)):
         assert as_uri(uri(canonical)) == canonical
         assert as_uri(canonical) == canonical
 
 
-def test_names_are_shown_as_people_write_them() -> None:
+def test_displayed_uris_are_decoded_unless_ambiguous() -> None:
     assert readable_uri(file_uri("/drive/日記/July (2).md".encode())) == "file:///drive/日記/July (2).md"
     assert readable_uri("added:%C3%A9t%C3%A9%20100%25") == "added:été 100%25"
     assert readable_uri("kafka://news/%41") == "kafka://news/%41"
@@ -37,7 +37,7 @@ def test_names_are_shown_as_people_write_them() -> None:
     assert as_uri(readable_uri(not_utf8)) == readable_uri(not_utf8) == not_utf8
 
 
-def test_a_relative_path_is_one_where_it_or_its_folder_is_there(
+def test_argument_is_a_relative_path_if_it_or_its_folder_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_a_relative_path_is_one_where_it_or_its_folder_is_there(
 
 
 @pytest.mark.parametrize("typed", ["NFC", "NFD"])
-def test_a_path_may_be_typed_with_the_marks_of_letters_apart_or_not(
+def test_typed_path_matches_any_unicode_normalisation_of_a_file_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Literal["NFC", "NFD"]
 ) -> None:
     monkeypatch.chdir(tmp_path)

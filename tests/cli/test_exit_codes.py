@@ -18,7 +18,7 @@ from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
 
 
 @pytest.mark.process
-def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
+def test_missing_socket_exits_with_3(hippoctl: Shell, tmp_path: Path) -> None:
     ended = hippoctl("--socket", "absent.sock", "status")
     assert (ended.code, ended.out) == (3, "")
     assert f"no hippod answers on {tmp_path}/absent.sock" in ended.err
@@ -26,7 +26,9 @@ def test_3_when_there_is_no_socket(hippoctl: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socket_without_a_listener_exits_with_3(
+    hippoctl: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.socket(socket.AF_UNIX) as left_over:
         monkeypatch.chdir(tmp_path)
         left_over.bind("stale.sock")
@@ -35,7 +37,7 @@ def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, mo
 
 
 @pytest.mark.process
-def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Scripted) -> None:
+def test_connection_lost_during_the_answer_exits_with_3(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = Reply(pieces=[b'{"state":', ConnectionError()])
     ended = hippoctl("status")
     assert (ended.code, "closed the connection" in ended.err) == (3, True)
@@ -74,7 +76,7 @@ def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Sc
     ],
     ids=lambda arguments: " ".join(arguments)[:60],
 )
-def test_2_for_wrong_usage(
+def test_wrong_usage_exits_with_2(
     scripted: Scripted, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.setenv("HIPPOD_SOCKET", str(scripted.socket))
@@ -85,7 +87,7 @@ def test_2_for_wrong_usage(
 
 
 @pytest.mark.process
-def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scripted: Scripted) -> None:
+def test_missing_llm_configuration_exits_with_4_and_the_daemons_hint(hippoctl: Shell, scripted: Scripted) -> None:
     hint = 'No LLM is configured: set "base_url" and "model" in section [llm] and restart.'
     scripted.answers["POST /v1/ask"] = problem("not-configured", 409, hint)
     ended = hippoctl("ask", "who?")
@@ -93,21 +95,21 @@ def test_4_with_the_daemons_hint_when_it_is_not_configured(hippoctl: Shell, scri
 
 
 @pytest.mark.process
-def test_5_when_waiting_takes_too_long(hippoctl: Shell, scripted: Scripted) -> None:
+def test_wait_beyond_its_timeout_exits_with_5(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/wait"] = problem("timed-out", 409, "2 documents are still pending after 1 s.")
     assert hippoctl("wait", "--timeout", "60").code == 5
     assert 0 < scripted.asked[0].body["timeout_s"] <= 60
 
 
 @pytest.mark.process
-def test_5_when_the_daemon_does_not_get_ready_in_time(hippoctl: Shell, scripted: Scripted) -> None:
+def test_daemon_not_ready_within_the_timeout_exits_with_5(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/wait"] = problem("not-ready", 503, "hippod is starting.", retry_after_s=1)
     ended = hippoctl("wait", "--timeout", "1")
     assert (ended.code, "hippod is starting" in ended.err) == (5, True)
 
 
 @pytest.mark.process
-def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, scripted: Scripted) -> None:
+def test_refused_request_exits_with_1_and_one_sentence(hippoctl: Shell, scripted: Scripted) -> None:
     errors = [{"field": "k", "message": "is too large", "allowed": ["1", "1000"]}]
     scripted.answers["POST /v1/query"] = problem("invalid", 422, "The request is not valid.", errors=errors)
     ended = hippoctl("query", "who?")
@@ -116,7 +118,7 @@ def test_1_with_one_sentence_for_what_the_daemon_refuses(hippoctl: Shell, script
 
 
 @pytest.mark.process
-def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> None:
+def test_answer_of_another_program_exits_with_1(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = Reply(b"<html>hello</html>")
     assert "does not answer like hippod" in hippoctl("status").err
     scripted.answers["GET /v1/status"] = {"state": "ready"}
@@ -125,7 +127,7 @@ def test_1_when_something_else_answers(hippoctl: Shell, scripted: Scripted) -> N
 
 
 @pytest.mark.process
-def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scripted) -> None:
+def test_failure_with_json_prints_one_json_document(hippoctl: Shell, scripted: Scripted) -> None:
     refused = problem("not-configured", 409, "No LLM is configured.")
     scripted.answers["POST /v1/ask"] = refused
     assert hippoctl("--json", "ask", "who?").json == refused.body
@@ -134,7 +136,7 @@ def test_a_failure_with_json_is_one_document_too(hippoctl: Shell, scripted: Scri
 
 
 @pytest.mark.process
-def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, scripted: Scripted) -> None:
+def test_failure_reported_in_the_answer_prints_no_second_json_document(hippoctl: Shell, scripted: Scripted) -> None:
     stopped = {
         "extractor": "m",
         "requeued": 0,
@@ -151,7 +153,7 @@ def test_what_fails_after_the_answer_adds_no_second_document(hippoctl: Shell, sc
 
 
 @pytest.mark.process
-def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shell, tmp_path: Path) -> None:
+def test_restore_imports_no_python_file_of_the_current_folder(hippoctl: Shell, tmp_path: Path) -> None:
     (tmp_path / "structlog.py").write_text("raise SystemExit('somebody else wrote this')")
     (tmp_path / "empty").mkdir()
     (tmp_path / "hippod.toml").write_text(f'[store]\npath = "{tmp_path}/store"\n')
@@ -162,7 +164,7 @@ def test_restore_runs_hippod_and_nothing_that_lies_in_this_folder(hippoctl: Shel
 
 
 @pytest.mark.process
-def test_a_daemon_that_starts_is_waited_for(hippoctl: Shell, scripted: Scripted) -> None:
+def test_request_is_repeated_while_the_daemon_starts(hippoctl: Shell, scripted: Scripted) -> None:
     starting = [problem("not-ready", 503, "hippod is starting.", retry_after_s=0.1)] * 2
     scripted.answers["POST /v1/query"] = lambda _: starting.pop() if starting else QUERY
     ended = hippoctl("--json", "query", "who?")
@@ -185,7 +187,7 @@ def test_an_interrupt_leaves_130_and_no_traceback(hippoctl: Shell, scripted: Scr
 
 
 @pytest.mark.process
-def test_a_closed_pipe_is_quiet(hippoctl: Shell, scripted: Scripted) -> None:
+def test_closed_pipe_exits_with_141_and_prints_no_error(hippoctl: Shell, scripted: Scripted) -> None:
     many = [entry | {"uri": f"file:///{'x' * 100}/{number}"} for number in range(5_000) for entry in LIST["documents"]]
     scripted.answers["GET /v1/documents"] = {"documents": many}
     for arguments in (["ls"], ["ls", "--json"]):
@@ -199,7 +201,7 @@ def test_a_closed_pipe_is_quiet(hippoctl: Shell, scripted: Scripted) -> None:
 
 
 @pytest.mark.process
-def test_standard_output_that_cannot_be_written_is_named(hippoctl: Shell, scripted: Scripted) -> None:
+def test_unwritable_standard_output_exits_with_1_and_one_sentence(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for arguments in (["ls"], ["ls", "--json"]):
         with Path("/dev/full").open("wb") as full:
@@ -244,7 +246,7 @@ def test_wait_takes_a_time_limit_with_a_unit(hippoctl: Shell, scripted: Scripted
 
 
 @pytest.mark.process
-def test_3_when_hippod_cannot_start(hippoctl: Shell, scripted: Scripted) -> None:
+def test_hippod_that_cannot_start_exits_with_3(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = problem("cannot-start", 503, "hippod cannot start")
     ended = hippoctl("status")
     assert (ended.code, "hippod cannot start" in ended.err) == (3, True)

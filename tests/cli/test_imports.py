@@ -24,7 +24,7 @@ HEAVY = {
 }
 
 
-def test_importing_hippoctl_loads_no_other_room_and_no_heavy_library() -> None:
+def test_importing_hippoctl_loads_no_server_code_and_no_heavy_library() -> None:
     code = "import pkgutil, sys, cli\n"
     code += "for each in pkgutil.walk_packages(cli.__path__, 'cli.'): __import__(each.name)\n"
     code += "print(*sys.modules)"
@@ -72,7 +72,7 @@ sys.stderr.write("\\n".join(" ".join(each) for each in loaded))
 """
 
 
-def test_what_is_typed_often_loads_little(hippoctl: Shell, scripted: Scripted) -> None:
+def test_frequent_commands_load_no_slow_modules(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers |= {"GET /v1/status": STATUS, "POST /v1/query": QUERY}
     environ = hippoctl.environ | {"HIPPOD_CONFIG": ""}
     done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, env=environ, cwd=hippoctl.cwd)

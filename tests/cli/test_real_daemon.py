@@ -51,7 +51,7 @@ def real(hippoctl: Shell, tmp_path: Path) -> Iterator[Shell]:
         daemon.wait(60)
 
 
-def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path) -> None:
+def test_documents_can_be_added_queried_and_removed(real: Shell, tmp_path: Path) -> None:
     lines = "\n".join(json.dumps(line) for line in LINES).encode()
     assert real("--json", "add", "-", stdin=lines).json == {"accepted": 2, "documents": ["added:gauge", "added:strand"]}
     again = {"accepted": 1, "documents": ["added:gauge"], "replaced": 1}
@@ -104,7 +104,7 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
     assert failing == []
 
 
-def test_watch_tells_of_what_happens(real: Shell, tmp_path: Path) -> None:
+def test_watch_prints_an_event_for_an_added_document(real: Shell, tmp_path: Path) -> None:
     real("wait", "--timeout", "60")
     printed, numbers = tmp_path / "events", count()
 

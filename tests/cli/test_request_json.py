@@ -23,19 +23,19 @@ LATIN = "caf\udce9"
         ("\udc00\udcff\udfff", "\ufffd" * 3),
     ],
 )
-def test_what_no_text_can_hold_is_replaced(text: str, read: str) -> None:
+def test_invalid_utf8_in_a_request_is_replaced(text: str, read: str) -> None:
     assert json.loads(request_json({"query": [text]})) == {"query": [read]}
     request_json(text).encode()
 
 
-def test_a_question_in_another_encoding_is_asked(here: Here, scripted: Scripted) -> None:
+def test_question_with_invalid_utf8_is_sent_with_replacement_characters(here: Here, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = Reply(QUERY)
     assert here("query", LATIN, "--label", LATIN, "--where", f"a={LATIN}").code == 0
     asked = scripted.asked[-1].body
     assert (asked["query"], asked["scope"]) == ("caf\ufffd", {"labels": ["caf\ufffd"], "where": {"a": "caf\ufffd"}})
 
 
-def test_a_list_by_a_label_in_another_encoding(here: Here, scripted: Scripted) -> None:
+def test_ls_with_invalid_utf8_in_a_label_sends_replacement_characters(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = Reply(LIST)
     assert here("ls", "--label", LATIN).code == 0
     assert json.loads(parse_qs(scripted.asked[-1].query)["scope"][0]) == {"labels": ["caf\ufffd"]}

@@ -83,13 +83,13 @@ def ask(request: pytest.FixtureRequest, here: Here, slow: Scripted) -> Callable[
         ({"mode": "bm25", "as_of": 3}, True),  # the index of an earlier commit is loaded
     ],
 )
-def test_every_client_waits_for_a_query_as_long_as_its_mode_may_need(
+def test_query_timeout_of_every_client_depends_on_the_mode(
     ask: Callable[[dict[str, Any]], bool], query: dict[str, Any], waits: bool
 ) -> None:
     assert ask(query) is waits
 
 
-def test_the_limits_of_the_routes() -> None:
+def test_each_route_has_the_expected_timeout() -> None:
     assert answer_timeout_s("POST", Route.ASK, {"question": TEXT}) == 900
     assert answer_timeout_s("POST", Route.ASK, {"question": TEXT, "timeout_s": 1800.0}) == 1920
     assert answer_timeout_s("POST", Route.ASK, {"question": TEXT, "timeout_s": 5.0}) == 900

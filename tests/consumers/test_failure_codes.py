@@ -14,7 +14,7 @@ from daemon.parser_pool.child_main import document_from_json, document_to_json
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_document_that_is_made_with_an_error_is_made_with_a_code() -> None:
+def test_every_document_with_an_error_is_created_with_a_code() -> None:
     without = []
     for room in ("consumers", "daemon"):
         for file in (ROOT / room).rglob("*.py"):
@@ -41,7 +41,7 @@ def test_a_document_that_is_made_with_an_error_is_made_with_a_code() -> None:
         (b"a.docx", b"plain text", FailureCode.DAMAGED),
     ],
 )
-def test_what_cannot_be_parsed_says_why_in_a_word(name: bytes, data: bytes, code: FailureCode) -> None:
+def test_unparsable_file_has_a_failure_code(name: bytes, data: bytes, code: FailureCode) -> None:
     [document] = parse_data(data, name, "file:///a", SplitSettings())
     assert document.error is not None
     assert document.code is code
@@ -53,7 +53,7 @@ def test_a_parser_cannot_give_up_without_a_code(kind: type[Unreadable | NotADocu
         kind("damaged")  # type: ignore[call-arg]
 
 
-def test_the_codec_gives_back_what_it_was_given() -> None:
+def test_parsed_document_survives_conversion_to_json() -> None:
     passage = Passage("T", "text", {"page": 2}, (("a", "b", "c"),))
     for document in (
         ParsedDocument("u", "T", (passage, Passage("T", "more")), {"k": 1}, 2.5),

@@ -76,7 +76,7 @@ def test_errors_name_the_key_and_what_is_allowed(value: object, reason: str) -> 
     assert reason in (document.error or "") and document.passages == () and not document.skipped
 
 
-def test_an_error_stands_under_the_documents_own_id() -> None:
+def test_failed_document_keeps_its_own_id() -> None:
     assert read({"id": "own"}, "key").uri == BASE + "own"
     assert read({"id": []}, "key").uri == BASE + "key"
 
@@ -86,7 +86,7 @@ def test_blank_text_is_skipped() -> None:
     assert document.skipped and '"text" is blank' in (document.error or "")
 
 
-def test_triples_are_used_as_they_are_and_no_passage_is_left_to_an_extractor() -> None:
+def test_given_triples_are_assigned_to_passages_and_none_is_extracted() -> None:
     text = "Ada built the engine in Tarn.\n\nThe engine measured tides at Skerry.\n\nNothing else happened that year at all."
     triples = [
         ["The Engine", "measured tides at", "SKERRY"],
@@ -116,7 +116,7 @@ def test_malformed_triples_are_dropped_and_counted() -> None:
     assert document.metadata["dropped_triples"] == len(bad)
 
 
-def test_halves_of_surrogate_pairs_nan_and_huge_numbers_come_out_clean() -> None:
+def test_unpaired_surrogates_nan_and_huge_numbers_are_replaced() -> None:
     line = (
         '{"id": "a", "title": "\\ud800", "text": "x\\udc00y", "n": NaN, "i": -Infinity, "big": 12345678901234567890123}'
     )
@@ -126,7 +126,7 @@ def test_halves_of_surrogate_pairs_nan_and_huge_numbers_come_out_clean() -> None
     assert document.metadata == {"id": "a", "n": None, "i": None, "big": "12345678901234567890123"}
 
 
-def test_metadata_never_nests_without_end() -> None:
+def test_nesting_depth_of_metadata_is_limited() -> None:
     deep: Any = "core"
     for _ in range(500):
         deep = [deep]
@@ -162,7 +162,7 @@ KEYS = ["id", "title", "text", "url", "published_at", "triples", "deleted", "oth
 @pytest.mark.slow
 @given(st.one_of(JSON_VALUES, st.dictionaries(st.sampled_from(KEYS), JSON_VALUES | st.text(), max_size=8)))
 @settings(max_examples=300, deadline=None)
-def test_any_json_value_gives_a_document_that_can_be_sent_on(value: object) -> None:
+def test_any_json_value_gives_a_serialisable_document(value: object) -> None:
     document = read(value, "key", SMALL)
     assert document.uri.startswith(BASE)
     assert document.passages or document.error or document.deleted
@@ -188,7 +188,7 @@ def test_a_hipporag_corpus_gives_documents_by_idx() -> None:
     ]
 
 
-def test_json_lines_from_bytes() -> None:
+def test_json_lines_from_bytes_give_documents_and_errors_by_line() -> None:
     data = b'\xef\xbb\xbf{"id": "a", "text": "x"}\n\n{"text": "y"}\nnot json\n[1]\r\n{"id": "e", "text": "z"}'
     documents = list(read_json_lines(data, "add:", S))
     assert [d.uri for d in documents] == ["add:a", "add:line-3", "add:line-4", "add:line-5", "add:e"]
@@ -225,7 +225,7 @@ def test_a_line_that_is_too_long_costs_only_itself(tmp_path: Path) -> None:
     assert isinstance(good, ParsedDocument) and good.uri == "u#b" and not good.error
 
 
-def test_json_lines_in_another_encoding_or_without_lines_say_so(tmp_path: Path) -> None:
+def test_json_lines_in_another_encoding_fail_and_an_empty_file_is_skipped(tmp_path: Path) -> None:
     uri, (document,), _ = parse(tmp_path, "a.jsonl", '{"text": "x"}'.encode("utf-16"))
     assert document.uri == uri and "save it as UTF-8" in (document.error or "")
     _, (document,), _ = parse(tmp_path, "b.jsonl", b"\n\n")

@@ -31,7 +31,7 @@ def sentences(*reports: tuple[object, ...], **of: int) -> list[str]:
     return [each.text for each in omissions.done()]
 
 
-def test_sentences_of_the_account() -> None:
+def test_omissions_are_worded_as_counted_sentences() -> None:
     attachment, page, header = OmissionKind.ATTACHMENT, OmissionKind.PAGE_WITHOUT_TEXT, OmissionKind.RUNNING_HEADER
     assert sentences((attachment, "a.dwg")) == ["1 attachment not read: a.dwg"]
     assert sentences((attachment, "a.dwg"), (attachment, "b.dwg")) == ["2 attachments not read: a.dwg; b.dwg"]
@@ -54,7 +54,7 @@ def test_the_docs_explain_every_kind() -> None:
     assert set(re.findall(r"`(\w+)`(?=.* \|.*\|$)", table, re.MULTILINE)) - {"kind"} == set(OmissionKind)
 
 
-def test_the_account_reaches_records_the_store_and_answers() -> None:
+def test_omissions_are_kept_in_records_the_store_and_answers() -> None:
     assert document_from_json(document_to_json(DOCUMENT)) == DOCUMENT
     record = Record(DOCUMENT, (None,))
     assert from_message(to_message(record)).document == DOCUMENT
@@ -70,7 +70,7 @@ def test_the_account_reaches_records_the_store_and_answers() -> None:
     assert unchanged(stored, stored) and not unchanged(other, stored)
 
 
-def test_what_an_older_hippod_wrote_has_an_empty_account() -> None:
+def test_documents_of_an_older_hippod_have_no_omissions() -> None:
     table = pa.Table.from_batches([to_batch([Record(DOCUMENT, (None,))])]).drop_columns(["left_out"])
     assert from_message(message(table)).document.left_out == ()
     plain, _ = to_store_document(ParsedDocument("u", "A", metadata={"a": 1}), "folder")
@@ -84,7 +84,7 @@ def test_what_an_older_hippod_wrote_has_an_empty_account() -> None:
     assert from_row(stated).metadata == {"left_out": "the index"} and from_row(stated).left_out == ()
 
 
-def test_no_document_states_an_account() -> None:
+def test_metadata_of_a_document_cannot_state_omissions() -> None:
     assert stated_metadata({"left_out": [["attachment", 1, "x"]]}) == {"left_out_": [["attachment", 1, "x"]]}
 
 
@@ -103,7 +103,7 @@ def test_a_record_of_a_newer_hippod_keeps_the_sentence_of_an_unknown_kind() -> N
         {"kind": "attachment", "count": 1, "text": "a" * (2 * TEXT_CHARS + 1)},
     ],
 )
-def test_a_record_with_a_wrong_account_is_refused(entry: object) -> None:
+def test_record_with_invalid_omissions_is_refused(entry: object) -> None:
     with pytest.raises(RecordError, match="left_out"):
         from_message(edited([entry]))
 

@@ -56,7 +56,7 @@ def swap_file(root: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("swap", [swap_folder, swap_inner_folder, swap_file])
-def test_a_link_that_took_a_place_on_the_way_is_not_followed(
+def test_link_that_replaces_a_folder_of_the_path_is_not_followed(
     root: Path, outside: Path, swap: Callable[[Path, Path], None]
 ) -> None:
     path = root / "d" / "deep" / "a.txt"
@@ -69,7 +69,7 @@ def test_a_link_that_took_a_place_on_the_way_is_not_followed(
 
 
 @pytest.mark.parametrize("name", ["../outside/a.txt", "d/../../outside/a.txt", "d//deep/a.txt", "d/./deep/a.txt"])
-def test_no_name_leads_out_of_the_root(root: Path, outside: Path, name: str) -> None:
+def test_open_file_refuses_names_that_lead_outside_the_root(root: Path, outside: Path, name: str) -> None:
     with pytest.raises(OSError, match="followed folder"):
         handle = open_file(os.fsencode(root) + b"/" + name.encode(), root=os.fsencode(root), follow=False)
         os.close(handle)
@@ -80,7 +80,7 @@ def test_the_root_itself_may_be_reached_by_a_link(root: Path, tmp_path: Path) ->
     assert read(tmp_path / "link" / "d" / "deep" / "a.txt", tmp_path / "link") == b"inside"
 
 
-def test_a_hard_link_that_took_the_files_place_is_not_read(root: Path, outside: Path) -> None:
+def test_hard_link_that_replaces_a_checked_file_is_refused(root: Path, outside: Path) -> None:
     path = root / "d" / "deep" / "a.txt"
     inode = path.stat().st_ino
     os.link(outside / "a.txt", root / "new")

@@ -7,7 +7,7 @@ from consumers.folder.tree.file_status import FileStatus
 from consumers.types import READER_VERSION, Fingerprint
 
 
-def test_a_file_is_known_by_the_position_of_this_reader_alone(tmp_path: Path) -> None:
+def test_position_of_another_reader_version_does_not_match_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text("<p>Words.</p>")
     stat = path.stat()

@@ -22,7 +22,7 @@ def read_graph(daemon, folder):
     return igraph.Graph.Read_GraphMLz(str(packed))
 
 
-def test_a_backup_taken_while_running_brings_the_memory_of_its_commit_back(tmp_path):
+def test_backup_of_a_running_daemon_restores_the_memory_of_its_commit(tmp_path):
     with Daemon(tmp_path / "home") as daemon:
         first = daemon.write("first.md", "# Marie Curie\n\nMarie Curie was born in Warsaw.\n")
         daemon.wait()

@@ -14,14 +14,12 @@ def test_what_is_installed_is_what_is_pinned() -> None:
     assert list(audit.differences()) == []
 
 
-def test_every_dependency_says_why_it_is_there_and_what_would_replace_it() -> None:
+def test_every_dependency_has_a_reason_and_an_alternative() -> None:
     assert list(audit.unexplained()) == []
 
 
 @pytest.mark.slow
-def test_an_unpinned_a_stale_and_an_unexplained_package_would_be_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audit_reports_unpinned_stale_and_unexplained_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pinned = audit.PINS.read_text("utf-8").replace("structlog==", "structlog-of-old==")
     (tmp_path / "constraints.txt").write_text(pinned)
     told = audit.TABLE.read_text("utf-8").replace("- `structlog`", "- `structlog-of-old`")
@@ -58,7 +56,9 @@ SKIPPED = [{"name": "a", "skip_reason": "not found"}]
         (0, "", "", audit.NOBODY_KNOWS, "nothing is known"),
     ],
 )
-def test_the_answer_of_the_service_decides(code: int, said: str, error: str, expected: int, told: str) -> None:
+def test_vulnerability_audit_reports_findings_unknown_packages_and_outages(
+    code: int, said: str, error: str, expected: int, told: str
+) -> None:
     """A service that answers, finds something, does not know a package, or cannot be reached."""
     program = f"import sys; sys.stdout.write({said!r}); sys.stderr.write({error!r}); sys.exit({code})"
     found, sentences = audit.known_vulnerabilities([sys.executable, "-c", program], audit.PINS)
@@ -67,7 +67,7 @@ def test_the_answer_of_the_service_decides(code: int, said: str, error: str, exp
 
 
 @pytest.mark.process
-def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
+def test_audit_without_pip_audit_reports_an_unknown_result(tmp_path: Path) -> None:
     assert audit.known_of_all_pins([str(tmp_path / "pip-audit")])[0] == audit.NOBODY_KNOWS
 
 
@@ -82,7 +82,7 @@ def test_without_pip_audit_nothing_is_known(tmp_path: Path) -> None:
     ],
     ids=["nothing", "the extra's", "hippod's", "half of it asked"],
 )
-def test_the_pins_of_the_extra_are_asked_about_too(answers: dict[str, object], expected: int) -> None:
+def test_vulnerability_audit_includes_the_pins_of_the_vllm_extra(answers: dict[str, object], expected: int) -> None:
     """A stand-in for pip-audit that knows of one file this and of the other that."""
     given = {name: json.dumps({"dependencies": answer}) for name, answer in answers.items()}
     program = f"import sys; print({given!r}[sys.argv[sys.argv.index('--requirement') + 1].rpartition('/')[2]])"
@@ -91,7 +91,7 @@ def test_the_pins_of_the_extra_are_asked_about_too(answers: dict[str, object], e
     assert {sentence.partition(": ")[0] for sentence in sentences} == set(answers)
 
 
-def test_the_extra_s_pins_hold_all_that_hippod_needs() -> None:
+def test_vllm_pins_contain_every_dependency_of_hippod() -> None:
     needed = {name for name, extra in audit.direct().items() if extra not in ("multilingual", "ray", "test")}
     assert needed - set(audit.pins(audit.VLLM_PINS)) == set()
 
@@ -102,7 +102,7 @@ def test_what_is_imported_is_declared() -> None:
 
 
 @pytest.mark.slow
-def test_an_import_that_came_with_something_else_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_reports_imports_of_undeclared_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = audit.direct()
     monkeypatch.setattr(audit, "direct", lambda: declared | {"starlette": "test", "pytest": "vllm"} | {"pillow": "x"})
     told = list(audit.undeclared())

@@ -39,7 +39,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     print(daemon.log_text()[-6000:])
 
 
-def test_status_and_wait_say_where_the_memory_stands(town: Daemon) -> None:
+def test_status_and_wait_report_counts_state_and_sources(town: Daemon) -> None:
     for command in (["status"], ["wait"], ["wait", "--timeout", "60"]):
         answer = town.ctl_json(*command)
         assert set(answer) >= STATUS
@@ -68,7 +68,7 @@ def test_query_answers_in_every_mode_that_there_is(town: Daemon) -> None:
     assert again["passages"] == answer["passages"]
 
 
-def test_what_this_daemon_is_not_configured_for_exits_with_4(town: Daemon) -> None:
+def test_command_that_needs_an_unconfigured_llm_exits_with_4(town: Daemon) -> None:
     for command in (["ask", "Who built the mill?"], ["query", "mill", "--filter", "llm"]):
         ran = town.ctl("--json", *command)
         assert ran.code == NOT_CONFIGURED, ran
@@ -93,7 +93,7 @@ def test_ls_lists_by_state_and_prefix(town: Daemon) -> None:
     assert town.ctl_json("ls", "--state", "pending") == {"documents": []}
 
 
-def test_what_a_document_leaves_out_is_shown_and_counted(town: Daemon) -> None:
+def test_parts_left_out_of_a_document_are_listed_and_counted(town: Daemon) -> None:
     account = [{"kind": "picture", "count": 1, "text": "1 picture: image/png"}]
     [mill] = town.ctl_json("ls", "--prefix", town.drive / "mill")["documents"]
     assert mill["left_out"] == account
@@ -147,7 +147,7 @@ def test_export_writes_the_whole_memory_in_a_fixed_order(town: Daemon, tmp_path:
     assert town.ctl("export", "-").out == file.read_text("utf-8")
 
 
-def test_add_rm_and_retry_count_what_they_did(live: Daemon, tmp_path: Path) -> None:
+def test_add_rm_and_retry_report_their_counts(live: Daemon, tmp_path: Path) -> None:
     note = tmp_path / "note.md"
     note.write_text("# Weir\n\nYrsa Dahl opened the weir.\n")
     lines = '{"id": "w1", "text": "The weir was closed by Ylva Dahl."}\n'
@@ -161,7 +161,7 @@ def test_add_rm_and_retry_count_what_they_did(live: Daemon, tmp_path: Path) -> N
     assert live.status()["documents"] == 0
 
 
-def test_watch_tells_what_happens_one_json_object_a_line(live: Daemon, tmp_path: Path) -> None:
+def test_watch_prints_events_of_a_file_as_one_json_object_per_line(live: Daemon, tmp_path: Path) -> None:
     out = tmp_path / "events"
     with out.open("wb") as stream:
         process = subprocess.Popen(live.command("--json", "watch"), stdout=stream, env=clean_environment(live.home))
@@ -189,7 +189,7 @@ def test_watch_tells_what_happens_one_json_object_a_line(live: Daemon, tmp_path:
         process.wait(30)
 
 
-def test_doctor_says_one_line_a_check_and_exits_with_the_worst(town: Daemon) -> None:
+def test_doctor_prints_one_line_per_check(town: Daemon) -> None:
     answer = town.ctl_json("doctor")
     checks = {check["name"]: check for check in answer["checks"]}
     assert {"socket", "daemon", "encoder", "documents"} <= set(checks)
@@ -198,14 +198,14 @@ def test_doctor_says_one_line_a_check_and_exits_with_the_worst(town: Daemon) -> 
     assert len(town.ctl("doctor").out.splitlines()) == len(checks)
 
 
-def test_every_command_takes_json_before_and_after_itself(town: Daemon) -> None:
+def test_json_option_is_accepted_before_and_after_the_command(town: Daemon) -> None:
     # Failed documents are retried meanwhile, which increases the count.
     before, after = town.ctl("--json", "ls", "--state", "indexed"), town.ctl("ls", "--json", "--state", "indexed")
     assert before.json == after.json
     assert "\n" not in before.out.rstrip("\n")
 
 
-def test_exit_codes_tell_what_is_wrong(town: Daemon, tmp_path: Path) -> None:
+def test_exit_codes_distinguish_failure_usage_and_missing_daemon(town: Daemon, tmp_path: Path) -> None:
     assert town.ctl("status").code == DONE
     assert town.ctl("show", "added:never").code == FAILED
     assert town.ctl("no-such-command").code == USAGE
@@ -236,7 +236,7 @@ def test_completion_scripts_complete_commands(town: Daemon) -> None:
     assert done.stdout.split() == ["plain,status"]
 
 
-def test_the_socket_speaks_plain_http(town: Daemon) -> None:
+def test_socket_answers_plain_http_requests(town: Daemon) -> None:
     assert town.ask("GET", "/healthz")["state"] == "ready"
     paths = set(town.ask("GET", "/openapi.json")["paths"])
     assert {"/v1/query", "/v1/documents", "/v1/retry", "/v1/status", "/v1/wait", "/v1/events", "/v1/export"} <= paths

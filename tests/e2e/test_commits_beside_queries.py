@@ -28,7 +28,7 @@ def embeddings(call: Call) -> Any:
     return {"object": "list", "model": "m", "data": vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
-def test_while_a_query_is_at_work_commits_rest(hippo: Hippo) -> None:
+def test_commits_pause_while_a_query_runs(hippo: Hippo) -> None:
     with ModelServer(embeddings) as server:
         encoder = {"backend": "openai", "model": "m", "base_url": server.url}
         daemon = hippo(encoder=encoder, daemon={"stop_timeout_s": 2.0}).start()

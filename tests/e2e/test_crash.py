@@ -54,7 +54,7 @@ def another(hippo: Hippo, daemon: Daemon) -> Daemon:
     return hippo("fresh", folders=(str(daemon.drive),))
 
 
-def test_killed_twice_while_indexing_it_ends_as_if_nothing_had_happened(hippo: Hippo) -> None:
+def test_memory_killed_twice_while_indexing_equals_a_fresh_one(hippo: Hippo) -> None:
     daemon = hippo()
     uris = write_many(daemon)
     daemon.start()
@@ -94,7 +94,7 @@ def test_a_stop_while_indexing_is_clean_and_in_time_and_a_restart_completes_the_
     assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
 
 
-def test_a_stop_while_it_is_starting_is_clean(hippo: Hippo) -> None:
+def test_stop_during_the_start_exits_with_0(hippo: Hippo) -> None:
     daemon = hippo().launch()
     until(lambda: daemon.socket.exists(), "it listens", pause_s=0.002)
     assert daemon.stop() == 0
@@ -121,7 +121,7 @@ def test_documents_that_were_added_survive_a_kill(hippo: Hippo) -> None:
     assert not list((daemon.store / "inbox").iterdir())
 
 
-def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
+def test_documents_added_during_the_start_are_indexed_once(hippo: Hippo) -> None:
     """The socket listens already while the memory opens: the request waits and continues as soon as possible."""
     daemon = hippo().launch()
 
@@ -141,7 +141,7 @@ def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_a_request_that_is_half_done_undoes_nothing_that_came_later(hippo: Hippo, end: str) -> None:
+def test_restart_during_an_add_request_keeps_later_versions_and_removals(hippo: Hippo, end: str) -> None:
     """Its documents are in one file until the last one is done; completed documents are not recovered again."""
     daemon = hippo().start()
     uris = {"added:a"}
@@ -177,7 +177,7 @@ def test_a_request_that_is_half_done_undoes_nothing_that_came_later(hippo: Hippo
     assert "Beta was" not in found
 
 
-def test_a_file_that_was_removed_before_it_was_read_stays_removed(hippo: Hippo) -> None:
+def test_pending_file_that_was_removed_stays_removed_until_it_changes(hippo: Hippo) -> None:
     daemon = hippo()
     write_many(daemon)
     daemon.write("zz/secret.txt", "Zacharias Holm keeps the secret of the tower.")
@@ -193,7 +193,7 @@ def test_a_file_that_was_removed_before_it_was_read_stays_removed(hippo: Hippo) 
     until(lambda: uri in daemon.documents(), "it is found once it changes")
 
 
-def test_of_two_adds_of_one_document_the_later_survives_a_kill(hippo: Hippo) -> None:
+def test_latest_version_of_an_added_document_survives_a_kill(hippo: Hippo) -> None:
     daemon = hippo().start()
     for version in range(5):
         daemon.add({"id": "same", "text": f"Version {version} was written by Zacharias Holm."})
@@ -203,7 +203,7 @@ def test_of_two_adds_of_one_document_the_later_survives_a_kill(hippo: Hippo) -> 
     assert passage["text"].startswith("Version 4")
 
 
-def test_a_removal_that_was_answered_survives_a_kill(hippo: Hippo) -> None:
+def test_acknowledged_removal_survives_a_kill(hippo: Hippo) -> None:
     daemon = hippo().start()
     [uri] = daemon.add({"id": "gone", "text": "Alva Rosen keeps the key of the vault."})
     daemon.wait()
@@ -214,7 +214,7 @@ def test_a_removal_that_was_answered_survives_a_kill(hippo: Hippo) -> None:
     assert daemon.export() == []
 
 
-def test_a_half_written_table_is_brought_back_to_the_last_commit(hippo: Hippo) -> None:
+def test_partly_written_table_is_restored_to_the_last_commit(hippo: Hippo) -> None:
     daemon = hippo()
     daemon.write("a.txt", "Birger Lax wrote the harbour log of Kessel.")
     daemon.start().wait()
@@ -231,7 +231,7 @@ def test_a_half_written_table_is_brought_back_to_the_last_commit(hippo: Hippo) -
     assert daemon.events("store_opened")[-1]["recovered"] == ["documents"]
 
 
-def test_its_children_end_with_it_even_when_it_is_killed(hippo: Hippo) -> None:
+def test_parser_processes_end_when_the_daemon_is_killed(hippo: Hippo) -> None:
     daemon = hippo()
     daemon.write("a.txt", "Cecilie Storm sails the Ondine.")
     daemon.start().wait()

@@ -160,7 +160,7 @@ def test_metadata_and_title_of_a_json_document_are_kept(live: Daemon) -> None:
         assert shown["metadata"][key] == document[key]
 
 
-def test_pages_of_a_list_join_to_the_whole_list(live: Daemon) -> None:
+def test_pages_of_the_document_list_add_up_to_the_complete_list(live: Daemon) -> None:
     live.add(*({"id": f"page/{n:02}", "text": f"Page {n} of the station book." if n % 3 else " "} for n in range(30)))
     live.wait()
 
@@ -215,7 +215,7 @@ def test_a_removed_document_stays_away_after_a_restart(hippo: Hippo) -> None:
     assert list(daemon.documents()) == ["added:b"]
 
 
-def test_a_memory_that_lacks_what_was_added_says_so_where_a_question_names_it(hippo: Hippo, tmp_path: Path) -> None:
+def test_query_with_a_position_lost_by_a_restore_is_refused(hippo: Hippo, tmp_path: Path) -> None:
     daemon = hippo().start()
 
     def ask(position: Json) -> int:
@@ -278,7 +278,7 @@ def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(liv
     assert live.query("nine ships of Ingeborg Foss", "bm25", k=1)[0]["location"]["page"] == 1
 
 
-def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_taken(live: Daemon) -> None:
+def test_invalid_documents_are_rejected_with_their_line_and_valid_ones_added(live: Daemon) -> None:
     given: list[Any] = [{"id": "ok1", "text": "Helmer Bly rings the bell."}, {"id": "no text"}, ["list"]]
     given.append({"id": "ok2", "text": "Ingrid Bly repairs it."})
     ran = live.ctl("--json", "add", "-", stdin="".join(json.dumps(each) + "\n" for each in given) + "{broken\n")
@@ -290,7 +290,7 @@ def test_what_cannot_be_a_document_is_refused_with_its_place_and_the_rest_is_tak
     assert {"added:ok1", "added:ok2"} <= set(live.documents(state="indexed"))
 
 
-def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_failed(live: Daemon) -> None:
+def test_retried_documents_count_as_pending_instead_of_failed(live: Daemon) -> None:
     damaged = [live.write(f"damaged-{n}.pdf", b"%PDF-1.4 cut") for n in range(3)]
     live.wait()
 
@@ -313,7 +313,7 @@ def test_what_is_tried_again_counts_as_pending_everywhere_and_no_longer_as_faile
     assert live.status()["failed"] == before["failed"]
 
 
-def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> None:
+def test_retry_lists_missing_documents_and_documents_that_have_not_failed(live: Daemon) -> None:
     lines = live.write("broken.jsonl", '{"id": "a", "text": "Ada Vell lives in Tollmin."}\n{broken\n')
     live.wait()
     asked = {"uris": [lines, f"{lines}#a", "added:nosuch"]}
@@ -324,7 +324,7 @@ def test_retry_says_what_is_not_there_and_what_has_not_failed(live: Daemon) -> N
     }
 
 
-def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) -> None:
+def test_answer_notes_the_number_of_pending_documents(live: Daemon) -> None:
     live.write("east.md", "The east road is kept by Perpetua Gray.\n")
     live.wait()
     body = {"query": "Who keeps the east road?", "mode": "dense"}
@@ -345,7 +345,7 @@ def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) ->
     assert "progress" not in live.status()
 
 
-def test_import_takes_a_folder_of_records_in_which_an_older_one_replaces_no_newer(live: Daemon, tmp_path: Path) -> None:
+def test_import_of_a_record_folder_keeps_the_newest_record_of_each_document(live: Daemon, tmp_path: Path) -> None:
     def read(number: int, text: str, offset: int) -> PositionedDocument:
         value = {"id": f"a{number}", "title": f"Letter {number}", "text": text}
         document = read_json_document(value, "kafka://letters/", None, SplitSettings(256, 32))

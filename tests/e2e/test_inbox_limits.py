@@ -51,7 +51,7 @@ def places_taken(daemon: Daemon) -> Iterator[None]:
     ids=["documents", "bytes"],
 )
 @pytest.mark.parametrize("lines", [False, True], ids=["json", "lines"])
-def test_one_request_with_more_than_the_inbox_holds_is_refused_and_says_what_to_do(
+def test_request_larger_than_the_inbox_is_refused_with_advice_to_split_it(
     narrow: Daemon, count: int, text: str, key: str, lines: bool
 ) -> None:
     name = f"{key}-{lines}-"
@@ -113,7 +113,7 @@ def test_aborted_imports_free_the_inbox_and_their_documents_are_indexed(narrow: 
     assert narrow.ask("POST", "/v1/import", json={"docs": docs})["passages"] == 300
 
 
-def test_nothing_of_a_file_that_breaks_off_is_imported(narrow: Daemon, tmp_path: Path) -> None:
+def test_truncated_import_file_is_refused_completely(narrow: Daemon, tmp_path: Path) -> None:
     docs = [{"passage": f"Broken {n}\nNever charted {n}."} for n in range(300)]
     file = tmp_path / "openie.json"
     file.write_text(json.dumps({"docs": docs})[:-3])
@@ -127,7 +127,7 @@ def test_nothing_of_a_file_that_breaks_off_is_imported(narrow: Daemon, tmp_path:
     assert not [passage for passage in narrow.query("Never charted 7", "bm25") if "Never charted" in passage["text"]]
 
 
-def test_of_equal_ids_in_one_request_the_last_counts_and_waits_alone(narrow: Daemon) -> None:
+def test_last_document_of_equal_ids_in_a_request_applies(narrow: Daemon) -> None:
     with parsers_at_rest(narrow):
         answer = narrow.add(
             *({"id": "same", "text": f"Text {n}."} for n in range(5)), {"id": "other", "text": "Other."}
@@ -140,7 +140,7 @@ def test_of_equal_ids_in_one_request_the_last_counts_and_waits_alone(narrow: Dae
     assert list((narrow.store / "inbox").iterdir()) == []
 
 
-def test_a_document_that_is_deleted_and_given_again_in_one_request_is_there(narrow: Daemon) -> None:
+def test_document_deleted_and_added_again_in_one_request_is_present(narrow: Daemon) -> None:
     narrow.add({"id": "back", "text": "Before."}, {"id": "gone", "text": "Before."})
     narrow.add(
         {"id": "back", "deleted": True},
@@ -154,14 +154,14 @@ def test_a_document_that_is_deleted_and_given_again_in_one_request_is_there(narr
     assert "added:gone" not in documents
 
 
-def test_a_hundred_thousand_uris_are_removed_within_one_request(narrow: Daemon) -> None:
+def test_removal_of_100_000_uris_in_one_request_succeeds(narrow: Daemon) -> None:
     narrow.add({"id": "often", "text": "Named often."})
     answer = narrow.ask("DELETE", "/v1/documents", json={"uris": ["added:often"] * 100_000 + ["added:never"]})
     assert (answer["removed"], answer["missing_uris"]) == (100_000, ["added:never"])
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["being read", "waiting"])
-def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, begun: bool) -> None:
+def test_retry_does_not_replace_an_accepted_correction(narrow: Daemon, begun: bool) -> None:
     fail(narrow, "corrected")
     with parsers_at_rest(narrow) if begun else places_taken(narrow):
         narrow.add({"id": "corrected", "text": "What it should have been."})
@@ -172,7 +172,7 @@ def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, beg
     ]
 
 
-def test_a_retry_leaves_a_removal_that_waits_alone(narrow: Daemon) -> None:
+def test_retry_does_not_replace_a_waiting_removal(narrow: Daemon) -> None:
     fail(narrow, "unwanted")
     with ThreadPoolExecutor(1) as pool:
         with places_taken(narrow):

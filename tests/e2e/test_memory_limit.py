@@ -27,7 +27,7 @@ def limit(daemon: Daemon, size: str) -> None:
     until(lambda: len(daemon.events("reloaded")) > before, "the reload is done")
 
 
-def test_a_small_limit_pauses_all_but_removals_and_a_larger_one_lets_go(short: Daemon) -> None:
+def test_low_memory_limit_pauses_all_except_removals_until_it_is_raised(short: Daemon) -> None:
     short.write("before.txt", "Curie discovered radium in Paris.")
     short.wait()
     [added] = short.add({"id": "gone", "text": "Galvani lived in Bologna."})
@@ -72,7 +72,7 @@ def test_a_small_limit_pauses_all_but_removals_and_a_larger_one_lets_go(short: D
     assert left["limit"] is None
 
 
-def test_a_start_above_the_limit_takes_nothing_in_until_there_is_room(short: Daemon) -> None:
+def test_start_above_the_memory_limit_indexes_nothing_until_it_is_raised(short: Daemon) -> None:
     limit(short, "1 MiB")
     short.stop()
     short.write("later.txt", "Ampère taught in Lyon.")

@@ -36,7 +36,7 @@ def paid(server: ModelServer) -> Counter[str]:
     return Counter(f"{call.purpose} {call.passage}" for call in server.calls if call.purpose in ("entities", "triples"))
 
 
-def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelServer, tmp_path: Path) -> None:
+def test_costs_are_estimated_limited_by_the_budget_and_recorded(server: ModelServer, tmp_path: Path) -> None:
     llm = {"base_url": server.url, "model": "m", "price_per_million": PRICE}
     daemon = Daemon(tmp_path, llm=llm, openie={"backend": "llm", "concurrency": 1})
     with closing(daemon):
@@ -96,9 +96,7 @@ def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelSe
         assert "triples" in shown and "total" in shown
 
 
-def test_reextract_with_another_model_estimates_from_a_sample_that_it_keeps(
-    server: ModelServer, tmp_path: Path
-) -> None:
+def test_reextract_estimates_costs_from_a_sample_and_keeps_its_extractions(server: ModelServer, tmp_path: Path) -> None:
     llm = {"base_url": server.url, "model": "old", "price_per_million": PRICE}
     daemon = Daemon(tmp_path, folders=(), llm=llm, openie={"backend": "llm"})
     with closing(daemon):

@@ -9,7 +9,7 @@ from tests.e2e.real_hippod import Daemon, event_names
 pytestmark = pytest.mark.daemon
 
 
-def test_an_event_that_hippod_does_not_log_is_not_asked_for(tmp_path: Path) -> None:
+def test_helper_refuses_names_of_unknown_log_events(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     try:
         assert daemon.events("request_failed") == []
@@ -21,6 +21,6 @@ def test_an_event_that_hippod_does_not_log_is_not_asked_for(tmp_path: Path) -> N
         daemon.close()
 
 
-def test_the_table_of_events_is_read_whole() -> None:
+def test_log_event_table_is_parsed_completely() -> None:
     assert {"backfill_failed", "request_failed", "request_refused"} <= event_names()
     assert not {"uri", "event"} & event_names()

@@ -38,7 +38,7 @@ def reencoded(daemon: Daemon) -> bool:
     return "unapplied" not in daemon.status()
 
 
-def test_the_memory_changes_its_encoder_while_it_answers_and_loses_nothing(hippo: Hippo) -> None:
+def test_reencoding_survives_kills_and_restores_and_loses_nothing(hippo: Hippo) -> None:
     daemon = hippo()
     set_encoder(daemon, OLD)
     write_drive(daemon, 40)

@@ -54,7 +54,7 @@ def test_every_mode_of_the_contract_answers_and_explains_itself(lab: Daemon, mod
     assert "explain" not in plain
 
 
-def test_explain_is_readable_on_paper(lab: Daemon) -> None:
+def test_explain_prints_reason_and_path_of_a_passage(lab: Daemon) -> None:
     shown = lab.ctl("query", QUESTION, "--explain")
     assert shown.code == 0
     assert "why   similarity" in shown.out
@@ -77,7 +77,7 @@ def test_settings_change_one_query(lab: Daemon) -> None:
     assert "damping" in refused.json()["errors"][0]["field"]
 
 
-def test_the_memory_answers_as_it_was(lab: Daemon) -> None:
+def test_query_with_as_of_returns_only_documents_committed_by_then(lab: Daemon) -> None:
     entries = sorted(lab.documents().values(), key=lambda entry: entry["committed_at"])
     second = entries[1]["committed_at"]
     body = {"query": QUESTION, "mode": "dense", "k": 10, "as_of": second}
@@ -89,7 +89,7 @@ def test_the_memory_answers_as_it_was(lab: Daemon) -> None:
     assert refused.json()["errors"][0]["field"] == "as_of"
 
 
-def test_an_earlier_memory_names_the_documents_that_it_held(lab: Daemon) -> None:
+def test_query_of_an_earlier_commit_returns_a_document_removed_since(lab: Daemon) -> None:
     lab.add({"id": "gone", "title": "Sextant", "text": "The sextant of Orm hangs in the hall.", "triples": []})
     lab.wait()
     question = {"query": "Where does the sextant of Orm hang?", "mode": "dense", "k": 1, "explain": True}
@@ -105,7 +105,7 @@ def test_an_earlier_memory_names_the_documents_that_it_held(lab: Daemon) -> None
     assert all(passage["document"] and passage["document"] != "added:gone" for passage in now)
 
 
-def test_recall_can_be_followed_as_the_memory_grew(lab: Daemon, tmp_path: Path) -> None:
+def test_continual_evaluation_reports_recall_for_each_segment(lab: Daemon, tmp_path: Path) -> None:
     questions = [
         {"question": "Who built the Heron gauge?", "documents": ["added:fact0"]},
         {"question": "What is tea made of?", "documents": ["added:fact3"]},
@@ -118,7 +118,7 @@ def test_recall_can_be_followed_as_the_memory_grew(lab: Daemon, tmp_path: Path) 
     assert whole["recall"]["5"] == 1.0
 
 
-def test_versions_of_a_text_are_one_result_and_the_newest_stands_for_them(lab: Daemon) -> None:
+def test_fused_mode_merges_versions_of_a_text_into_the_newest(lab: Daemon) -> None:
     text = (
         "The ferry from Tollmin to Karrow leaves at {hour} every morning, takes a cart and costs {price} marks a head."
     )

@@ -71,7 +71,7 @@ def test_a_scope_answers_as_a_memory_of_its_documents_alone(whole: Daemon, alone
     assert ranking(whole.ctl_json("query", QUESTION, "--mode", mode, "-k", "10")) != ranking(scoped)
 
 
-def test_export_show_ls_and_graph_know_nothing_else(whole: Daemon, alone: Daemon) -> None:
+def test_export_show_ls_and_graph_are_limited_to_the_scope(whole: Daemon, alone: Daemon) -> None:
     scope = ["--in", str(whole.drive / "mill")]
     assert whole.ctl("export", "-", *scope).out == alone.ctl("export", "-").out
     listed = [document["uri"] for document in whole.ctl_json("ls", *scope)["documents"]]
@@ -102,12 +102,12 @@ def test_export_show_ls_and_graph_know_nothing_else(whole: Daemon, alone: Daemon
         (["--source", "nowhere"], set()),
     ],
 )
-def test_each_condition_of_a_scope(whole: Daemon, options: list[str], found: set[str]) -> None:
+def test_each_scope_condition_limits_query_and_ls(whole: Daemon, options: list[str], found: set[str]) -> None:
     assert {passage["document"] for passage in whole.ctl_json("query", "Ternby Post", *options)["passages"]} == found
     assert {document["uri"] for document in whole.ctl_json("ls", *options)["documents"]} == found
 
 
-def test_scopes_names_what_there_is_to_name(whole: Daemon) -> None:
+def test_scopes_command_lists_sources_labels_and_folders(whole: Daemon) -> None:
     answer = whole.ctl_json("scopes")
     assert {each["name"]: each["documents"] for each in answer["sources"]} == {"added": 2, str(whole.drive): 4}
     assert {each["name"]: each["documents"] for each in answer["labels"]} == {"press": 2, "public": 1}
@@ -117,7 +117,7 @@ def test_scopes_names_what_there_is_to_name(whole: Daemon) -> None:
     assert "public" in whole.ctl("scopes").out
 
 
-def test_a_scope_follows_what_changes(whole: Daemon) -> None:
+def test_scope_reflects_added_and_deleted_files(whole: Daemon) -> None:
     scope = ["--in", str(whole.drive / "mills-accounts")]
     whole.ctl_json("query", "Who owns the ferry?", *scope)
     whole.write("mills-accounts/ferry.md", "# The ferry\n\nMarit Lund owns the ferry of Holm.\n")
@@ -133,7 +133,7 @@ def test_a_scope_follows_what_changes(whole: Daemon) -> None:
     assert whole.uri("mills-accounts/ferry.md") not in {each["document"] for each in answer["passages"]}
 
 
-def test_a_folder_whose_name_is_not_utf8_is_a_scope_and_its_neighbour_is_not_in_it(whole: Daemon) -> None:
+def test_folder_with_a_non_utf8_name_is_a_scope_without_its_neighbour(whole: Daemon) -> None:
     inside = whole.write("d\udce9/lock.md", "# The lock\n\nRagna Moe opens the lock of Holm.\n")
     whole.write("d\udce9s/lock.md", "# Another lock\n\nNobody opens the lock of Ternby.\n")
     whole.wait()
@@ -152,7 +152,7 @@ def test_a_folder_whose_name_is_not_utf8_is_a_scope_and_its_neighbour_is_not_in_
     whole.wait()
 
 
-def test_a_scope_of_nonsense_is_refused_and_an_empty_one_is_everything(whole: Daemon) -> None:
+def test_invalid_scope_is_refused_and_an_empty_one_matches_everything(whole: Daemon) -> None:
     client = whole.http
     for scope, named in (
         ({"prefix": "x"}, "scope.prefix"),
@@ -246,7 +246,7 @@ def test_changed_folder_patterns_give_the_documents_of_a_fresh_build(hippo: Hipp
     assert daemon.metric("hippod_passages_total") == 0
 
 
-def test_documents_go_over_to_a_narrower_folder_in_spite_of_kill_9(hippo: Hippo) -> None:
+def test_documents_change_to_a_narrower_folder_despite_kill_9(hippo: Hippo) -> None:
     daemon = hippo()
     for number in range(300):
         daemon.write(f"hr/{number}.txt", f"Wage {number}.")
@@ -262,7 +262,7 @@ def test_documents_go_over_to_a_narrower_folder_in_spite_of_kill_9(hippo: Hippo)
     assert [each["documents"] for each in daemon.ctl_json("scopes")["labels"]] == [300]
 
 
-def test_what_a_narrower_folder_has_lost_is_its_own_until_that_is_confirmed(hippo: Hippo) -> None:
+def test_lost_files_belong_to_the_narrower_folder_until_confirmed(hippo: Hippo) -> None:
     daemon = hippo()
     for number in range(6):
         daemon.write(f"hr/{number}.txt", f"Wage {number}.")

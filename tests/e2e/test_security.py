@@ -126,7 +126,7 @@ def test_a_user_without_the_group_cannot_connect_and_one_with_it_can(guarded: Da
     assert member.stdout.startswith("HTTP/1.1 200")
 
 
-def test_who_changes_the_memory_is_in_the_log(guarded: Daemon) -> None:
+def test_changes_are_logged_with_the_process_of_the_client(guarded: Daemon) -> None:
     guarded.add({"id": "mine", "text": "Ada wrote this."})
 
     def reported() -> bool:
@@ -141,7 +141,7 @@ def test_who_changes_the_memory_is_in_the_log(guarded: Daemon) -> None:
 # Slow clients.
 
 
-def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
+def test_half_open_tcp_connections_do_not_delay_other_clients(guarded: Daemon) -> None:
     host, port = guarded.sections["api"]["tcp"].split(":")
     heads = [b"", b"GET /v1/st", b"POST /v1/query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le"]
     good = b"POST /v1/query HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n" % TOKEN.encode()
@@ -165,7 +165,7 @@ def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
     assert guarded.metric("hippod_http_refused_total", reason="made room") > 0
 
 
-def test_login_forms_that_are_never_finished_hold_nobody_up(guarded: Daemon) -> None:
+def test_unfinished_login_forms_do_not_delay_other_clients(guarded: Daemon) -> None:
     """On all available connections, by a client without the token."""
     host, port = guarded.sections["api"]["tcp"].split(":")
     half = (
@@ -193,7 +193,7 @@ def test_login_forms_that_are_never_finished_hold_nobody_up(guarded: Daemon) -> 
         assert ended() - before >= 2 * CONNECTIONS
 
 
-def test_what_is_added_faster_than_it_is_indexed_is_refused_and_taken_later(guarded: Daemon) -> None:
+def test_add_to_a_full_inbox_is_refused_until_documents_are_indexed(guarded: Daemon) -> None:
     guarded.add({"id": "first", "text": "It starts the parser."})
     guarded.wait()
     parsers = guarded.children()
@@ -234,7 +234,7 @@ def test_links_out_of_the_drive_are_listed_and_not_read(guarded: Daemon) -> None
     assert CANARY not in held(guarded)
 
 
-def test_a_hard_link_out_of_the_drive_is_not_read_after_a_restart_either(hippo: Hippo, tmp_path: Path) -> None:
+def test_hard_link_out_of_the_drive_is_not_parsed_after_a_restart(hippo: Hippo, tmp_path: Path) -> None:
     daemon = hippo("one")
     (tmp_path / "outside.txt").write_text(f"{CANARY} is not for this memory.")
     daemon.drive.mkdir(parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ def test_a_hard_link_out_of_the_drive_is_not_read_after_a_restart_either(hippo: 
     assert CANARY not in held(daemon)
 
 
-def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path) -> None:
+def test_requests_cannot_read_or_change_files_outside_the_drive(guarded: Daemon, outside: Path, tmp_path: Path) -> None:
     victim = outside / "passwd"
     names = [f"file://{victim}", str(victim), "../../" * 8 + str(victim)[1:], "../../etc/passwd", "/etc/passwd"]
     uris = guarded.add(*({"id": name, "text": f"A text called {number}."} for number, name in enumerate(names)))
@@ -274,7 +274,7 @@ def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path)
     assert not (tmp_path / "backup").exists()
 
 
-def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outside: Path) -> None:
+def test_outside_files_swapped_in_during_parsing_are_not_read(guarded: Daemon, outside: Path) -> None:
     """While hippod follows them, a folder, a file and a hard link are swapped repeatedly with outside files."""
     drive = guarded.drive
     again = secrets.token_hex(4)  # the module's daemon has seen the names of an earlier run
@@ -320,7 +320,7 @@ def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outsid
     assert (outside / "note.txt").read_text().startswith(CANARY)
 
 
-def test_no_file_of_a_folder_that_is_not_followed_any_more_is_read(tmp_path: Path, outside: Path) -> None:
+def test_retry_reads_no_file_of_a_folder_that_is_no_longer_followed(tmp_path: Path, outside: Path) -> None:
     """A retry does not read a file that an earlier configuration followed and that failed then."""
     daemon = Daemon(tmp_path, folders=("drive", "former"))
     former = daemon.folders[1]
@@ -387,7 +387,7 @@ class FewWatches(Daemon):
 
 
 @pytest.mark.skipif(not namespaces(), reason="needs a user namespace of its own")
-def test_without_watches_and_with_few_files_it_works_and_says_what_to_raise(tmp_path: Path) -> None:
+def test_missing_inotify_watches_and_file_descriptors_are_reported_and_tolerated(tmp_path: Path) -> None:
     daemon = FewWatches(tmp_path, folder={"poll_interval_s": 0.1, "settle_ms": 20})
     for number in range(8):
         (daemon.drive / f"d{number}").mkdir()

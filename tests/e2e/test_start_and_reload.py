@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_bad_configuration_is_refused_with_file_key_value_and_what_to_write(name: str, tmp_path: Path) -> None:
+def test_invalid_configuration_is_refused_with_file_key_and_allowed_values(name: str, tmp_path: Path) -> None:
     changed, said = REFUSED[name]
     config = write_config(tmp_path / "bad.toml", sections(tmp_path, **changed))
     for arguments in (["--config", str(config)], ["--config", str(config), "--check"]):
@@ -93,7 +93,7 @@ def test_broken_toml_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         assert name in ran.err
 
 
-def test_check_prints_the_configuration_in_force_with_secrets_masked(tmp_path: Path) -> None:
+def test_check_prints_the_effective_configuration_with_environment_overrides(tmp_path: Path) -> None:
     config = write_config(tmp_path / "hippod.toml", sections(tmp_path))
     ran = hippod(tmp_path, "--config", str(config), "--check", env={"HIPPOD_RETRIEVAL__TOP_TRIPLES": "9"})
     assert ran.code == CLEAN
@@ -104,7 +104,7 @@ def test_check_prints_the_configuration_in_force_with_secrets_masked(tmp_path: P
     assert not (tmp_path / "store").exists()
 
 
-def test_the_configuration_is_found_where_the_contract_says(tmp_path: Path) -> None:
+def test_configuration_is_found_by_variable_and_in_the_users_directory(tmp_path: Path) -> None:
     write_config(tmp_path / "one.toml", sections(tmp_path, graph={"synonym_max": 11}))
     home = tmp_path / "config" / "hippod"
     home.mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_the_configuration_is_found_where_the_contract_says(tmp_path: Path) -> N
     assert tomllib.loads(hippod(tmp_path, "--check", env=named).out)["graph"]["synonym_max"] == 11
 
 
-def test_version_and_help(tmp_path: Path) -> None:
+def test_version_and_help_options_exit_with_0(tmp_path: Path) -> None:
     assert hippod(tmp_path, "--version").out.startswith("hippod")
     usage = hippod(tmp_path, "--help")
     assert usage.code == CLEAN
@@ -227,7 +227,7 @@ def test_the_text_of_documents_is_not_logged(hippo: Hippo) -> None:
     assert "xylocarp" not in daemon.log_text().lower()
 
 
-def test_a_reload_takes_over_retrieval_and_log_level_and_says_what_needs_a_restart(hippo: Hippo) -> None:
+def test_reload_applies_retrieval_and_log_level_and_refuses_invalid_settings(hippo: Hippo) -> None:
     daemon = hippo(retrieval={"top_triples": 2}, daemon={"log_level": "warning"})
     names = ("Anders", "Berit", "Claes", "Disa", "Einar", "Frida")
     for name in names:

@@ -30,12 +30,14 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield plain_environment(tmp_path_factory.mktemp("plain") / "venv")
 
 
-def test_hippod_needs_no_extra_to_import_anything_but_extras(python: Path) -> None:
+def test_modules_import_without_extras_except_the_extras_themselves(python: Path) -> None:
     assert missing_modules(python) == {"HanTa", "igraph", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
 
 
 @pytest.mark.parametrize("command", [("graph", "Who?", "--png"), ("show", "trace.json", "--html")])
-def test_drawing_names_the_extra_that_it_needs(python: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_graph_and_trace_drawing_without_the_extra_names_it(
+    python: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     step = {"number": 1, "query": "Who?", "found": [], "new": [], "passages": []}
     trace = {"question": "Who?", "answer": "", "answerer": "iterative", "steps": [step], "citations": [], "took_ms": 1}
     (tmp_path / "trace.json").write_text(json.dumps(trace | {"tokens": {"prompt": 0, "completion": 0}}))
@@ -47,7 +49,7 @@ def test_drawing_names_the_extra_that_it_needs(python: Path, tmp_path: Path, com
 
 
 @pytest.mark.daemon
-def test_installed_extra_has_its_languages_extracted_again(hippo: Hippo, python: Path) -> None:
+def test_reextract_after_installing_taggers_equals_a_fresh_build(hippo: Hippo, python: Path) -> None:
     daemon = hippo()
     for name, text in TEXTS.items():
         daemon.write(f"{name}.md", text)

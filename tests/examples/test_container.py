@@ -18,14 +18,14 @@ def compose() -> dict[str, Any]:
     return found
 
 
-def test_the_image_is_that_of_this_version(compose: dict[str, Any]) -> None:
+def test_compose_image_has_the_current_version(compose: dict[str, Any]) -> None:
     # Between releases, the example names the next one.
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"].partition(".dev")[0]
     assert compose["services"]["hippod"]["image"] == f"localhost/hippod:{version}"
     assert f"hippod_{version}_" in (ROOT / "examples/container/README.md").read_text("utf-8")
 
 
-def test_hippod_takes_the_settings_that_compose_gives_it(compose: dict[str, Any], tmp_path: Path) -> None:
+def test_settings_of_the_compose_file_are_valid(compose: dict[str, Any], tmp_path: Path) -> None:
     service = compose["services"]["hippod"]
     environ = dict(service["environment"])
     token, drive, config = tmp_path / "token", tmp_path / "drive", tmp_path / "config.toml"
@@ -46,7 +46,7 @@ def test_hippod_takes_the_settings_that_compose_gives_it(compose: dict[str, Any]
     assert service["ports"] == ["127.0.0.1:7411:7411"]
 
 
-def test_hippod_may_stop_before_it_is_killed(compose: dict[str, Any]) -> None:
+def test_compose_stop_grace_period_exceeds_stop_timeout(compose: dict[str, Any]) -> None:
     grace = float(compose["services"]["hippod"]["stop_grace_period"].removesuffix("s"))
     config = ROOT / "systemd/package/container.toml"
     assert "stop_timeout_s" not in config.read_text("utf-8")

@@ -45,7 +45,7 @@ def builder() -> ModuleType:
     return module
 
 
-def test_every_format_is_there() -> None:
+def test_example_drive_has_a_file_of_every_format() -> None:
     assert {path.suffix for path in files()} == FORMATS
 
 
@@ -92,7 +92,7 @@ def test_lines_and_json_documents_have_the_contracts_fields() -> None:
 
 
 @pytest.mark.slow
-def test_built_files_are_what_their_sources_say(builder: ModuleType, tmp_path: Path) -> None:
+def test_committed_built_files_equal_a_new_build(builder: ModuleType, tmp_path: Path) -> None:
     made = builder.build(tmp_path)
     assert {path.suffix for path in made} == set(builder.WRITERS)
     assert {path.as_posix() for path in made} == {

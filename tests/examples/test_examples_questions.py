@@ -45,7 +45,7 @@ def names_in(text: str) -> set[str]:
     return set(_NAME.findall(_NOT_OF_A_NAME.sub("|", text)))
 
 
-def test_there_are_enough_questions_and_two_thirds_need_several_documents() -> None:
+def test_example_has_30_questions_and_two_thirds_need_several_documents() -> None:
     assert len(QUESTIONS) >= 30
     assert 3 * len(MULTI) >= 2 * len(QUESTIONS)
     assert {question["hops"] for question in QUESTIONS} == {1, 2, 3}
@@ -67,7 +67,7 @@ def test_supporting_documents_exist_and_are_as_many_as_the_hops(question: dict[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", MULTI, ids=lambda question: question["id"])
-def test_the_last_document_never_names_what_the_question_names(question: dict[str, Any]) -> None:
+def test_last_document_of_a_question_contains_no_name_of_the_question(question: dict[str, Any]) -> None:
     first, *_, last = (texts()[document] for document in question["documents"])
     names = names_in(question["question"])
     assert names, "a question starts from something with a name"
@@ -85,7 +85,7 @@ def test_neighbouring_documents_share_a_name_that_the_question_does_not_have(que
         assert (names_in(here) & names_in(there)) - asked or words & _ONE_WORD_NAMES
 
 
-def test_the_answers_words_stand_in_the_last_document() -> None:
+def test_last_document_contains_the_words_of_the_answer() -> None:
     missing = {}
     for question in QUESTIONS:
         said = texts()[question["documents"][-1]].lower().replace(",", "")

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
-def test_a_retriever_finds_what_a_query_finds(framework: str, tmp_path: Path) -> None:
+def test_retriever_returns_the_passages_of_a_query(framework: str, tmp_path: Path) -> None:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{chosen.getsockname()[1]}"

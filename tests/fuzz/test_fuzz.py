@@ -19,7 +19,7 @@ def failure_lines(found: list[Fuzzed]) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_no_input_ends_the_process_or_holds_it_up(tmp_path: Path) -> None:
+def test_no_fuzz_input_crashes_or_slows_the_process(tmp_path: Path) -> None:
     found = fuzz(tmp_path, INPUTS, number=11, patience_s=280)
     assert not failure_lines(found), failure_lines(found)
     assert sum(each.inputs for each in found) >= INPUTS - 10
@@ -60,7 +60,7 @@ print(found.failed, sorted(found.failures.values())[:1])
         ),
     ],
 )
-def test_a_fault_would_be_seen(tmp_path: Path, fault: str, said: str) -> None:
+def test_fuzzer_reports_an_exception_or_slow_input_and_keeps_the_input(tmp_path: Path, fault: str, said: str) -> None:
     """Checks the harness: an exception and a slow input are reported, with the input kept."""
     done = subprocess.run(
         [sys.executable, "-c", SPOILED.format(fault=fault), str(tmp_path)],

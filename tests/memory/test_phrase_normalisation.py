@@ -35,18 +35,18 @@ def test_only_letters_digits_marks_and_single_spaces_are_left(text: str) -> None
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=40))
-def test_ascii_is_spelt_as_hipporag_spells_it_but_for_runs_of_spaces(text: str) -> None:
+def test_ascii_phrases_equal_those_of_hipporag_except_runs_of_spaces(text: str) -> None:
     theirs = "".join(char if char.isalnum() else " " for char in text.lower())
     assert normalise_phrase(text) == " ".join(theirs.split())
 
 
 @given(_SCRIPTS)
-def test_case_does_not_part_phrases(text: str) -> None:
+def test_phrases_that_differ_only_in_case_are_equal(text: str) -> None:
     assert normalise_phrase(normalise_phrase(text).upper()) == normalise_phrase(normalise_phrase(text).upper().lower())
 
 
 @pytest.mark.slow
-def test_every_character_alone_is_settled_after_one_pass() -> None:
+def test_normalisation_of_every_character_is_idempotent() -> None:
     for code in range(0x30000):
         char = chr(code)
         once = normalise_phrase(f"a{char}b")
@@ -72,7 +72,7 @@ def test_every_character_alone_is_settled_after_one_pass() -> None:
         ("", ""),
     ],
 )
-def test_spelling(text: str, phrase: str) -> None:
+def test_phrase_is_normalised_to_the_expected_spelling(text: str, phrase: str) -> None:
     assert normalise_phrase(text) == phrase
 
 
@@ -90,7 +90,7 @@ def test_spelling(text: str, phrase: str) -> None:
         None,
     ],
 )
-def test_what_is_not_three_phrases_is_no_triple(raw: object) -> None:
+def test_value_that_is_not_three_phrases_is_no_triple(raw: object) -> None:
     assert normalise_triple(raw) is None
 
 

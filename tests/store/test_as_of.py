@@ -32,7 +32,7 @@ def commit_of(store, documents):
     return store.snapshot().commit - COMMITS + documents
 
 
-def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
+def test_only_recently_used_commits_stay_cached(store, monkeypatch):
     loaded = []
 
     def note(*given):
@@ -49,14 +49,14 @@ def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
     assert store.past_bytes > 0
 
 
-def test_commits_that_take_too_much_together_are_not_kept_together(store, monkeypatch):
+def test_cached_commits_are_limited_by_their_bytes(store, monkeypatch):
     monkeypatch.setattr(as_of, "MAX_CACHED_BYTES", 1)
     for commit in (1, 2, 3):
         store.snapshot_at(commit_of(store, commit))
         assert store.past_count == 1
 
 
-def test_who_sees_the_same_documents_shares_a_scope(store, monkeypatch):
+def test_callers_with_equal_visible_documents_share_a_scope(store, monkeypatch):
     made = []
     make = Scopes._built
 
@@ -72,13 +72,13 @@ def test_who_sees_the_same_documents_shares_a_scope(store, monkeypatch):
     assert len(made) == 2
 
 
-def test_loading_rests(store):
+def test_loading_an_earlier_commit_calls_the_pause_callback(store):
     rests = []
     store.document_snapshot_at(commit_of(store, 3), lambda: rests.append(1))
     assert rests
 
 
-def test_an_extraction_made_later_is_unknown_before(tmp_path):
+def test_earlier_commit_does_not_show_later_extractions(tmp_path):
     """A passage may wait for its extraction, get one, and be extracted again: each commit shows what was known."""
     documents = {"d": [("T", "text 4", None)], "late": [("T", "text 3", None)]}
     with open_store(tmp_path) as store:
@@ -98,7 +98,7 @@ def test_an_extraction_made_later_is_unknown_before(tmp_path):
         assert oracle.same(export_lines(scope.snapshot), none) is None
 
 
-def test_names_that_no_document_has_any_more_are_compared_once(tmp_path):
+def test_removed_names_are_compared_once_in_an_earlier_commit(tmp_path):
     """Two documents with equal names had one row of names, before both were removed."""
     labels = {"s://x/a": "board", "t://x/a": "board"}
     with open_store(tmp_path) as store:
@@ -110,7 +110,7 @@ def test_names_that_no_document_has_any_more_are_compared_once(tmp_path):
         assert [past.names(row) for row in past.compare_names("board", 10).rows.tolist()] == ["\nboard"]
 
 
-def test_looking_back_costs_what_has_changed_since(tmp_path, monkeypatch):
+def test_earlier_commit_reads_only_documents_changed_since(tmp_path, monkeypatch):
     """Only the earlier states of changed documents are read from the tables."""
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 40), ()))

@@ -36,7 +36,9 @@ def fill(store: Store) -> None:
         (SynonymRule(0.8, variants=False), True),
     ],
 )
-def test_the_edges_are_those_of_a_new_store(tmp_path: Path, rule: SynonymRule, checkpoint: bool) -> None:
+def test_edges_after_a_settings_change_equal_those_of_a_new_store(
+    tmp_path: Path, rule: SynonymRule, checkpoint: bool
+) -> None:
     with opened(tmp_path / "old", FIRST) as old:
         fill(old)
         before = exported(old)
@@ -70,7 +72,7 @@ def test_a_store_of_an_earlier_release_has_the_default_settings(tmp_path: Path) 
     assert summarize_store(tmp_path).calibration == Calibration(0.8, None)
 
 
-def test_an_opening_that_cannot_write_new_edges_says_why_and_leaves_the_store_free(tmp_path: Path) -> None:
+def test_opening_that_cannot_write_new_edges_fails_and_releases_the_store(tmp_path: Path) -> None:
     with opened(tmp_path, FIRST) as old:
         fill(old)
         expected = exported(old)

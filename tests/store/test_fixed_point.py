@@ -14,7 +14,7 @@ vectors = arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(1, 7)), el
 
 
 @given(vectors, st.booleans())
-def test_a_component_is_kept_to_fifteen_digits_of_the_largest(vectors, turned):
+def test_rounding_error_is_at_most_2_to_minus_15_of_the_largest_component(vectors, turned):
     rows = fixed(np.asfortranarray(vectors) if turned else vectors)
     assert rows.dtype == np.int16
     found = floats(rows)
@@ -25,7 +25,7 @@ def test_a_component_is_kept_to_fifteen_digits_of_the_largest(vectors, turned):
 
 
 @given(vectors, st.booleans())
-def test_what_is_kept_is_kept_as_it_is(vectors, in_place):
+def test_fixed_point_vectors_survive_a_second_conversion_unchanged(vectors, in_place):
     rows = fixed(vectors)
     once = floats(rows)
     out = np.full_like(vectors, np.nan) if in_place else None
@@ -36,7 +36,7 @@ def test_what_is_kept_is_kept_as_it_is(vectors, in_place):
 
 
 @given(vectors)
-def test_tables_give_back_what_they_were_given(vectors):
+def test_vectors_survive_conversion_to_table_columns(vectors):
     import pyarrow as pa
 
     rows = fixed(vectors)
@@ -48,17 +48,17 @@ def test_an_axis_is_kept_exactly():
     assert np.array_equal(floats(fixed(axes)), axes)
 
 
-def test_the_largest_that_would_not_fit_takes_the_next_power():
+def test_component_that_rounds_beyond_the_range_uses_the_next_exponent():
     just_below = np.float32(1 - 2**-17)
     rows = fixed(np.array([[just_below, 0.5]]))
     assert rows.tolist() == [[2**14, 2**13, -14]]
 
 
-def test_none_are_none():
+def test_conversion_of_no_vectors_gives_no_vectors():
     assert floats(no_vectors(3)).shape == fixed(np.empty((0, 3), np.float32))[:, :-1].shape == (0, 3)
 
 
-def test_cosines_change_by_as_much_as_is_said():
+def test_cosine_error_of_fixed_point_is_within_the_documented_range():
     vectors = np.random.default_rng(0).standard_normal((2_000, 384))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     near = vectors[1:] + vectors[:-1]

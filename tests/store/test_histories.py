@@ -13,7 +13,7 @@ WORLDS = 100
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_a_hundred_histories_with_purges_starts_and_faults(seed):
+def test_random_histories_with_purges_restarts_and_faults_show_no_problem(seed):
     steps = histories.script(seed, WORLDS)
     problem = histories.failure(steps)
     assert problem is None, f"{problem}\n" + "\n".join(map(str, histories.shortest(steps)))

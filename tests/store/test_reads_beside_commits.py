@@ -70,7 +70,7 @@ def test_positions_do_not_change_while_they_are_read(store: Store) -> None:
     assert set(store.positions) == {"d0", "d2", "d3"}
 
 
-def test_a_condition_takes_any_text(store: Store) -> None:
+def test_table_condition_accepts_quotes_and_backslashes(store: Store) -> None:
     uri = """a 'quoted' "uri" \\ of it"""
     store.commit(complete(store, {uri: [("T", "text 1", None)]}, []))
     condition = Condition("uri", "=", uri)

@@ -42,7 +42,7 @@ def bytes_on_disk(folder):
 
 
 @pytest.mark.slow
-def test_what_was_deleted_and_purged_is_on_no_disk(store):
+def test_purged_text_is_not_on_the_disk(store):
     add(store, {"a": [("T", SECRET, None)], "b": [("T", "text 2", None)]})
     assert SECRET.encode() in bytes_on_disk(store.folder)
     add(store, {}, ["a"])
@@ -53,7 +53,7 @@ def test_what_was_deleted_and_purged_is_on_no_disk(store):
     assert oracle.same(export_lines(store.snapshot()), oracle.export({"b": [("T", "text 2", None)]}, extract)) is None
 
 
-def test_a_word_that_only_purged_passages_had_leaves_the_snapshot(store):
+def test_word_of_purged_passages_is_not_in_the_next_checkpoint(store):
     word = b"zanzibar"
     held = {f"d{i}": [("T", f"text {i} plain", None)] for i in range(60)}
     add(store, held | {"a": [("T", SECRET, None)]})
@@ -78,7 +78,7 @@ def test_a_word_that_only_purged_passages_had_leaves_the_snapshot(store):
 
 
 @pytest.mark.slow
-def test_one_passage_among_many_is_on_no_disk_either(store):
+def test_single_purged_passage_among_many_is_not_on_the_disk(store):
     held = {f"d{i}": [("T", f"text {i} plain", None)] for i in range(60)}
     add(store, held | {"a": [("T", SECRET, None)]})
     add(store, {}, ["a"])
@@ -88,7 +88,7 @@ def test_one_passage_among_many_is_on_no_disk_either(store):
     assert verify(store).problems == []
 
 
-def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
+def test_purged_document_can_be_added_again(tmp_path):
     documents = {"a": [("T", SECRET, None)]}
     with open_store(tmp_path) as store:
         add(store, documents)
@@ -101,7 +101,7 @@ def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
+def test_purge_removes_only_triples_of_the_replaced_extraction(tmp_path):
     """A passage extracted again by a better extractor: the first extraction is deleted once no commit that shows it is kept."""
     documents = {"a": [("T", "text 4 secret", None)], "b": [("T", "text 1", None)]}
     first = [(f"zanzibar {i}", "is", f"zanzibar {i + 1}") for i in range(3)]
@@ -126,7 +126,7 @@ def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_earlier_reading_stays_for_who_can_still_look_back_at_it(tmp_path):
+def test_replaced_extraction_is_kept_while_a_retained_commit_shows_it(tmp_path):
     documents = {"a": [("T", "text 4", None)], "b": [("T", "text 1", None)]}
     with open_store(tmp_path) as store:
         add(store, documents)
@@ -151,7 +151,7 @@ def reading_again(title, text):
 
 
 @pytest.mark.slow
-def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
+def test_query_of_an_earlier_commit_succeeds_during_a_purge(store, monkeypatch):
     """An unneeded text is purged while an earlier commit, which is still kept, is being loaded."""
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(5)}
     add(store, documents)
@@ -175,7 +175,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_log_does_not_grow_for_ever(tmp_path):
+def test_purge_trims_the_log_and_keeps_source_positions(tmp_path):
     """A year of commits does not leave a year of rows for the next start; the sources' positions are kept."""
     with open_store(tmp_path) as store:
         add(store, {"stays": [("T", "text 1", None)], "goes": [("T", "text 2", None)]})
@@ -198,7 +198,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch):
+def test_log_of_additions_only_is_trimmed_above_the_row_limit(store, monkeypatch):
     for i in range(12):
         add(store, {f"d{i}": [("T", f"text {i % 9}", None)]})
     rows = store._tables.rows("commits")
@@ -222,7 +222,7 @@ def test_nothing_is_purged_that_a_kept_commit_needs(store):
     )
 
 
-def test_a_passage_that_comes_back_needs_neither_extractor_nor_encoder(store):
+def test_passage_added_again_is_neither_extracted_nor_encoded(store):
     add(store, {"a": [("T", "text 4", None)]})
     add(store, {}, ["a"])
     batch = complete(store, {"b": [("T", "text 4", None)]}, [])
@@ -233,7 +233,7 @@ def test_a_passage_that_comes_back_needs_neither_extractor_nor_encoder(store):
 
 
 @pytest.mark.slow
-def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
+def test_tables_ahead_of_the_last_commit_are_repaired_at_opening(tmp_path):
     documents = {"a": [("T", "text 4", None)]}
     with open_store(tmp_path) as store:
         add(store, documents)
@@ -247,7 +247,7 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
         assert oracle.same(export_lines(store.snapshot()), oracle.export(both, extract)) is None
 
 
-def test_a_commit_of_which_the_synonyms_cannot_be_found_leaves_nothing(store, monkeypatch):
+def test_commit_that_fails_in_the_synonym_search_changes_nothing(store, monkeypatch):
     documents = {"a": [("T", "text 4", None)]}
     add(store, documents)
     more = {"b": [("T", "text 3", None)]}
@@ -276,7 +276,7 @@ def test_a_snapshot_stays_what_it_was(store):
 
 
 @pytest.mark.process
-def test_a_second_process_is_refused_and_told_who_has_the_store(store):
+def test_second_process_is_refused_with_pid_and_folder_of_the_owner(store):
     code = (
         "import sys; from pathlib import Path; from store.errors import StoreLocked\n"
         "from store.log.store_lock import StoreLock\n"
@@ -290,7 +290,7 @@ def test_a_second_process_is_refused_and_told_who_has_the_store(store):
     assert str(store.folder) in said
 
 
-def test_the_lock_ends_with_its_holder(tmp_path):
+def test_closed_store_can_be_opened_again(tmp_path):
     open_store(tmp_path).close()
     open_store(tmp_path).close()
 
@@ -366,7 +366,7 @@ def test_export_lines_are_json_whatever_the_text(store):
 
 
 @pytest.mark.slow
-def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
+def test_fault_while_applying_a_commit_to_the_index_corrupts_nothing(tmp_path, monkeypatch):
     """The tables contain the commit by then: a partly updated index would give wrong answers permanently."""
     documents = {"a": [("T", "text 1", None), ("T", "text 3", None)], "b": [("T", "text 2", None)]}
     with open_store(tmp_path) as store:
@@ -387,7 +387,7 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_commit_whose_record_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
+def test_commit_whose_log_record_cannot_be_flushed_is_discarded(tmp_path, monkeypatch):
     """It was not acknowledged: its record must not coexist with that of the next commit with the same number."""
     with open_store(tmp_path) as store:
         add(store, {"a": [("T", "text 1", None)]})
@@ -413,7 +413,7 @@ def half(index, delta):
     raise BufferError("a fault of ours")
 
 
-def test_an_export_acts_on_no_terminal_and_has_one_object_a_line(store):
+def test_export_has_no_terminal_control_characters_and_one_object_a_line(store):
     text = "text 1 \x9b31m red \x7f, two\u2028lines\x85"
     add(store, {"a": [("T", text, None)]})
     lines = list(export_lines(store.snapshot()))

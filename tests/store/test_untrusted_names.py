@@ -17,7 +17,7 @@ OUTSIDE = ["", ".", "..", "/etc/passwd", "a/../b", "../a", "a/..", "a//b", "a/",
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_name_that_leads_out_is_refused(tmp_path, name):
+def test_name_that_leads_outside_the_folder_is_refused(tmp_path, name):
     for create in (False, True):
         with pytest.raises(UnsafeName):
             open_inside(tmp_path, name, create=create)
@@ -27,7 +27,7 @@ def test_a_name_that_leads_out_is_refused(tmp_path, name):
 
 
 @given(st.text(alphabet=st.sampled_from("ab./\\~ \0"), max_size=12))
-def test_whatever_is_accepted_lies_inside(name):
+def test_accepted_names_lie_inside_the_folder(name):
     root = Path("/nonexistent/root")
     try:
         path = inside(root, name)
@@ -36,7 +36,7 @@ def test_whatever_is_accepted_lies_inside(name):
     assert os.path.normpath(path).startswith(f"{root}/")
 
 
-def test_links_and_special_files_are_refused_on_the_way_and_at_the_end(tmp_path):
+def test_links_and_special_files_are_refused_anywhere_in_a_path(tmp_path):
     root, other = tmp_path / "root", tmp_path / "other"
     root.mkdir()
     other.mkdir()
@@ -59,7 +59,7 @@ def test_links_and_special_files_are_refused_on_the_way_and_at_the_end(tmp_path)
     assert not (tmp_path / "absent").exists()
 
 
-def test_files_are_made_and_read_inside(tmp_path):
+def test_files_are_created_privately_and_read_inside_the_folder(tmp_path):
     before = os.umask(0)
     try:
         with os.fdopen(open_inside(tmp_path, "a/b/c", create=True), "w") as file:
@@ -78,7 +78,7 @@ def test_files_are_made_and_read_inside(tmp_path):
         open_inside(tmp_path, "a/b/c", create=True)
 
 
-def test_a_root_that_is_a_link_is_the_administrators_choice(tmp_path):
+def test_root_folder_may_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "root").symlink_to(tmp_path / "real")
     os.close(open_inside(tmp_path / "root", "a", create=True))
@@ -210,7 +210,7 @@ def is_constant(part: ast.expr) -> bool:
     return name.isupper()
 
 
-def test_no_other_join_of_a_path_with_a_name():
+def test_every_join_of_a_path_and_an_untrusted_name_uses_inside():
     files = [
         path for room in ROOMS for path in ([ROOT / room] if room.endswith(".py") else (ROOT / room).rglob("*.py"))
     ]
@@ -244,5 +244,5 @@ def test_each_kind_of_join_is_seen(code):
 @pytest.mark.parametrize(
     "code", ["folder / 'x'", "folder / HEAD", "inside(folder, name)", "Path(a)", "', '.join(a)", "a.with_name('b')"]
 )
-def test_constants_and_the_function_are_allowed(code):
+def test_joins_with_constants_and_through_inside_are_allowed(code):
     assert list(joins(ast.parse(code))) == []

@@ -85,7 +85,9 @@ def test_a_store_of_this_format_needs_no_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
-def test_without_room_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+def test_upgrade_without_disk_space_for_its_backup_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
     folder = extracted(tmp_path, 3)
     size = sum(map(len, table_files(folder).values()))
     free = upgrade_backup.SPARE_BYTES + size * (1 if links else 2)

@@ -104,7 +104,7 @@ def drive(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_the_image_says_of_itself(podman: Podman) -> None:
+def test_image_declares_user_volume_entrypoint_and_health_check(podman: Podman) -> None:
     found = json.loads(podman("image", "inspect", podman.image))[0]
     config = found["Config"]
     assert config["User"] == "10001:10001"
@@ -115,7 +115,7 @@ def test_what_the_image_says_of_itself(podman: Podman) -> None:
     assert check["Test"][-1].endswith("healthcheck.py")
 
 
-def test_it_follows_answers_and_keeps_without_rights_network_or_a_writable_root(podman: Podman, drive: Path) -> None:
+def test_container_works_without_privileges_network_and_writable_root(podman: Podman, drive: Path) -> None:
     podman.start("one", "--network=none", f"--volume={drive}:/drive:ro", "--volume=kept:/var/lib/hippod")
     podman.until_healthy("one")
     podman("exec", "one", "hippoctl", "wait")
@@ -181,7 +181,7 @@ def test_over_tcp_the_page_and_the_api_want_the_token(podman: Podman, drive: Pat
     podman("rm", "--force", "--time", "60", "tcp")
 
 
-def test_without_a_drive_it_does_not_start(podman: Podman) -> None:
+def test_container_without_a_drive_does_not_start(podman: Podman) -> None:
     done = podman.try_("run", "--rm", "--network=none", *podman._limits, *HARDENED, podman.image)
     assert done.returncode == 2, done.stderr
     assert "/drive" in done.stdout + done.stderr

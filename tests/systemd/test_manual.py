@@ -95,14 +95,14 @@ def test_every_section_and_key_is_in_the_page_of_the_configuration(pages: Path) 
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
-def test_a_page_is_set_without_a_warning(pages: Path, name: str) -> None:
+def test_groff_formats_every_manual_page_without_a_warning(pages: Path, name: str) -> None:
     command = ["groff", "-man", "-Tutf8", "-K", "utf8", "-ww", "-rCHECKSTYLE=3", str(pages / name)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 40
 
 
-def test_the_text_of_a_page_cannot_become_a_request() -> None:
+def test_text_of_a_manual_page_cannot_become_a_roff_request() -> None:
     sys.path.insert(0, str(PACKAGE))
     try:
         from roff import Page
@@ -116,7 +116,7 @@ def test_the_text_of_a_page_cannot_become_a_request() -> None:
     assert r"\efB back\eslash \fB.code\fR" in lines
 
 
-def test_every_file_beside_the_code_is_installed_with_it() -> None:
+def test_every_data_file_of_a_package_is_installed() -> None:
     """`make deb` looks at what was installed; this says so earlier."""
     named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     left_out = []
@@ -132,7 +132,7 @@ def test_every_file_beside_the_code_is_installed_with_it() -> None:
     assert not left_out, "name them in [tool.setuptools.package-data] of pyproject.toml"
 
 
-def test_what_dpkg_runs_is_sound_and_deletes_no_memory() -> None:
+def test_maintainer_scripts_are_valid_and_delete_no_memory() -> None:
     deleted = []
     for script in (PACKAGE / "scripts").iterdir():
         assert subprocess.run(["sh", "-n", script], capture_output=True).returncode == 0

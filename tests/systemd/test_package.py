@@ -99,7 +99,7 @@ def test_a_script_that_is_not_understood_fails_the_build(deb: ModuleType, staged
         deb.scripts(staged, "3.11", FINAL)
 
 
-def test_what_was_not_installed_and_what_names_the_staging_folder_is_found(deb: ModuleType, tmp_path: Path) -> None:
+def test_build_fails_for_missing_files_and_references_to_the_staging_folder(deb: ModuleType, tmp_path: Path) -> None:
     for room in deb.ROOMS:
         (tmp_path / "sources" / room).mkdir(parents=True)
     (tmp_path / "packages" / "cli").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_what_was_not_installed_and_what_names_the_staging_folder_is_found(deb: 
     assert list(deb.naming(tmp_path / "packages", "/staging")) == [tmp_path / "packages" / "note.json"]
 
 
-def test_every_folder_of_code_is_a_package_or_it_would_not_be_installed(deb: ModuleType) -> None:
+def test_every_folder_of_code_is_a_package(deb: ModuleType) -> None:
     for room in deb.ROOMS:
         for folder in {path.parent for path in (ROOT / room).rglob("*.py")}:
             assert (folder / "__init__.py").exists(), folder
@@ -124,7 +124,7 @@ def test_a_python_that_is_not_the_distribution_s_is_refused(deb: ModuleType, tmp
 
 
 @pytest.mark.process
-def test_units_pages_completions_and_configuration_are_where_they_are_looked_for(tree: Path) -> None:
+def test_units_manual_pages_completions_and_configuration_are_installed(tree: Path) -> None:
     for name in ("hippod.service", "hippod.socket", "hippod@.service", "hippod@.socket"):
         assert (tree / "usr/lib/systemd/system" / name).read_bytes() == (ROOT / "systemd" / name).read_bytes()
     for place in ("sysusers.d", "tmpfiles.d"):
@@ -161,7 +161,7 @@ def test_every_link_of_the_documentation_leads_somewhere_in_the_package(tree: Pa
 
 
 @pytest.mark.process
-def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree: Path) -> None:
+def test_documentation_files_named_in_scripts_and_pages_are_shipped(tree: Path) -> None:
     texts = [
         *(ROOT / "systemd/package/scripts").iterdir(),
         ROOT / "docs/how-to/operations.md",
@@ -177,9 +177,7 @@ def test_what_the_scripts_and_the_pages_name_in_the_documentation_is_there(tree:
 
 @pytest.mark.process
 @needs_dpkg
-def test_maintainer_changelog_and_copyright_are_as_debian_wants_them(
-    deb: ModuleType, staged: Path, tmp_path: Path
-) -> None:
+def test_maintainer_changelog_and_copyright_follow_debian_policy(deb: ModuleType, staged: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     stub_python(staged)
     deb.files(root, tmp_path)
@@ -213,7 +211,7 @@ def test_a_build_replaces_earlier_ones_of_its_kind_and_leaves_a_release(deb: Mod
 
 @pytest.mark.process
 @needs_dpkg
-def test_the_package_s_fields_owners_modes_and_sums(
+def test_package_has_correct_fields_owners_modes_and_checksums(
     deb: ModuleType, staged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "root"

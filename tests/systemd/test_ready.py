@@ -16,7 +16,7 @@ QUERY = json.dumps({"query": "Who owns the brig?", "mode": "bm25", "k": 1})
 
 
 @pytest.mark.daemon
-def test_ready_comes_once_a_query_is_answered_and_a_stop_is_announced(manage: Manage) -> None:
+def test_ready_is_sent_when_queries_are_answered_and_stopping_is_announced(manage: Manage) -> None:
     daemon = manage(watchdog_s=60.0).launch().until_ready()
     # At the very moment of READY, without another try.
     assert daemon.http.post("/v1/query", content=QUERY, headers={"Content-Type": "application/json"}).status_code == 200
@@ -83,7 +83,7 @@ def test_query_before_the_start_is_answered_and_the_socket_is_kept(manage: Manag
 
 
 @pytest.mark.daemon
-def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_reported(manage: Manage) -> None:
+def test_early_stop_is_clean_and_refused_configuration_is_reported(manage: Manage) -> None:
     daemon = manage().launch(preloaded=False)
     # The lock is taken before the libraries are loaded.
     daemon.until(lambda: (daemon.store / "lock").exists(), "it has begun")
@@ -99,7 +99,7 @@ def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_reported(manage:
 
 
 @pytest.mark.daemon
-def test_neither_ready_nor_an_answer_comes_while_the_encoder_is_held_up(manage: Manage) -> None:
+def test_ready_and_answers_wait_until_the_encoder_is_loaded(manage: Manage) -> None:
     release = threading.Event()
 
     def embeddings(call: Call) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_a_release_is_a_tag_and_files_with_checksums_and_notes(clone: Path) -> N
     assert (again.returncode, "the tag v9.8.0 exists already" in again.stderr) == (1, True)
 
 
-def test_what_is_not_ready_is_refused_with_all_its_reasons_and_nothing_is_tagged(clone: Path) -> None:
+def test_unready_release_is_refused_with_all_reasons_and_without_a_tag(clone: Path) -> None:
     said = release(clone, "9.8")
     assert (said.returncode, "make release VERSION=1.2.3" in said.stderr) == (1, True)
     commit(clone, changelog="# Changelog\n\n## Unreleased\n\nIt dances.\n")

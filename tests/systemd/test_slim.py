@@ -42,12 +42,12 @@ def python(slim: types.ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
     shutil.rmtree(folder)
 
 
-def test_all_that_hippod_imports_is_there(python: Path) -> None:
+def test_slim_environment_has_every_module_except_optional_extras(python: Path) -> None:
     assert missing_modules(python) == {"HanTa", "igraph", "ray", "sentence_transformers", "sudachipy", "torch", "vllm"}
 
 
 @pytest.mark.daemon
-def test_hippod_reads_answers_draws_and_evaluates(python: Path, tmp_path: Path) -> None:
+def test_hippod_in_the_slim_environment_indexes_answers_draws_and_evaluates(python: Path, tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "home", encoder={"backend": "sentence-transformers"})
     shutil.copytree(ROOT / "examples" / "drive", daemon.drive, dirs_exist_ok=True)
     daemon.write("club.md", "# Rowing club\n\nTessa Quill founded the rowing club of Marlow Bend.\n")
@@ -73,7 +73,7 @@ def test_hippod_reads_answers_draws_and_evaluates(python: Path, tmp_path: Path) 
         assert daemon.stop() == 0
 
 
-def test_strip_keeps_all_that_is_loaded(slim: types.ModuleType, tmp_path: Path) -> None:
+def test_stripped_library_can_still_be_loaded(slim: types.ModuleType, tmp_path: Path) -> None:
     """A real library, with more bytes behind all that is loaded."""
     shutil.copytree(PACKAGES / "yaml", tmp_path / "yaml", ignore=shutil.ignore_patterns("__pycache__"))
     [library] = (tmp_path / "yaml").glob("_yaml*.so")

@@ -54,19 +54,19 @@ def test_a_listening_unix_socket_is_taken_and_hidden_from_children(passed, tmp_p
 @pytest.mark.parametrize(
     "changed", [{"LISTEN_PID": "1"}, {"LISTEN_PID": ""}, {"LISTEN_FDS": "0"}, {"LISTEN_FDS": "x"}], ids=str
 )
-def test_what_is_meant_for_another_process_is_not_taken(passed, tmp_path, changed):
+def test_sockets_passed_to_another_process_are_not_taken(passed, tmp_path, changed):
     with unix(tmp_path) as given:
         environ = passed(given, **changed)
         assert inherited_socket(environ) is None
         assert environ == {"HOME": "/x"}
 
 
-def test_tcp_is_refused_for_it_would_be_without_a_token(passed):
+def test_inherited_tcp_socket_is_refused(passed):
     with socket.create_server(("127.0.0.1", 0)) as given, pytest.raises(ListenError, match="token"):
         inherited_socket(passed(given))
 
 
-def test_other_kinds_of_socket_are_refused_with_what_to_write(passed, tmp_path):
+def test_unsupported_inherited_sockets_are_refused_with_the_required_setting(passed, tmp_path):
     with unix(tmp_path, socket.SOCK_DGRAM, listening=False) as given, pytest.raises(ListenError, match="ListenStream="):
         inherited_socket(passed(given))
     (tmp_path / "s").unlink()
@@ -80,7 +80,7 @@ def test_other_kinds_of_socket_are_refused_with_what_to_write(passed, tmp_path):
 
 
 @pytest.mark.daemon
-def test_a_mode_that_the_socket_does_not_have_is_logged_by_the_daemon_that_takes_it(manage: Manage) -> None:
+def test_socket_mode_that_differs_from_the_configuration_is_logged(manage: Manage) -> None:
     daemon = manage(activated=True, api={"mode": "0600"})
     daemon.socket.chmod(0o666)
     daemon.launch().until_ready()
@@ -90,7 +90,7 @@ def test_a_mode_that_the_socket_does_not_have_is_logged_by_the_daemon_that_takes
 
 
 @pytest.mark.daemon
-def test_clients_that_wait_for_a_hippod_that_cannot_start_are_answered_at_once(manage: Manage) -> None:
+def test_waiting_clients_get_503_if_hippod_cannot_start(manage: Manage) -> None:
     daemon = manage(activated=True, nonsense={"key": 1})
     waiting = [ask_raw(daemon.socket, '{"query": "x"}') for _ in range(3)]
     daemon.launch()

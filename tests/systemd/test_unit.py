@@ -57,7 +57,7 @@ def exposure(unit: Path) -> float:
 @pytest.mark.systemd
 @needs_systemd
 @pytest.mark.parametrize("name", UNITS)
-def test_verify_is_silent(installed: Path, name: str) -> None:
+def test_systemd_analyze_verify_reports_nothing(installed: Path, name: str) -> None:
     done = analyze("verify", "--man=no", "--recursive-errors=no", installed / name)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -65,7 +65,7 @@ def test_verify_is_silent(installed: Path, name: str) -> None:
 @pytest.mark.systemd
 @needs_systemd
 @pytest.mark.parametrize("name", SERVICES)
-def test_exposure_is_at_most_two_of_ten(installed: Path, name: str) -> None:
+def test_security_exposure_of_units_is_at_most_two(installed: Path, name: str) -> None:
     assert exposure(installed / name) <= 2.0
 
 
@@ -80,7 +80,7 @@ def test_a_drop_in_is_valid_and_leaves_the_unit_hardened(installed: Path, name: 
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_setting_is_written_once_but_lists(name: str) -> None:
+def test_every_unit_setting_except_lists_is_written_once(name: str) -> None:
     keys = [key for key, _ in settings_of(name)]
     assert {key for key in keys if keys.count(key) > 1} <= {
         "SystemCallFilter",
@@ -94,7 +94,7 @@ def test_every_setting_is_written_once_but_lists(name: str) -> None:
     assert parser.sections() == ["Unit", "Service", "Install"]
 
 
-def test_it_waits_for_readiness_and_gives_up_on_what_no_restart_mends() -> None:
+def test_unit_waits_for_readiness_and_does_not_restart_after_exit_2_or_3() -> None:
     unit = (SYSTEMD / "hippod.service").read_text()
     assert re.findall(r"(?m)^(?:Wants|Requires|BindsTo)=(?!network)(.*)", unit) == ["hippod.socket"]
     assert "\nBindsTo=hippod.socket\nAfter=hippod.socket\n" in unit
@@ -110,7 +110,7 @@ def test_systemd_waits_longer_than_the_daemon_takes_to_stop() -> None:
     assert int(dict(settings_of("hippod.service"))["TimeoutStopSec"]) > Config().daemon.stop_timeout_s
 
 
-def test_the_template_is_the_unit_with_an_instance_s_places() -> None:
+def test_template_unit_equals_the_unit_with_paths_of_an_instance() -> None:
     replaced = {
         "hippod/config.toml": "hippod/%i.toml",
         "credentials/": "credentials/%i-",
@@ -139,7 +139,7 @@ def test_the_template_is_the_unit_with_an_instance_s_places() -> None:
         ("instance.toml", "hippod@.service", "hippod@.socket", "notes"),
     ],
 )
-def test_a_configuration_uses_the_places_of_its_unit(
+def test_shipped_configuration_uses_the_directories_of_its_unit(
     tmp_path: Path, configuration: str, service: str, socket: str, instance: str
 ) -> None:
     settings = dict(settings_of(service))
@@ -182,7 +182,7 @@ def test_credential_is_read_from_systemd_and_a_missing_one_names_the_remedy(
     assert (read_token(config.api.token_file), model_key(config.llm)) == ("a-token", "a-key")
 
 
-def test_the_user_and_the_directories_are_those_of_the_units() -> None:
+def test_sysusers_and_tmpfiles_match_the_units() -> None:
     users = (SYSTEMD / "sysusers.d/hippod.conf").read_text() + (SYSTEMD / "sysusers.d/hippod-vllm.conf").read_text()
     made = set(re.findall(r"(?m)^u (\S+) ", users))
     assert made == {dict(settings_of(name))["User"] for name in SERVICES}
@@ -195,7 +195,7 @@ def test_the_user_and_the_directories_are_those_of_the_units() -> None:
     }
 
 
-def test_no_unit_names_a_file_that_is_not_shipped() -> None:
+def test_units_name_only_shipped_drop_ins() -> None:
     for name in UNITS:
         for drop_in in re.findall(r"drop-ins/([a-z]+\.conf)", (SYSTEMD / name).read_text()):
             assert drop_in in DROP_INS

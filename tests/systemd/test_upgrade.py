@@ -135,7 +135,7 @@ def test_an_upgrade_stops_nothing_before_the_new_version_is_in_place(machine: Ma
     assert [path.name for path in (machine.opt / "versions").iterdir()] == ["0.2.0-bb"]
 
 
-def test_what_a_package_without_versions_stopped_is_started(machine: Machine) -> None:
+def test_units_stopped_by_an_older_package_are_started(machine: Machine) -> None:
     machine.start("hippod.socket")
     machine.marker.write_text(f"hippod.service\n{ESCAPED}\n")
     machine.run("postinst", "configure", "0.1.0")
@@ -145,7 +145,7 @@ def test_what_a_package_without_versions_stopped_is_started(machine: Machine) ->
 
 
 @pytest.mark.parametrize("how", ["abort-upgrade", "abort-deconfigure", "abort-remove"])
-def test_an_upgrade_that_breaks_off_touches_nothing_that_runs(machine: Machine, how: str) -> None:
+def test_aborted_upgrade_does_not_affect_running_units(machine: Machine, how: str) -> None:
     machine.start("hippod.service")
     machine.run("postinst", "configure", "")
     machine.forget("restarted")
@@ -157,7 +157,7 @@ def test_an_upgrade_that_breaks_off_touches_nothing_that_runs(machine: Machine, 
     assert said == ""
 
 
-def test_a_configuration_that_was_cut_off_is_completed_by_the_next(machine: Machine) -> None:
+def test_interrupted_postinst_is_completed_by_the_next_run(machine: Machine) -> None:
     half = machine.opt / "versions/0.1.0-aa.new/lib"
     half.mkdir(parents=True)
     (half / "module.py").write_text("half")
@@ -175,7 +175,7 @@ def test_installing_the_same_again_replaces_damaged_files(machine: Machine) -> N
     assert [path.name for path in (machine.opt / "versions").iterdir()] == ["0.1.0-aa"]
 
 
-def test_a_version_that_something_still_runs_from_stays_until_the_next_upgrade(machine: Machine) -> None:
+def test_version_in_use_is_kept_until_the_next_upgrade(machine: Machine) -> None:
     machine.run("postinst", "configure", "")
     library = (machine.opt / "versions/0.1.0-aa/lib/module.py").open("rb")
     with library, mmap.mmap(library.fileno(), 0, prot=mmap.PROT_READ):
@@ -194,7 +194,7 @@ def test_a_hippod_that_does_not_start_fails_no_upgrade(machine: Machine) -> None
     assert not machine.marker.exists()
 
 
-def test_the_first_installation_makes_user_and_places_and_starts_nothing(machine: Machine) -> None:
+def test_first_installation_creates_user_and_folders_and_starts_nothing(machine: Machine) -> None:
     said = machine.run("postinst", "configure", "")
     assert "does not run yet" in said
     calls = machine.lines("calls")
@@ -206,7 +206,7 @@ def test_the_first_installation_makes_user_and_places_and_starts_nothing(machine
     assert "does not run yet" not in machine.run("postinst", "configure", "0.1.0")
 
 
-def test_the_configuration_is_the_administrator_s_until_a_purge(machine: Machine) -> None:
+def test_configuration_is_never_overwritten_and_is_kept_until_a_purge(machine: Machine) -> None:
     machine.run("postinst", "configure", "")
     machine.template.write_text("# 0.2.0\n")
     machine.configuration.write_text("[[folder]]\n")
@@ -223,7 +223,7 @@ def test_the_configuration_is_the_administrator_s_until_a_purge(machine: Machine
     assert not machine.configuration.exists()
 
 
-def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machine) -> None:
+def test_package_removal_stops_and_disables_every_unit(machine: Machine) -> None:
     machine.start("hippod.service", "hippod.socket", ESCAPED, "hippod@my.socket", "hippod-worker.service")
     machine.run("prerm", "remove")
     assert machine.running == set()
@@ -232,7 +232,7 @@ def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machin
 
 
 @pytest.mark.parametrize("how", ["remove", "purge"])
-def test_the_memory_and_the_secrets_outlive_the_package_which_says_where_they_are(machine: Machine, how: str) -> None:
+def test_package_removal_keeps_memory_and_secrets_and_names_their_paths(machine: Machine, how: str) -> None:
     kept = [machine.root / "var/lib/hippod/store/x", machine.root / "etc/hippod/credentials/token"]
     kept.append(machine.root / "etc/hippod/notes.toml")
     machine.run("postinst", "configure", "")
@@ -248,7 +248,7 @@ def test_the_memory_and_the_secrets_outlive_the_package_which_says_where_they_ar
     assert (machine.root / "opt/hippod").exists() == (how == "purge")
 
 
-def test_without_systemd_nothing_of_it_is_called_and_nothing_is_left(tmp_path: Path) -> None:
+def test_scripts_call_no_systemd_command_on_a_machine_without_systemd(tmp_path: Path) -> None:
     machine = Machine(tmp_path, systemd=False)
     machine.run("postinst", "configure", "0.1.0")
     machine.run("prerm", "remove")

@@ -73,9 +73,7 @@ def test_a_commit_thread_that_hangs_in_a_write_ends_the_watchdog_signal(
 
 
 @pytest.mark.parametrize("activated", [False, True], ids=["own socket", "socket of the service manager"])
-def test_hippod_ends_if_its_socket_is_deleted_so_that_a_supervisor_makes_a_new_one(
-    manage: Manage, activated: bool
-) -> None:
+def test_hippod_exits_if_its_socket_is_deleted(manage: Manage, activated: bool) -> None:
     daemon = manage(watchdog_s=WATCHDOG_S, activated=activated).launch().until_ready()
     daemon.socket.unlink()
     assert daemon.process is not None
@@ -114,7 +112,7 @@ def _drain(reader: int) -> None:
         pass
 
 
-def test_an_abort_by_the_watchdog_leaves_every_thread_s_place_in_the_log(manage: Manage) -> None:
+def test_watchdog_abort_logs_the_stack_of_every_thread(manage: Manage) -> None:
     daemon = manage(watchdog_s=60.0).launch().until_ready()
     daemon.signal(signal.SIGABRT)
     assert daemon.process is not None

@@ -43,7 +43,7 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def test_the_wheel_gets_the_files_of_other_packages_and_records_them(tmp_path: Path, backend: types.ModuleType) -> None:
+def test_wheel_includes_and_records_data_files_of_other_packages(tmp_path: Path, backend: types.ModuleType) -> None:
     sources = tmp_path / "sources"
     sources.mkdir()
     made = archive(
@@ -137,7 +137,7 @@ def test_the_page_finds_its_scripts_after_slim(slim: types.ModuleType) -> None:
 
 
 @pytest.mark.process
-def test_a_build_needs_pip_only_where_python_has_none(tmp_path: Path, backend: types.ModuleType) -> None:
+def test_build_requires_pip_only_if_python_lacks_it(tmp_path: Path, backend: types.ModuleType) -> None:
     assert backend.get_requires_for_build_wheel() == backend.get_requires_for_build_editable() == []
     venv.create(tmp_path, symlinks=True, with_pip=False)
     for name in ("setuptools", "_distutils_hack"):

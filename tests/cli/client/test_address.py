@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
 
 
-def test_each_place_gives_way_to_the_one_before(tmp_path: Path, home: dict[str, str]) -> None:
+def test_socket_path_comes_from_flag_variables_then_configuration_files(tmp_path: Path, home: dict[str, str]) -> None:
     def found(flag: str | None = None, **environ: str) -> Path:
         return find_socket(flag, home | environ, tmp_path).path
 
@@ -45,13 +45,15 @@ def test_each_place_gives_way_to_the_one_before(tmp_path: Path, home: dict[str, 
 
 
 @pytest.mark.parametrize("socket", ["/run/a", "var/a.sock", "../a", "~/a", "${HOME}/a", "$XDG_RUNTIME_DIR/a"])
-def test_the_daemon_reads_the_same_from_the_same_file(tmp_path: Path, home: dict[str, str], socket: str) -> None:
+def test_client_and_daemon_read_the_same_socket_path_from_a_file(
+    tmp_path: Path, home: dict[str, str], socket: str
+) -> None:
     file = config(tmp_path / "sub/config.toml", socket)
     environ = home | {"HIPPOD_CONFIG": str(file)}
     assert find_socket(None, environ, tmp_path).path == load_config(None, environ).api.socket
 
 
-def test_the_daemon_has_the_same_default_and_the_same_places(tmp_path: Path, home: dict[str, str]) -> None:
+def test_client_and_daemon_have_the_same_default_socket_path(tmp_path: Path, home: dict[str, str]) -> None:
     default = find_socket(None, home, tmp_path).path
     assert default == load_config(config(tmp_path / "named.toml", str(paths.SOCKET)), home).api.socket
     assert Path("/etc/hippod/config.toml") == SYSTEM_CONFIG
@@ -60,7 +62,7 @@ def test_the_daemon_has_the_same_default_and_the_same_places(tmp_path: Path, hom
     assert find_socket(None, environ, tmp_path).path == load_config(None, environ).api.socket
 
 
-def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, home: dict[str, str]) -> None:
+def test_unreadable_configuration_is_an_error_that_names_it(tmp_path: Path, home: dict[str, str]) -> None:
     (tmp_path / "bad.toml").write_text("[api\n")
     for name, said in (("absent.toml", "does not exist"), ("bad.toml", "cannot be read")):
         with pytest.raises(CommandError, match=said) as failure:
@@ -69,7 +71,7 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, home: dict
 
 
 @pytest.mark.parametrize("place", ["flag", "HIPPOD_SOCKET", "HIPPOD_API__SOCKET", "HIPPOD_CONFIG"])
-def test_a_home_that_nobody_has_is_named_in_the_error(tmp_path: Path, home: dict[str, str], place: str) -> None:
+def test_socket_path_with_an_unknown_user_is_a_usage_error(tmp_path: Path, home: dict[str, str], place: str) -> None:
     nowhere = "~no-such-user/s"
     flag, environ = (nowhere, home) if place == "flag" else (None, home | {place: nowhere})
     with pytest.raises(CommandError, match="~no-such-user/s") as raised:

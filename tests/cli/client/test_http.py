@@ -26,7 +26,7 @@ def listening(tmp_path: Path) -> Iterator[socket.socket]:
         yield listening
 
 
-def test_pieces_of_a_body_are_sent(scripted: Scripted) -> None:
+def test_body_is_sent_and_answer_received_in_pieces(scripted: Scripted) -> None:
     scripted.answers["POST /b"] = Reply(pieces=[b'{"n"', b": 2}"])
     assert client(scripted.socket).call("POST", "/b", lambda: iter([b'{"q"', b"", b": 2}"])) == {"n": 2}
     assert [asked.body for asked in scripted.asked] == [{"q": 2}]
@@ -63,7 +63,7 @@ def test_answer_that_breaks_off_is_a_lost_connection(tmp_path: Path, listening: 
     thread.join()
 
 
-def test_refusal_is_read_if_the_daemon_stops_reading(tmp_path: Path, listening: socket.socket) -> None:
+def test_refusal_sent_before_the_body_is_complete_is_reported(tmp_path: Path, listening: socket.socket) -> None:
     def refuse() -> None:
         connection, _ = listening.accept()
         with connection:
@@ -85,13 +85,13 @@ def test_silent_daemon_is_a_timeout(tmp_path: Path, listening: socket.socket) ->
     assert raised.value.code == Exit.TIMED_OUT
 
 
-def test_daemon_that_does_not_read_is_no_daemon(tmp_path: Path, listening: socket.socket) -> None:
+def test_daemon_that_reads_no_request_gives_exit_code_no_daemon(tmp_path: Path, listening: socket.socket) -> None:
     with pytest.raises(CommandError, match="it accepts no requests") as raised:
         client(tmp_path / "s").call("POST", "/", b"x" * 8_000_000, limit_s=0.2)
     assert raised.value.code == Exit.NO_DAEMON
 
 
-def test_error_of_the_body_is_not_one_of_the_connection(scripted: Scripted) -> None:
+def test_error_while_reading_the_body_is_raised_unchanged(scripted: Scripted) -> None:
     def unreadable() -> Iterator[bytes]:
         yield b"{"
         raise OSError("the disk fails")
@@ -109,7 +109,7 @@ def test_error_of_the_body_is_not_one_of_the_connection(scripted: Scripted) -> N
         ("x" * 200, r"no hippod answers on .*x \(AF_UNIX path too long\)\.$"),
     ],
 )
-def test_message_names_why_nothing_can_be_connected(tmp_path: Path, name: str, message: str) -> None:
+def test_connection_error_names_the_cause(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CommandError, match=message) as raised:
         client(tmp_path / name).call("GET", "/")

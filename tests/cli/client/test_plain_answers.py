@@ -23,7 +23,7 @@ def models(kind: Any) -> set[type[BaseModel]]:
 
 
 @pytest.mark.parametrize("kind", [QueryResponse, Status, Event])
-def test_what_the_daemon_leaves_out_is_what_the_contract_says(kind: type[BaseModel]) -> None:
+def test_fields_omitted_by_the_daemon_are_listed_as_optional(kind: type[BaseModel]) -> None:
     left_out = {
         name
         for model in models(kind)
@@ -45,14 +45,14 @@ def plain(lines: list[Text]) -> list[str]:
     return [line.plain for line in lines]
 
 
-def test_it_prints_as_the_contracts_types_do() -> None:
+def test_plain_answer_prints_the_same_lines_as_the_contract_model() -> None:
     found = from_plain(lambda answer: query_lines(answer, 80), QUERY)
     assert plain(found) == plain(query_lines(QueryResponse(**QUERY), 80))
     assert plain(from_plain(status_lines, STATUS)) == plain(status_lines(Status(**STATUS)))
 
 
 @pytest.mark.parametrize(("state", "said"), [("starting", False), ("ready", True)])
-def test_only_a_started_hippod_says_that_it_follows_nothing(state: str, said: bool) -> None:
+def test_status_reports_no_sources_only_after_the_start(state: str, said: bool) -> None:
     lines = plain(from_plain(status_lines, STATUS | {"sources": [], "state": state}))
     assert any("no sources are followed" in line for line in lines) is said
 
@@ -66,6 +66,6 @@ def test_only_a_started_hippod_says_that_it_follows_nothing(state: str, said: bo
         (STATUS | {"sources": [17]}, "not understood: "),
     ],
 )
-def test_what_is_not_as_promised_is_one_sentence(wrong: dict[str, Any], said: str) -> None:
+def test_malformed_answer_is_an_error_that_names_the_field(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         from_plain(status_lines, wrong)

@@ -24,7 +24,9 @@ def units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("/home/ada/var/hippod.sock", "hippod", "hippod --config /etc/hippod/config.toml"),
     ],
 )
-def test_a_unit_s_socket_is_started_by_systemd(units: Path, socket: str, unit: str, command: str) -> None:
+def test_start_command_uses_systemctl_for_the_socket_of_a_unit(
+    units: Path, socket: str, unit: str, command: str
+) -> None:
     (units / f"{unit}.service").touch()
     address = Address(Path(socket), "--socket", Path("/etc/hippod/config.toml"))
     assert http.start_command(address) == command

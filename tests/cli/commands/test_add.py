@@ -35,7 +35,7 @@ def sent(scripted: Scripted) -> list[Any]:
     return [document for asked in posted for document in asked.body["documents"]]
 
 
-def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
+def test_document_with_an_infinite_number_is_rejected_and_others_are_sent(
     here: Here, scripted: Scripted, tmp_path: Path
 ) -> None:
     scripted.answers["POST /v1/documents"] = accept
@@ -74,7 +74,9 @@ def listed(titles: dict[str, str], **states: str) -> Any:
     return answer
 
 
-def test_a_corpus_does_not_replace_the_documents_of_another(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_corpus_that_would_replace_documents_of_another_is_refused(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
     (tmp_path / "second.json").write_text(json.dumps(CORPUS))
     scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": listed({"added:99": "Other"})}
     ended = here("--json", "add", "second.json")
@@ -93,9 +95,7 @@ def test_a_corpus_does_not_replace_the_documents_of_another(here: Here, scripted
     assert "100 documents added (100 replaced)" in here("add", "second.json").out
 
 
-def test_a_corpus_waits_for_documents_that_are_not_committed_yet(
-    here: Here, scripted: Scripted, tmp_path: Path
-) -> None:
+def test_corpus_conflict_check_waits_for_pending_documents(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     (tmp_path / "second.json").write_text(json.dumps(CORPUS[:1]))
 
     def pending(asked: ReceivedRequest) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_a_corpus_waits_for_documents_that_are_not_committed_yet(
     assert (ended.code, 'added:0 is "Other"' in ended.err) == (1, True)
 
 
-def test_any_other_file_travels_as_it_is_with_its_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_file_of_another_format_is_sent_unchanged_with_its_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["POST /v1/documents"] = accept
     contents = {"notes.md": "# Gauges\n\nÜber all.".encode(), "old.txt": b"f\xfcr", "paper.pdf": b"%PDF-1.7\x00\xff"}
     for name, content in contents.items():
@@ -119,7 +119,7 @@ def test_any_other_file_travels_as_it_is_with_its_name(here: Here, scripted: Scr
         assert document == {"id": str(tmp_path / name), "filename": name}
 
 
-def test_a_name_that_is_not_utf8_is_written_out(tmp_path: Path) -> None:
+def test_non_utf8_file_name_is_escaped(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path / "n") + b"\xff.txt"
     Path(os.fsdecode(path)).write_bytes(b"a")
     (item,) = read_file(Path(os.fsdecode(path)))
@@ -127,7 +127,7 @@ def test_a_name_that_is_not_utf8_is_written_out(tmp_path: Path) -> None:
     assert json.loads(item.body)["filename"] == "n\\xff.txt"
 
 
-def test_files_of_one_name_in_two_folders_stay_two_documents(tmp_path: Path) -> None:
+def test_files_with_the_same_name_in_two_folders_get_different_ids(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.txt").write_text(folder)
@@ -158,7 +158,7 @@ def test_bad_lines_are_named_and_the_good_ones_are_sent(here: Here, scripted: Sc
     assert "7 documents could not be added." in ended.err
 
 
-def test_many_rejected_lines_are_counted(here: Here, scripted: Scripted) -> None:
+def test_printed_errors_of_rejected_lines_are_limited_and_their_total_given(here: Here, scripted: Scripted) -> None:
     scripted.answers["POST /v1/documents"] = accept
     ended = here("--json", "add", "-", stdin=b'{"id": 5, "title": "no text"}\n' * 2_000 + b'{"id": 1, "text": "good"}')
     assert (ended.code, len(ended.json["rejected"])) == (1, 2_000)
@@ -178,7 +178,7 @@ def test_bad_files_are_named_and_the_good_ones_are_sent(here: Here, scripted: Sc
     assert "hippoctl import openie.json" in ended.err
 
 
-def test_what_the_daemon_finds_wrong_is_left_out_and_the_rest_sent_again(here: Here, scripted: Scripted) -> None:
+def test_documents_refused_by_the_daemon_are_removed_and_the_batch_sent_again(here: Here, scripted: Scripted) -> None:
     def picky(asked: ReceivedRequest) -> Reply | dict[str, Any]:
         bad = [at for at, document in enumerate(asked.body["documents"]) if "triples" in document]
         if bad:
@@ -193,7 +193,7 @@ def test_what_the_daemon_finds_wrong_is_left_out_and_the_rest_sent_again(here: H
     assert ended.json["rejected"] == [{"where": "stdin:2", "error": "triples: must be a list"}]
 
 
-def test_what_is_too_large_is_sent_in_halves_until_it_fits(here: Here, scripted: Scripted) -> None:
+def test_too_large_batch_is_halved_until_it_fits(here: Here, scripted: Scripted) -> None:
     def small(asked: ReceivedRequest) -> Reply | dict[str, Any]:
         if int(asked.headers["content-length"]) > 200:
             return problem("too-large", 413, "The body is longer than 200 bytes.")
@@ -215,7 +215,7 @@ def test_a_file_beyond_every_limit_is_not_read(here: Here, scripted: Scripted, t
     assert "followed folder" in TOO_LARGE and "[api] request_bytes" in TOO_LARGE
 
 
-def test_batches_have_a_most_of_documents_and_bytes() -> None:
+def test_batches_are_limited_by_documents_and_bytes() -> None:
     pieces = [ReadyDocument(str(at), b"x" * 40) for at in range(10)]
     assert [len(batch) for batch in uploads.batches(pieces, count=4, size=1_000)] == [4, 4, 2]
     assert [len(batch) for batch in uploads.batches(pieces, count=100, size=100)] == [2] * 5
@@ -230,7 +230,7 @@ def test_many_documents_arrive_once_each_and_in_order(here: Here, scripted: Scri
     assert len(scripted.asked) == 3
 
 
-def test_a_daemon_that_is_down_ends_add_at_once(here: Here) -> None:
+def test_add_without_a_daemon_exits_with_3(here: Here) -> None:
     assert here("--socket", "absent", "add", "-", stdin=b'{"text": "a"}').code == 3
 
 
@@ -239,7 +239,7 @@ def test_only_an_object_with_a_text_is_a_document(value: object) -> None:
     assert isinstance(encode_document(value, "here"), RejectedDocument)
 
 
-def test_lines_are_counted_from_one_with_the_empty_ones() -> None:
+def test_line_numbers_start_at_1_and_include_empty_lines() -> None:
     assert [item.where for item in read_json_lines([b"{}\n", b" \n", b"{}"], "f")] == ["f:1", "f:3"]
 
 
@@ -253,7 +253,7 @@ def test_import_sends_the_file_as_it_is(here: Here, scripted: Scripted, tmp_path
     assert (absent.code, absent.err) == (1, "hippoctl: absent.json cannot be read: No such file or directory.\n")
 
 
-def test_import_takes_all_files_of_records_of_a_folder_or_url(tmp_path):
+def test_import_finds_all_record_files_of_a_folder_or_url(tmp_path):
     for name in ("b.parquet", "a.parquet", "c.txt"):
         (tmp_path / name).write_text(name)
     for place in (str(tmp_path), f"file://{tmp_path}"):

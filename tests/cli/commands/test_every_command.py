@@ -39,7 +39,7 @@ def answer_everything(scripted: Scripted) -> None:
     }
 
 
-def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
+def test_command_list_contains_exactly_the_expected_commands() -> None:
     wanted = (
         "add ask backfill backup completion confirm costs doctor eval export graph import ls mcp query reencode reextract "
         "restore retry rm scopes sessions show status ui verify wait watch"
@@ -48,7 +48,7 @@ def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
 
 
 @pytest.mark.process
-def test_every_command_has_help_that_ends_well(hippoctl: Shell) -> None:
+def test_help_option_exits_with_0_and_lists_exit_codes(hippoctl: Shell) -> None:
     assert "Exit codes: 0 done" in hippoctl("--help").out
     for name in ("add", "query", "watch"):
         shown = hippoctl(name, "--help")
@@ -57,7 +57,7 @@ def test_every_command_has_help_that_ends_well(hippoctl: Shell) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
+def test_every_command_has_a_help_text_and_a_json_option(name: str) -> None:
     command = group.get_command(click.Context(group), name)
     assert command and command.help and command.help.split("\n")[0].rstrip().endswith((".", ":"))
     if name == "mcp":  # its standard output is the protocol's
@@ -81,7 +81,7 @@ def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_json_is_what_the_daemon_answered_before_and_after_the_command(
+def test_json_option_before_or_after_the_command_prints_the_daemons_answer(
     here: Here, scripted: Scripted, tmp_path: Path, arguments: list[str], wanted: object
 ) -> None:
     answer_everything(scripted)
@@ -94,7 +94,7 @@ def test_json_is_what_the_daemon_answered_before_and_after_the_command(
 
 
 @pytest.mark.process
-def test_json_of_what_the_client_makes_itself(
+def test_json_output_of_eval_export_completion_and_doctor_has_fixed_fields(
     here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_everything(scripted)
@@ -136,14 +136,14 @@ def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> N
     assert second.endswith("commit    commit=43")
 
 
-def test_what_a_newer_daemon_adds_is_passed_on(here: Here, scripted: Scripted) -> None:
+def test_unknown_fields_of_a_newer_daemon_are_kept_in_json(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS | {"moons": 2}
     assert here("--json", "status").json["moons"] == 2
     assert here("status").code == 0
 
 
 @pytest.mark.process
-def test_json_survives_text_that_is_not_ascii_in_any_locale(hippoctl: Shell, scripted: Scripted) -> None:
+def test_json_output_is_ascii_in_any_locale(hippoctl: Shell, scripted: Scripted) -> None:
     answer_everything(scripted)
     ended = hippoctl("--json", "show", URI, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert ended.out.isascii()
@@ -164,7 +164,7 @@ def test_ls_reads_every_page_into_one_document(here: Here, scripted: Scripted) -
     assert scripted.asked[-1].query.startswith("prefix=file%3A%2F%2F%2Fdrive%2Fa%2F&")
 
 
-def test_options_reach_the_daemon_and_nothing_else_does(here: Here, scripted: Scripted) -> None:
+def test_request_contains_the_given_options_and_no_others(here: Here, scripted: Scripted) -> None:
     answer_everything(scripted)
     here("query", "who", "built", "it?", "--mode", "dense", "--filter", "none", "--as-of", "2026-03-01T12:00:00Z")
     here("query", "who?")
@@ -189,14 +189,16 @@ def test_options_reach_the_daemon_and_nothing_else_does(here: Here, scripted: Sc
     assert here("ask", "why?", "--deep", "--deep-set", "n_v=0").code == 2
 
 
-def test_a_path_is_understood_where_a_uri_is_wanted(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_path_argument_is_converted_to_a_file_uri(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     answer_everything(scripted)
     here("rm", "/drive/a #1.md", "./b.md", "added:3")
     uris = ["file:///drive/a%20%231.md", f"{tmp_path.as_uri()}/b.md", "added:3"]
     assert scripted.asked[0].body == {"uris": uris}
 
 
-def test_a_relative_path_is_shown_or_else_what_is_called_so(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_show_tries_a_relative_path_before_a_phrase_of_that_name(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
     (tmp_path / "drive").mkdir()
     scripted.answers |= {"GET /v1/documents": LIST, f"GET {document_path('drive/time')}": SHOW}
     scripted.answers[f"GET {document_path(f'{tmp_path.as_uri()}/drive/x.md')}"] = SHOW
@@ -209,7 +211,7 @@ def test_a_relative_path_is_shown_or_else_what_is_called_so(here: Here, scripted
 
 
 @pytest.mark.parametrize("name", ["/drive/\udcff.md", "./\udcff.md", "\udcff", "rain \udcff gauge"])
-def test_a_name_that_is_not_utf8_is_asked_for_like_any_other(here: Here, scripted: Scripted, name: str) -> None:
+def test_non_utf8_name_is_requested_without_an_error(here: Here, scripted: Scripted, name: str) -> None:
     absent = here("show", name)
     assert (absent.code, absent.out, absent.err) == (1, "", "hippoctl: No such.\n")
     scripted.answers["GET /v1/documents"] = LIST | {"documents": []}
@@ -229,7 +231,7 @@ def test_every_suggested_command_is_there(here: Here) -> None:
     assert here("help").out == here("--help").out
 
 
-def test_retrying_what_is_not_there_is_a_failure(here: Here, scripted: Scripted) -> None:
+def test_retry_of_a_missing_or_not_failed_document_exits_with_1(here: Here, scripted: Scripted) -> None:
     scripted.answers["POST /v1/retry"] = {
         "requeued": 1,
         "missing_uris": ["nosuch"],

@@ -7,7 +7,7 @@ from tests.cli.scripted_daemon import Here, Reply, Scripted, problem
 LINES = [b'{"kind": "phrase", "text": "a"}\n', '{"kind": "phrase", "text": "ü"}\n'.encode()]
 
 
-def test_the_file_holds_what_the_daemon_sent(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_export_writes_the_daemons_answer_to_the_file(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     ended = here("export", "memory.jsonl")
     assert (ended.code, ended.out) == (0, "2 lines, 65 B, in memory.jsonl\n")
@@ -41,14 +41,14 @@ def test_permissions_and_links_of_the_old_file_stay(here: Here, scripted: Script
     assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_place_that_cannot_be_written_is_named(here: Here, scripted: Scripted) -> None:
+def test_unwritable_export_path_is_named(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     ended = here("export", "absent/memory.jsonl")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "hippoctl: absent/memory.jsonl cannot be written: No such file or directory.\n"
 
 
-def test_a_folder_or_a_full_device_cannot_be_written(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_export_to_a_folder_or_a_full_device_names_the_reason(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     (tmp_path / "folder").mkdir()
     for name, reason in (("folder", "Is a directory"), ("/dev/full", "No space left on device")):
@@ -56,7 +56,7 @@ def test_a_folder_or_a_full_device_cannot_be_written(here: Here, scripted: Scrip
         assert (ended.code, ended.out, ended.err) == (1, "", f"hippoctl: {name} cannot be written: {reason}.\n")
 
 
-def test_a_dash_is_standard_output_which_holds_nothing_else(here: Here, scripted: Scripted) -> None:
+def test_export_to_a_dash_writes_only_the_export_to_standard_output(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     for arguments in (["export", "-"], ["export", "-", "--json"]):
         assert here(*arguments).out.encode() == b"".join(LINES)
@@ -64,7 +64,7 @@ def test_a_dash_is_standard_output_which_holds_nothing_else(here: Here, scripted
     assert here("export", "-", "--json").out.encode() in (b"", LINES[0])
 
 
-def test_no_archive_is_written_under_an_archives_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_export_to_an_archive_file_name_is_a_usage_error(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["GET /v1/export"] = Reply(pieces=LINES)
     for name in ("memory.zip", "memory.JSONL.GZ", "memory.tar"):
         ended = here("export", name)

@@ -40,7 +40,7 @@ def by_name(ended: Ran) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}
 
 
-def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_healthy_daemon_passes_all_checks(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
         f'[store]\npath = "{tmp_path}/store"\n[encoder]\nbackend = "hash"\n[[folder]]\npath = "drive"\n'
     )
@@ -94,12 +94,12 @@ def test_skipped_documents_and_exclusions_are_counted_by_reason(here: Here, scri
 
 
 @pytest.mark.parametrize("state", BAD_SOURCE_STATES)
-def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
+def test_source_in_a_bad_state_is_a_failure(state: str) -> None:
     assert doctor_command.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
 
 
 @pytest.mark.usefixtures("nothing_inspected")
-def test_a_daemon_that_cannot_commit_is_not_well(here: Here, scripted: Scripted) -> None:
+def test_daemon_that_cannot_commit_is_a_failure(here: Here, scripted: Scripted) -> None:
     refused = "OSError: [Errno 122] Disk quota exceeded"
     well = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
     scripted.answers["GET /v1/status"] = well | {"trouble": refused}
@@ -110,7 +110,7 @@ def test_a_daemon_that_cannot_commit_is_not_well(here: Here, scripted: Scripted)
 
 
 @pytest.mark.usefixtures("nothing_inspected")
-def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(here: Here, scripted: Scripted) -> None:
+def test_encoder_with_many_indistinct_phrases_is_a_warning_with_a_hint(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for unknown, crowded, told in ((400, 100, True), (0, 300, True), (101, 0, True), (100, 0, False), (5, 0, False)):
         phrases = {"phrases": 2_000, "indistinct_phrases": {"unknown": unknown, "crowded": crowded}}
@@ -127,7 +127,7 @@ def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(he
 
 
 @pytest.mark.usefixtures("nothing_inspected")
-def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted: Scripted) -> None:
+def test_english_encoder_with_documents_of_other_languages_is_a_warning(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for encoder, languages, told in (
         (STATUS["encoder"], {"en": 0.7, "de": 0.2, "zh": 0.1}, True),
@@ -144,7 +144,7 @@ def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted
             assert "multilingual" in check["hint"]
 
 
-def test_passages_of_older_rules_are_a_warning_until_hippod_reads_them_again() -> None:
+def test_passages_of_older_rules_are_a_warning_unless_reextraction_is_running() -> None:
     running = {"task": "reextract", "unit": "passages", "done": 1, "took_s": 1.0}
     present = [{"name": "rules/6", "passages": 123}]
     for changes, expected in (({}, "warn"), ({"progress": [running]}, "ok"), ({"extractors": present}, "ok")):
@@ -158,7 +158,7 @@ def test_passages_of_older_rules_are_a_warning_until_hippod_reads_them_again() -
     assert list(doctor_command.contents(Status.model_validate(STATUS | unknown))) == [], "an older daemon"
 
 
-def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:
+def test_no_daemon_exits_with_3_and_other_checks_run(here: Here) -> None:
     ended = here("--json", "--socket", "absent.sock", "doctor")
     checks = by_name(ended)
     assert ended.code == 3
@@ -167,20 +167,20 @@ def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> N
 
 
 @pytest.mark.usefixtures("nothing_inspected")
-def test_a_daemon_that_refuses_is_one_failed_check(here: Here, scripted: Scripted) -> None:
+def test_daemon_that_refuses_the_status_is_one_failed_check(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = problem("internal", 500, "An error of hippod's own.")
     ended = here("--json", "doctor")
     assert (ended.code, by_name(ended)["daemon"]["detail"]) == (1, "An error of hippod's own.")
 
 
-def test_a_configuration_that_is_no_toml_is_exit_2(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_configuration_with_invalid_toml_exits_with_2(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": []}
     (tmp_path / "config.toml").write_text("[api\n")
     ended = here("--json", "doctor")
     assert (ended.code, by_name(ended)["configuration"]["status"]) == (2, "fail")
 
 
-def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
+def test_socket_check_requires_a_writable_but_not_world_writable_socket(tmp_path: Path, scripted: Scripted) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
     checked = [doctor_command.socket(Address(path, "--socket")) for path in (plain, tmp_path / "absent")]
@@ -197,11 +197,11 @@ def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, script
 @pytest.mark.parametrize(
     ("encoder", "status"), [(HashEncoder().identity.name, "warn"), ("hash-256", "warn"), ("all-MiniLM-L6-v2", "ok")]
 )
-def test_an_encoder_that_knows_no_meaning_is_reported(encoder: str, status: str) -> None:
+def test_hash_encoder_is_a_warning(encoder: str, status: str) -> None:
     assert doctor_command.encoder(Status.model_validate(STATUS | {"encoder": encoder})).status == status
 
 
-def test_a_source_that_still_reads_is_well() -> None:
+def test_source_that_is_following_is_ok_and_one_with_a_detail_a_warning() -> None:
     check = doctor_command.source(SourceStatus(kind="folder", name="/drive", state="following", lag=3))
     assert (check.status, check.detail) == ("ok", "following, 3 changes to read")
     polling = {"kind": "folder", "name": "/drive", "state": "polling", "lag": 0, "detail": "raise max_user_watches"}
@@ -209,7 +209,7 @@ def test_a_source_that_still_reads_is_well() -> None:
     assert (check.status, check.detail) == ("warn", "polling, up to date: raise max_user_watches")
 
 
-def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) -> None:
+def test_missing_folder_that_this_user_sees_gets_a_hint_about_the_unit(tmp_path: Path) -> None:
     seen = doctor_command.source(SourceStatus(kind="folder", name=str(tmp_path), state="missing", lag=0))
     assert (seen.status, "BindReadOnlyPaths" in seen.hint) == ("fail", True)
     gone = doctor_command.source(SourceStatus(kind="folder", name=str(tmp_path / "gone"), state="missing", lag=0))
@@ -217,7 +217,7 @@ def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("nothing_inspected")
-def test_a_socket_that_nobody_listens_on_is_reported(here: Here, scripted: Scripted) -> None:
+def test_socket_without_a_listener_is_a_failure(here: Here, scripted: Scripted) -> None:
     stale = scripted.socket.with_name("stale")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(stale))
@@ -228,7 +228,7 @@ def test_a_socket_that_nobody_listens_on_is_reported(here: Here, scripted: Scrip
     assert "start hippod" in check["hint"]
 
 
-def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+def test_checks_include_the_findings_of_hippod_inspect(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     """One that the configuration's check finds, then one that only hippod's own look finds; both by the real hippod."""
     scripted.answers["GET /v1/status"] = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
     file = tmp_path / "config.toml"
@@ -246,7 +246,7 @@ def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Script
     assert {"packages", "memory", "open files", "store", "disk", "llm"} <= set(checks)
 
 
-def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path) -> None:
+def test_configuration_refused_by_hippod_gives_the_usage_exit_code(tmp_path: Path) -> None:
     found = (
         '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "correct it"}]}'
     )
@@ -257,7 +257,7 @@ def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path)
     assert [each.status for each in doctor_command.inspection(None, str(tmp_path / "absent"))] == ["fail"]
 
 
-def test_an_inspection_that_hangs_or_says_nonsense_is_one_failed_check(
+def test_inspection_that_hangs_or_prints_no_json_is_one_failed_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config.toml"

@@ -63,14 +63,14 @@ def test_a_folder_or_token_that_this_user_may_not_read_is_a_warning(
 
 
 @pytest.mark.process
-def test_a_socket_in_a_directory_that_is_shut(hippoctl: Shell, shut: Path) -> None:
+def test_socket_in_an_inaccessible_directory_exits_with_3_and_hints_at_sudo(hippoctl: Shell, shut: Path) -> None:
     ended = hippoctl("--json", "--socket", str(shut / "s"), "doctor")
     found = by_name(ended)["socket"]
     assert (ended.code, "sudo hippoctl doctor" in found["hint"]) == (3, True)
 
 
 @pytest.mark.process
-def test_a_socket_of_another_group_names_the_group_and_the_command_that_joins_it(
+def test_error_about_a_socket_of_another_group_names_the_command_to_join_it(
     hippoctl: Shell, shut: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "s"
@@ -91,7 +91,9 @@ def test_a_socket_of_another_group_names_the_group_and_the_command_that_joins_it
 
 
 @pytest.mark.daemon
-def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_folder_of_an_unknown_user_is_a_failed_configuration_check(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
     scripted.answers["GET /v1/status"] = WELL
     (tmp_path / "config.toml").write_text('[[folder]]\npath = "~no-such-user/notes"\n')
     checks = by_name(here("--json", "doctor"))
@@ -101,7 +103,7 @@ def test_a_folder_of_a_user_that_there_is_not(here: Here, scripted: Scripted, tm
 
 @pytest.mark.daemon
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
-def test_an_inspection_that_fails_itself_ends_no_other_check(
+def test_inspection_that_raises_becomes_a_warning_and_other_checks_run(
     here: Here, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     def broken(*_: object) -> None:

@@ -19,11 +19,11 @@ KNOWN = ("Edda Vance forged the lantern of Corl Tower",)
         ("A smith forged lantern", 0.0),
     ],
 )
-def test_keyword_f1(answer: str, expected: float) -> None:
+def test_keyword_f1_is_0_below_the_keyword_threshold(answer: str, expected: float) -> None:
     assert keyword_f1(answer, KNOWN, "Edda Vance of and Tower") == pytest.approx(expected)
 
 
-def test_keyword_f1_of_chinese() -> None:
+def test_keyword_f1_splits_chinese_text_into_words() -> None:
     known = ("北京大学位于北京",)
     # The keyword 北京大学 is one word and is said: 1/1 reaches 0.4. Words said and known: 北京大学, of 1 and of 3.
     assert keyword_f1("北京大学", known, "北京大学") == pytest.approx(2 * 1 / (1 + 3))

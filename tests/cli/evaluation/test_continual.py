@@ -32,7 +32,7 @@ def entry(number: int, minute: int, passages: int = 1) -> DocumentEntry:
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
-def test_segments_hold_about_as_much_each_and_end_before_the_next_commit(count: int) -> None:
+def test_segments_are_of_similar_size_and_end_at_a_commit(count: int) -> None:
     documents = [entry(at, at // 2) for at in range(40)]
     cut = segments(documents, count)
     assert [segment.number for segment in cut] == list(range(1, count + 1))
@@ -47,14 +47,14 @@ def test_segments_hold_about_as_much_each_and_end_before_the_next_commit(count: 
         assert len(there) == segment.documents
 
 
-def test_a_large_first_commit_leaves_a_segment_to_each_of_the_others() -> None:
+def test_every_segment_gets_a_commit_despite_one_large_commit() -> None:
     documents = [entry(0, 0, passages=1000), entry(1, 1), entry(2, 2), entry(3, 3)]
     assert [segment.passages for segment in segments(documents, 4)] == [1000, 1001, 1002, 1003]
     documents = [entry(0, 0), entry(1, 1), entry(2, 2), entry(3, 3, passages=1000)]
     assert [segment.passages for segment in segments(documents, 4)] == [1, 2, 3, 1003]
 
 
-def test_a_memory_that_came_at_once_cannot_be_cut() -> None:
+def test_memory_with_fewer_commits_than_segments_is_an_error() -> None:
     with pytest.raises(CommandError, match="came in 1 commits"):
         segments([entry(0, 0), entry(1, 0)], 2)
     with pytest.raises(CommandError, match="came in 0 commits"):
@@ -80,7 +80,7 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
         answered_questions([both, later], cut[0], locator)
 
 
-def test_a_later_or_random_segment_asks_the_questions_that_it_brought_the_gold_of() -> None:
+def test_chosen_segment_asks_the_questions_whose_gold_it_completes() -> None:
     documents = [entry(at, at) for at in range(4)]
     cut = segments(documents, 4)
     assert [chosen_segment(cut, str(number)).number for number in (1, 4)] == [1, 4]
@@ -100,7 +100,7 @@ def test_a_later_or_random_segment_asks_the_questions_that_it_brought_the_gold_o
 
 
 @pytest.mark.process
-def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+def test_questions_are_asked_as_of_the_end_of_each_segment(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
 
     found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="hipporag2")
@@ -137,6 +137,6 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
     assert [each.code for each in refused] == [2, 2]
 
 
-def test_fewer_than_two_segments_are_no_growth(here: Here, tmp_path: Path) -> None:
+def test_continual_with_fewer_than_two_segments_is_a_usage_error(here: Here, tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text("[]")
     assert here("eval", "q.json", "--continual", "1").code == 2

@@ -88,14 +88,14 @@ def test_gold_are_the_supporting_paragraphs(here: Here, asked_with: Scripted, tm
     assert second.body["query"] == "What is missing?"
 
 
-def test_gold_are_documents_named_by_the_end_of_their_uri(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
+def test_gold_documents_are_matched_by_the_end_of_their_uri(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(OWN))
     ended = here("--json", "eval", "questions.json", "--k", "1,3,4").json
     assert ended["recall"] == {"1": 0.25, "3": 0.5, "4": 1.0}
     assert ended["all"] == {"1": 0.0, "3": 0.5, "4": 1.0}
 
 
-def test_several_modes_side_by_side(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
+def test_compare_reports_several_modes_and_their_differences(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(OWN))
     arguments = ["eval", "questions.json", "--k", "1,4", "--compare", "dense,bm25"]
     whole = here("--json", *arguments).json
@@ -119,14 +119,14 @@ def test_several_modes_side_by_side(here: Here, asked_with: Scripted, tmp_path: 
     ]
 
 
-def test_modes_that_are_compared_pay_the_same_for_a_question(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
+def test_compared_modes_share_an_uncounted_first_query(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(OWN))
     assert here("eval", "questions.json", "--compare", "dense,bm25").code == 0
     asked = [(each.body["query"], each.body["mode"]) for each in questions_asked(asked_with)]
     assert asked == [(one["question"], mode) for one in OWN for mode in ("dense", "dense", "bm25")]
 
 
-def test_the_other_formats_that_hipporag_reads(tmp_path: Path) -> None:
+def test_question_formats_of_hipporag_are_read(tmp_path: Path) -> None:
     contexts = {"question": "a?", "contexts": [paragraph("T", "x y", True), paragraph("U", "z", False)]}
     hotpot = {"question": "b?", "supporting_facts": [["T", 0]], "context": [["T", ["x ", "y"]], ["U", ["z"]]]}
     unnamed = {"question": "c?", "paragraphs": [{"title": "T", "paragraph_text": "x y"}]}

@@ -24,7 +24,7 @@ NOISE = passage(3, "Lantern", OTHER, "added:1")
 GOLD = GoldPassage("Lantern", WHOLE)
 
 
-def test_a_part_of_a_split_passage_is_a_part_of_the_gold_passage() -> None:
+def test_part_of_a_split_gold_passage_counts_as_found() -> None:
     located = replace(GOLD, documents=frozenset({"added:1"}))
     # Without white space each half is a run of its own letters: all of its runs of 12 letters are in the whole: 1 ≥ 0.4.
     assert located.has_part(FIRST)
@@ -42,7 +42,7 @@ def test_a_part_of_a_split_passage_is_a_part_of_the_gold_passage() -> None:
 
 
 @pytest.mark.parametrize(("shared", "is_part"), [(39, False), (40, True)])
-def test_the_share_of_the_shorter_text_decides(shared: int, is_part: bool) -> None:
+def test_part_counts_as_gold_from_40_percent_of_shared_runs(shared: int, is_part: bool) -> None:
     letters = [chr(0x4E00 + at) for at in range(400)]  # no white space and no run of 12 twice
     # 111 letters have 100 runs of 12. `shared` runs are `shared` + 11 letters; the other letters are not in the gold text.
     text = "".join(letters[300 : 300 + 100 - shared]) + "".join(letters[: shared + RUN_CHARS - 1])
@@ -51,7 +51,7 @@ def test_the_share_of_the_shorter_text_decides(shared: int, is_part: bool) -> No
     assert gold.has_part(passage(1, "T", text, "added:1")) is is_part
 
 
-def test_documents_with_the_title_come_before_others() -> None:
+def test_documents_with_the_gold_title_take_precedence() -> None:
     copy = passage(4, "Copy", WHOLE, "added:9")
     assert containing_documents(GOLD, [copy, FIRST, SECOND]) == {"added:1"}
     assert containing_documents(GOLD, [NOISE]) == frozenset()
@@ -66,7 +66,7 @@ def replace_document(found: Any, document: str, also_in: list[str] | None = None
     return found.model_copy(update={"document": document, "also_in": also_in or []})
 
 
-def test_gold_that_the_memory_lacks_is_named() -> None:
+def test_gold_missing_from_the_memory_is_listed_as_absent() -> None:
     uris = ["file:///drive/people/Emil%20Strand.docx", "added:7"]
     question = EvalQuestion(
         "q?",

@@ -68,7 +68,7 @@ class Model:
         return plain(made)
 
 
-def test_a_repeated_command_asks_only_for_what_is_missing(here: Here, model: Model, tmp_path: Path) -> None:
+def test_repeated_evaluation_sends_only_missing_requests(here: Here, model: Model, tmp_path: Path) -> None:
     whole = here("--json", *COMMAND).json
     calls = len(model.calls)
     # Each of 3 questions in 2 rows: an answer and 3 verdicts; then 2 criteria in 2 orders for each question.
@@ -92,7 +92,7 @@ def test_a_repeated_command_asks_only_for_what_is_missing(here: Here, model: Mod
         assert not (tmp_path / "run.json.part").exists()
 
 
-def test_requests_that_may_call_the_model_are_given_its_time(
+def test_requests_that_may_call_the_model_have_its_timeout(
     here: Here, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: dict[str, set[float]] = {}
@@ -108,7 +108,7 @@ def test_requests_that_may_call_the_model_are_given_its_time(
     assert [limits[path] for path in (Route.QUERY, Route.ASK, Route.JUDGE)] == [{900.0}] * 3
 
 
-def test_a_failed_request_is_repeated(here: Here, model: Model, tmp_path: Path) -> None:
+def test_repeated_evaluation_retries_failed_requests(here: Here, model: Model, tmp_path: Path) -> None:
     model.refused = {str(QUESTIONS[0]["question"])}
     model.breaks_at = 6
     assert here(*COMMAND).code != 0
@@ -117,7 +117,7 @@ def test_a_failed_request_is_repeated(here: Here, model: Model, tmp_path: Path) 
     assert [each.get("error") for each in scores] == [None, None, None]
 
 
-def test_a_file_that_is_no_journal_is_named_and_kept(here: Here, model: Model, tmp_path: Path) -> None:
+def test_invalid_evaluation_journal_is_an_error_and_kept(here: Here, model: Model, tmp_path: Path) -> None:
     (tmp_path / "run.json.part").write_text("[1]\n")
     ran = here(*COMMAND)
     assert ran.code == 1 and "run.json.part is not the journal of an evaluation. Delete it" in " ".join(ran.err.split())

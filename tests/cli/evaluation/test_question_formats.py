@@ -44,7 +44,7 @@ def read(tmp_path: Path, *entries: Any, lines: bool = False) -> list[EvalQuestio
     ],
     ids=["popqa", "nq", "hotpotqa columns", "lv-eval", "narrativeqa", "hgmem", "gold_ans", "number"],
 )  # fmt: skip
-def test_the_forms_of_the_data_sets(
+def test_question_formats_of_the_datasets_are_read(
     tmp_path: Path, entry: dict[str, Any], text: str, answers: tuple[str, ...], gold: int
 ) -> None:
     for lines in (False, True):
@@ -70,7 +70,7 @@ def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_claims_of_a_pair_share_their_index_in_nocha(tmp_path: Path) -> None:
+def test_nocha_claims_with_the_same_index_form_a_pair(tmp_path: Path) -> None:
     entries = [
         {"book_title": "b", "claim": "Amy burns it in revenge.", "type": False, "index": 138, "genre": "historical"},
         {"book_title": "b", "claim": "They marry quietly.", "type": "True", "index": 148},
@@ -106,7 +106,7 @@ def test_the_claims_of_a_pair_share_their_index_in_nocha(tmp_path: Path) -> None
     ],
     ids=str,
 )
-def test_a_bad_entry_is_named_with_what_it_lacks(tmp_path: Path, entry: Any, said: str) -> None:
+def test_error_names_the_invalid_entry_and_its_missing_field(tmp_path: Path, entry: Any, said: str) -> None:
     good = {"question": "a?", "answer": "b"}
     with pytest.raises(CommandError) as raised:
         read(tmp_path, good, entry)
@@ -115,7 +115,7 @@ def test_a_bad_entry_is_named_with_what_it_lacks(tmp_path: Path, entry: Any, sai
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", "[]", '{"questions": []}'])
-def test_a_file_without_questions_says_so(tmp_path: Path, text: str) -> None:
+def test_file_without_questions_is_an_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "q.json"
     path.write_text(text)
     with pytest.raises(CommandError, match="contains no questions"):
@@ -138,7 +138,7 @@ def test_json_lines_may_contain_the_line_separator_of_unicode(tmp_path: Path) ->
     assert [question.text for question in read_questions(path)] == ["a\u2028b?", "c?"]
 
 
-def test_the_published_parquet_of_prelude(tmp_path: Path) -> None:
+def test_published_parquet_file_of_prelude_is_read(tmp_path: Path) -> None:
     rows = [
         {"book_name": "A Tale", "char": "Amy", "content": "As a child she kept bees.", "label": "consistent"},
         {"book_name": "A Tale", "char": "Amy", "content": "She was born a queen.", "label": "contradict"},
@@ -152,7 +152,7 @@ def test_the_published_parquet_of_prelude(tmp_path: Path) -> None:
         read_questions(tmp_path / "bad.parquet")
 
 
-def test_narrativeqas_table(tmp_path: Path) -> None:
+def test_narrativeqa_csv_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "qaps.csv").write_text(
         "document_id,set,question,answer1,answer2,question_tokenized\n"
         'b7,test,"Who, then, rows?",The ferryman,A man\n'
@@ -179,7 +179,7 @@ def test_possible_answers_may_be_text(tmp_path: Path, given: Any, answers: tuple
     assert question.answers == answers
 
 
-def test_ids_are_unlike_within_a_file(tmp_path: Path) -> None:
+def test_question_ids_are_unique_within_a_file(tmp_path: Path) -> None:
     entry = {"question": "a?", "answer": "b"}
     assert [each.id for each in read(tmp_path, entry | {"_id": "x"}, entry, entry | {"id": 7})] == ["x", "2", "7"]
     assert [each.id for each in read(tmp_path, entry | {"id": "x"}, entry | {"id": "x"})] == ["x#1", "x#2"]
@@ -187,7 +187,7 @@ def test_ids_are_unlike_within_a_file(tmp_path: Path) -> None:
     assert [each.id for each in read(tmp_path, pair)] == ["p:t", "p:f"]
 
 
-def test_the_paragraphs_that_a_question_was_made_from(tmp_path: Path) -> None:
+def test_source_paragraphs_of_a_question_are_read(tmp_path: Path) -> None:
     [hgmem] = read(
         tmp_path, {"question": "a?", "reference_answer": ["b"], "origin_chunks": ["One.", {"content": "Two."}]}
     )
@@ -196,7 +196,7 @@ def test_the_paragraphs_that_a_question_was_made_from(tmp_path: Path) -> None:
     assert gold.sources == ("Gauge\nThe gauge was built by Strand.",)
 
 
-def test_a_scope_is_checked(tmp_path: Path) -> None:
+def test_scope_of_a_question_is_read_and_validated(tmp_path: Path) -> None:
     [question] = read(tmp_path, {"question": "a?", "answer": "b", "scope": {"in": ["/books/a"]}})
     assert question.scope == {"in": ["/books/a"]}
     with pytest.raises(CommandError, match=r"q\.json\[1\] has a `scope\.folder` that is not valid"):

@@ -127,15 +127,13 @@ def test_answerers_are_compared_by_their_own_retrieval(here: Here, memory: Scrip
     ]
 
 
-def test_a_deep_answer_reads_as_many_passages_as_it_does_by_default(
-    here: Here, memory: Scripted, questions: str
-) -> None:
+def test_deep_answerer_is_asked_without_k_by_default(here: Here, memory: Scripted, questions: str) -> None:
     assert here("eval", questions, "--answerer", "deep").code == 0
     [body, _] = [each.body for each in memory.asked if each.path == "/v1/ask"]
     assert "k" not in body
 
 
-def test_recall_of_iterative_answers_is_over_k_and_not_over_what_is_read(
+def test_recall_of_iterative_answers_uses_k_instead_of_the_passages_read(
     here: Here, memory: Scripted, questions: str
 ) -> None:
     found = here("--json", "eval", questions, "--steps", "1", "--read", "1", "--k", "1,3").json
@@ -276,7 +274,7 @@ def test_several_files_are_averaged(here: Here, memory: Scripted, tmp_path: Path
     assert ["fused", "0.7500", "0.7500"] in shown
 
 
-def test_questions_of_books_and_with_scopes(here: Here, memory: Scripted, tmp_path: Path) -> None:
+def test_questions_are_limited_to_their_book_and_scope(here: Here, memory: Scripted, tmp_path: Path) -> None:
     books = ["file:///books/A%20Tale.txt", "file:///books/Moby/01.txt", "file:///books/Moby/02.txt"]
     entries = [DocumentEntry(uri=uri, title="t", state=DocumentState.INDEXED, passages=1, attempts=0) for uri in books]
     memory.answers["GET /v1/documents"] = plain(DocumentList(documents=entries))
@@ -317,14 +315,14 @@ def test_questions_of_books_and_with_scopes(here: Here, memory: Scripted, tmp_pa
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )  # fmt: skip
-def test_what_has_no_effect_or_is_not_known_is_refused(
+def test_unknown_or_ineffective_row_options_are_refused(
     here: Here, memory: Scripted, questions: str, arguments: list[str], said: str
 ) -> None:
     ran = here("eval", questions, *arguments)
     assert (ran.code, said in " ".join(ran.err.split())) == (2, True), ran.err
 
 
-def test_every_row_that_the_documentation_names_is_one() -> None:
+def test_every_row_in_the_documentation_can_be_parsed() -> None:
     page = (Path(__file__).parents[3] / "docs/how-to/evaluation.md").read_text("utf-8")
     named = [spec for command in re.findall(r"--compare '([^']+)'", page) for spec in command.split(",")]
     rows = [parse_row(spec, Row(answerer=Answerer.SINGLE)) for spec in named]

@@ -69,7 +69,7 @@ def hippoctl(memory: Daemon, *arguments: str) -> Ran:
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_a_question_has_its_passages_their_paths_and_what_joins_them(memory: Daemon) -> None:
+def test_graph_of_a_question_contains_its_passages_paths_and_edges(memory: Daemon) -> None:
     found = graph(memory, query=QUESTION, k=3, nodes=30)
     nodes = {node["id"]: node for node in found["nodes"]}
     assert len(nodes) == len(found["nodes"]) <= 30
@@ -91,7 +91,7 @@ def test_a_question_has_its_passages_their_paths_and_what_joins_them(memory: Dae
     assert {built["source"], built["target"]} == {"phrase:heron gauge", "phrase:casimir dorn"}
 
 
-def test_a_node_is_expanded_and_an_earlier_memory_is_drawn(memory: Daemon) -> None:
+def test_graph_of_a_node_and_of_an_earlier_commit_can_be_requested(memory: Daemon) -> None:
     around = graph(memory, phrase="  Casimir DORN ", nodes=10)
     assert around["centre"] == "phrase:casimir dorn" == around["nodes"][0]["id"]
     assert around["neighbours"] == around["nodes"][0]["links"] == len(around["nodes"]) - 1
@@ -119,7 +119,7 @@ def test_a_node_is_expanded_and_an_earlier_memory_is_drawn(memory: Daemon) -> No
         ({"passage": "0" * 32}, 404, "no passage"),
     ],
 )
-def test_what_cannot_be_drawn_is_an_error_that_says_why(memory: Daemon, body: Any, status: int, said: str) -> None:
+def test_invalid_graph_request_is_an_error_with_the_reason(memory: Daemon, body: Any, status: int, said: str) -> None:
     answer = memory.http.post("/v1/graph", json=body)
     assert answer.status_code == status
     assert said in answer.json()["detail"]
@@ -136,7 +136,9 @@ def files(memory: Daemon) -> dict[str, Path]:
     return made
 
 
-def test_the_page_is_one_file_that_loads_nothing_and_text_stays_text(memory: Daemon, files: dict[str, Path]) -> None:
+def test_html_graph_is_one_file_without_external_content_and_escapes_text(
+    memory: Daemon, files: dict[str, Path]
+) -> None:
     text = files["html"].read_text("utf-8")
     page = html.document_fromstring(text)
     assert "default-src 'none'" in page.xpath("//meta[@http-equiv]/@content")[0]
@@ -152,7 +154,7 @@ def test_the_page_is_one_file_that_loads_nothing_and_text_stays_text(memory: Dae
     json.loads(data.text_content().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 
 
-def test_the_graphml_is_read_back_with_what_is_known_of_every_node_and_edge(files: dict[str, Path]) -> None:
+def test_graphml_file_contains_the_attributes_of_nodes_and_edges(files: dict[str, Path]) -> None:
     read = igraph.Graph.Read_GraphML(str(files["graphml"]))
     assert read.vcount() == 30
     heron = read.vs.find(name="heron gauge")
@@ -163,7 +165,7 @@ def test_the_graphml_is_read_back_with_what_is_known_of_every_node_and_edge(file
     assert any("built by" in triples for triples in read.es["triples"])
 
 
-def test_the_picture_shows_something(files: dict[str, Path]) -> None:
+def test_png_graph_has_the_expected_size_and_is_not_blank(files: dict[str, Path]) -> None:
     image = Image.open(BytesIO(files["png"].read_bytes()))
     assert image.size == (1600, 1200)
     colours = image.convert("RGB").getcolors(1_000_000)
@@ -182,7 +184,7 @@ def test_the_same_graph_looks_the_same(memory: Daemon) -> None:
     assert all(0 <= axis <= 1 for spot in spots for axis in spot)
 
 
-def test_graph_needs_a_file_or_json_and_something_to_draw(memory: Daemon, tmp_path: Path) -> None:
+def test_graph_command_needs_an_output_and_a_non_empty_graph(memory: Daemon, tmp_path: Path) -> None:
     bare = hippoctl(memory, "tea")
     assert bare.code == 2 and "--html FILE" in bare.err
     told = hippoctl(memory, "tea", "--json", "--nodes", "2")

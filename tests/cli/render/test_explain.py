@@ -53,7 +53,7 @@ def explained(**named: str) -> dict[str, object]:
     )
 
 
-def test_a_damped_passage_says_so(hippoctl: Shell, scripted: Scripted) -> None:
+def test_explanation_names_near_duplicates_and_hub_damping(hippoctl: Shell, scripted: Scripted) -> None:
     damped = reason().model_copy(update={"hub_factor": 0.12, "near_duplicate_of": "3" * 32, "group_size": 401})
     found = passage(1, "Emil Strand", "Emil Strand built the rain gauge in 1974.")
     scripted.answers["POST /v1/query"] = answer(found, explain=Explanation(passages=[damped]))
@@ -62,7 +62,7 @@ def test_a_damped_passage_says_so(hippoctl: Shell, scripted: Scripted) -> None:
     assert "damped as a hub: keeps 12 % of what comes from others" in out
 
 
-def test_a_passage_that_a_link_led_to_names_the_link(hippoctl: Shell, scripted: Scripted) -> None:
+def test_explanation_names_the_link_that_led_to_a_passage(hippoctl: Shell, scripted: Scripted) -> None:
     source = PassageReference(id="4" * 32, title="Who owns what", document="file:///drive/owners.md")
     link = LedByLink(source=source, target="file:///drive/team.md", text="the team")
     led = PassageExplanation(rank=1, id=f"{1:032x}", similarity=0.31, link=link)
@@ -72,7 +72,7 @@ def test_a_passage_that_a_link_led_to_names_the_link(hippoctl: Shell, scripted: 
     assert "why similarity 0.310 · linked “the team” from Who owns what" in out
 
 
-def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippoctl: Shell, scripted: Scripted) -> None:
+def test_explanation_shows_score_parts_and_the_strongest_path(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = explained()
     out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
     assert scripted.asked[0].body == {"query": "Who built it?", "k": 5, "explain": True}
@@ -83,20 +83,18 @@ def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippo
     assert "Time encode 7.0 ms · walk 3.2 ms" in out
 
 
-def test_json_is_what_the_daemon_said(hippoctl: Shell, scripted: Scripted) -> None:
+def test_json_output_contains_the_daemons_explanation(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = explained()
     shown = hippoctl("--json", "query", "--explain", "Who built it?").json
     assert shown["explain"]["passages"] == [plain(reason())]
 
 
-def test_nothing_in_an_explanation_reaches_the_terminal_as_a_command(hippoctl: Shell, scripted: Scripted) -> None:
+def test_explanation_contains_no_control_characters(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = explained(text=HOSTILE, title=HOSTILE)
     assert not CONTROL.search(hippoctl("query", "--explain", "Who built it?").out)
 
 
-def test_settings_reach_the_daemon_as_numbers_and_truth_values(
-    hippoctl: Shell, scripted: Scripted, tmp_path: Path
-) -> None:
+def test_set_option_sends_numbers_and_booleans(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["POST /v1/query"] = QUERY
     arguments = ["--set", "passage_weight=0.1", "--set", "passage_nodes=false", "--set", "top_triples=7"]
     wanted = {"passage_weight": 0.1, "passage_nodes": False, "top_triples": 7}
@@ -119,7 +117,7 @@ def test_settings_reach_the_daemon_as_numbers_and_truth_values(
         ("top_triples=1.5", "top_triples: input should be a valid integer"),
     ],
 )
-def test_a_setting_that_cannot_be_is_a_usage_error(hippoctl: Shell, scripted: Scripted, pair: str, said: str) -> None:
+def test_invalid_setting_is_a_usage_error(hippoctl: Shell, scripted: Scripted, pair: str, said: str) -> None:
     ended = hippoctl("query", "who?", "--set", pair)
     assert ended.code == 2
     assert said in ended.err

@@ -88,14 +88,14 @@ def test_wrapped_titles_are_indented(here: Here, scripted: Scripted) -> None:
     assert lines[why + 1].startswith(" " * lines[why].index("word0") + "word")
 
 
-def test_query_without_passages_says_so_and_tells_the_daemons_note(hippoctl: Shell, scripted: Scripted) -> None:
+def test_query_without_passages_reports_it_with_the_daemons_note(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = answer(note="The memory is empty.")
     out = hippoctl("query", "who?").out
     assert out.startswith("No passage was found.\n")
     assert "note  The memory is empty." in out
 
 
-def test_a_terminal_gets_colours_and_the_querys_words_emphasised(hippoctl: Shell, scripted: Scripted) -> None:
+def test_terminal_output_highlights_the_words_of_the_query(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = QUERY
     shown = on_terminal(hippoctl, "query", "Who built the rain gauge?")
     assert re.search("\x1b\\[1;33mrain\x1b\\[0m \x1b\\[1;33mgauge\x1b\\[0m", shown)
@@ -111,7 +111,7 @@ def test_a_terminal_without_colours_gets_plain_text(
     assert not CONTROL.search(on_terminal(hippoctl, "status", **environ))
 
 
-def test_nothing_in_a_document_reaches_the_terminal_as_a_command(hippoctl: Shell, scripted: Scripted) -> None:
+def test_document_text_prints_no_control_characters(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = answer(
         passage(1, HOSTILE, HOSTILE, f"added:{HOSTILE}", heading=HOSTILE), query="rain", note=HOSTILE
     )
@@ -123,7 +123,7 @@ def test_nothing_in_a_document_reaches_the_terminal_as_a_command(hippoctl: Shell
     assert not CONTROL.search(re.sub("\x1b\\[[0-9;]+m", "", shown))
 
 
-def test_nothing_in_an_error_does_either(hippoctl: Shell, scripted: Scripted) -> None:
+def test_error_text_prints_no_control_characters(hippoctl: Shell, scripted: Scripted) -> None:
     failed = LIST["documents"][0] | {"error": HOSTILE, "uri": f"file:///{HOSTILE}"}
     scripted.answers["GET /v1/documents"] = {"documents": [failed]}
     assert not CONTROL.search(hippoctl("ls").out)
@@ -134,7 +134,7 @@ def test_nothing_in_an_error_does_either(hippoctl: Shell, scripted: Scripted) ->
 UNIFORM = STATUS | {"extractors": STATUS["extractors"][:1]}
 
 
-def test_status_names_extractors_if_earlier_rules_have_read_a_part(hippoctl: Shell, scripted: Scripted) -> None:
+def test_status_lists_extractors_if_earlier_rules_extracted_some_passages(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS
     assert (
         "  extracted by  rules/6: 100 of 123 passages · rules/5: 23 of 123 passages, about 4 min 0 s to redo\n"
@@ -142,7 +142,7 @@ def test_status_names_extractors_if_earlier_rules_have_read_a_part(hippoctl: She
     )
 
 
-def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scripted) -> None:
+def test_status_shows_counts_and_the_lag_of_each_source(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = UNIFORM
     assert hippoctl("status").out == (
         "hippod is ready · commit 42 · up 1 h 2 min · 512 MiB\n"
@@ -164,7 +164,7 @@ def test_status_counts_what_is_skipped_and_excluded_by_reason(hippoctl: Shell, s
     assert lines[-1] == "    excluded 12 hidden, 1 build in /drive"
 
 
-def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted) -> None:
+def test_ls_prints_a_table_with_complete_uris(hippoctl: Shell, scripted: Scripted) -> None:
     long = "file:///drive/" + "deep/" * 60 + "end.md"
     scripted.answers["GET /v1/documents"] = {"documents": [LIST["documents"][0], LIST["documents"][1] | {"uri": long}]}
     head, failed, why, indexed, last = hippoctl("ls", TZ="UTC").out.splitlines()
@@ -176,7 +176,7 @@ def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted)
     assert long in on_terminal(hippoctl, "ls")
 
 
-def test_what_a_document_leaves_out_is_shown(hippoctl: Shell, scripted: Scripted) -> None:
+def test_parts_left_out_of_a_document_are_shown(hippoctl: Shell, scripted: Scripted) -> None:
     entry = LIST["documents"][1] | {
         "left_out": [{"kind": "attachment", "count": 1, "text": f"1 attachment: {HOSTILE}"}]
     }
@@ -189,7 +189,7 @@ def test_what_a_document_leaves_out_is_shown(hippoctl: Shell, scripted: Scripted
     assert "  left out   1,200 page without text · 2 picture\n" in hippoctl("status").out
 
 
-def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
+def test_show_prints_a_card_with_neighbours_and_their_total(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers[f"GET {document_path(URI)}"] = SHOW
     out = hippoctl("show", URI).out
     assert out.startswith("document  Søren\n")
@@ -198,7 +198,7 @@ def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, 
     assert "  søren aldvik · leads · survey" in out
 
 
-def test_ask_shows_the_answer_its_sources_and_what_it_took(hippoctl: Shell, scripted: Scripted) -> None:
+def test_ask_shows_the_answer_its_sources_tokens_and_time(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/ask"] = ASK
     out = hippoctl("ask", "who?").out
     assert out.startswith("Emil Strand built it.\n\nSources\n 1  Emil Strand\n")
@@ -212,7 +212,7 @@ def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripte
     assert "evaluating" in on_terminal(hippoctl, "eval", "q.json")
 
 
-def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl: Shell, scripted: Scripted) -> None:
+def test_wait_shows_the_daemons_progress_on_a_terminal(hippoctl: Shell, scripted: Scripted) -> None:
     task = {"task": "index", "unit": "documents", "done": 1234, "total": 5000, "share": 0.2468, "rate": 24.7}
     working = UNIFORM | {"progress": [task | {"left_s": 152.5, "took_s": 50.0}]}
 
@@ -235,7 +235,7 @@ def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl
     assert hippoctl("wait").err == ""
 
 
-def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted: Scripted) -> None:
+def test_completion_script_is_for_the_given_shell_or_that_of_the_user(hippoctl: Shell, scripted: Scripted) -> None:
     assert "_HIPPOCTL_COMPLETE=zsh_complete" in hippoctl("completion", "zsh").out
     assert "_HIPPOCTL_COMPLETE=fish_complete" in hippoctl("completion", SHELL="/usr/bin/fish").out
     typed = "hippoctl query --mode d"
@@ -245,7 +245,7 @@ def test_completion_is_for_the_shell_that_is_asked_for(hippoctl: Shell, scripted
 EXPORTED = {"kind": "passage", "title": "a\u202eb\U0001d173", "text": "\x7f \x9b31m ü \u2066 \u00ad 👩\u200d🔬"}
 
 
-def test_an_export_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scripted: Scripted) -> None:
+def test_export_on_a_terminal_is_escaped_without_changing_its_meaning(hippoctl: Shell, scripted: Scripted) -> None:
     line = json.dumps(EXPORTED, ensure_ascii=False).encode() + b"\n"
     cut = line.index("\u202e".encode()) + 1
     scripted.answers["GET /v1/export"] = Reply(pieces=[line[:cut], line[cut:]])
@@ -255,7 +255,9 @@ def test_an_export_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, s
     assert hippoctl("export", "-").out.encode() == line, "in a pipe an export is content"
 
 
-def test_a_graph_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scripted: Scripted) -> None:
+def test_graphml_export_on_a_terminal_is_escaped_without_changing_its_meaning(
+    hippoctl: Shell, scripted: Scripted
+) -> None:
     graph = "<graphml><data>a\u202eb \x9b31m ü</data></graphml>\n"
     scripted.answers["GET /v1/export"] = Reply(pieces=[graph.encode()])
     shown = on_terminal(hippoctl, "export", "-", "--format", "graphml", TERM="dumb")

@@ -5,7 +5,7 @@ from daemon.contract.documents import ShowDocument
 from tests.cli.sample_answers import SHOW
 
 
-def test_names_and_links_stand_on_the_card() -> None:
+def test_show_prints_names_and_links_of_a_document() -> None:
     lines = [line.plain for line in card_lines(ShowDocument.model_validate(SHOW), 80)]
     assert any("names" in line and "Søren" in line for line in lines)
     assert "Links  1" in lines

@@ -61,7 +61,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.mark.daemon
 @pytest.mark.parametrize("kind", ["deep", "iterative"])
-def test_a_page_is_drawn_without_a_network_and_runs_nothing_that_a_text_brings(
+def test_trace_page_works_offline_and_runs_no_script_from_texts(
     answers: dict[str, Any], here: Here, browser: Browser, tmp_path: Path, kind: str
 ) -> None:
     trace = tmp_path / "t.json"
@@ -88,7 +88,7 @@ def test_a_page_is_drawn_without_a_network_and_runs_nothing_that_a_text_brings(
     assert wrong == []
 
 
-def test_a_picture_holds_the_memory_after_each_step_and_nothing_moves(answers: dict[str, Any]) -> None:
+def test_working_memory_graphs_show_each_step_in_a_common_layout(answers: dict[str, Any]) -> None:
     deep = answers["deep"]
     steps = [DeepStep.model_validate(step) for step in deep["steps"]]
     pictures = working_memory_graphs(PointMemory(), steps)
@@ -107,7 +107,7 @@ def test_a_picture_holds_the_memory_after_each_step_and_nothing_moves(answers: d
     assert [picture.title for picture in later] == ["Before", "Step 1", "Step 2", "Step 3"]
 
 
-def test_a_picture_of_passages_holds_what_each_query_found(answers: dict[str, Any]) -> None:
+def test_retrieval_graph_contains_the_passages_found_by_each_query(answers: dict[str, Any]) -> None:
     steps = [IterativeStep.model_validate(step) for step in answers["iterative"]["steps"]]
     pictures = retrieval_graphs(steps)
     assert len(pictures[-1].edges) == sum(len(step.found) for step in steps)
@@ -115,7 +115,7 @@ def test_a_picture_of_passages_holds_what_each_query_found(answers: dict[str, An
     assert sorted(passages) == sorted({each.id for step in steps for each in step.found})
 
 
-def test_the_page_tells_all_that_the_trace_does(answers: dict[str, Any], tmp_path: Path) -> None:
+def test_trace_page_contains_every_subquery_and_change(answers: dict[str, Any], tmp_path: Path) -> None:
     trace = tmp_path / "t.json"
     trace.write_text(json.dumps(answers["deep"]))
     text = trace_page(read_trace(trace))
@@ -137,14 +137,14 @@ def test_the_page_tells_all_that_the_trace_does(answers: dict[str, Any], tmp_pat
         (None, "cannot be read"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path: Path, written: str | None, said: str) -> None:
+def test_file_that_is_not_a_trace_is_refused(tmp_path: Path, written: str | None, said: str) -> None:
     if written is not None:
         (tmp_path / "t.json").write_text(written)
     with pytest.raises(CommandError, match=said):
         read_trace(tmp_path / "t.json")
 
 
-def test_an_answer_of_one_step_has_nothing_to_draw(asking: Asking, tmp_path: Path) -> None:
+def test_trace_without_steps_is_refused(asking: Asking, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(asking.ask()))
     with pytest.raises(CommandError, match="no steps to draw"):
         read_trace(tmp_path / "t.json")

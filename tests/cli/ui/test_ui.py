@@ -53,13 +53,13 @@ def ui(daemon: Daemon) -> Iterator[Ui]:
         httpx2.get(url)
 
 
-def test_before_the_address_was_opened_nothing_is_served(ui: Ui) -> None:
+def test_requests_before_the_address_was_opened_are_refused_with_401(ui: Ui) -> None:
     for path in ("/", "/v1/status", "/page/page.js", "/open", "/open?token=", "/open?token=wrong"):
         answer = httpx2.get(ui.base + path)
         assert (answer.status_code, "commit" in answer.text) == (401, False), path
 
 
-def test_the_address_works_once(ui: Ui) -> None:
+def test_address_can_be_opened_by_one_browser_only(ui: Ui) -> None:
     assert urlsplit(ui.url).hostname == "127.0.0.1"
     assert httpx2.get(ui.url, headers={"Host": "evil.example"}).status_code == 421
     assert httpx2.get(ui.url, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
@@ -72,7 +72,7 @@ def test_the_address_works_once(ui: Ui) -> None:
     assert ui.opened.get(ui.url).status_code == 303, "the browser that opened it may go back to it"
 
 
-def test_it_hands_on_what_the_page_asks_for(ui: Ui, daemon: Daemon) -> None:
+def test_ui_forwards_the_requests_of_the_page(ui: Ui, daemon: Daemon) -> None:
     page = ui.opened.get(ui.base + "/")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert ui.opened.get(ui.base + "/v1/status").json()["commit"] == daemon.status()["commit"]
@@ -92,12 +92,12 @@ def test_it_hands_on_what_the_page_asks_for(ui: Ui, daemon: Daemon) -> None:
         ("GET", "//x"),
     ],
 )
-def test_it_hands_on_nothing_else(ui: Ui, method: str, path: str) -> None:
+def test_ui_forwards_no_other_route(ui: Ui, method: str, path: str) -> None:
     answer = ui.opened.request(method, ui.base + path, headers={"Sec-Fetch-Site": "same-origin"})
     assert answer.status_code == 404
 
 
-def test_no_other_site_can_use_it(ui: Ui) -> None:
+def test_cross_site_requests_to_the_ui_are_refused(ui: Ui) -> None:
     for theirs in HEADERS_OF_OTHER_SITES:
         for method, path in (("GET", "/v1/status"), ("POST", "/v1/retry"), ("POST", "/v1/query")):
             assert ui.opened.request(method, ui.base + path, headers=theirs).status_code == 403, theirs
@@ -108,7 +108,7 @@ def test_no_other_site_can_use_it(ui: Ui) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_works_through_it(browser: Browser, daemon: Daemon) -> None:
+def test_page_works_through_the_ui_command(browser: Browser, daemon: Daemon) -> None:
     process, url = begin(daemon)
     context = browser.new_context()
     try:
@@ -134,7 +134,7 @@ def test_the_page_works_through_it(browser: Browser, daemon: Daemon) -> None:
         process.wait(PATIENCE_S)
 
 
-def test_without_a_daemon_it_says_so(daemon: Daemon) -> None:
+def test_ui_without_a_daemon_exits_with_3(daemon: Daemon) -> None:
     done = subprocess.run(
         [*daemon.command()[:-1], f"{daemon.socket}-nobody", "ui", "--no-browser"],
         env=clean_environment(daemon.home),

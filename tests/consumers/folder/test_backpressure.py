@@ -13,7 +13,7 @@ from consumers.types import FileChanged, FileEvent, FileMoved
 from tests.consumers.folder.support import PATIENCE_S, Daemon, Folder, digest, rescanned, until, uri
 
 
-def test_while_the_daemon_is_busy_events_gather_one_a_path(watched: Folder) -> None:
+def test_queued_events_of_a_path_are_merged_while_the_daemon_is_busy(watched: Folder) -> None:
     free = Event()
     events: list[FileEvent] = []
 
@@ -60,7 +60,7 @@ def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder
     assert uri(watched.root / "urgent") in [event.uri for event in events[:3]]
 
 
-def test_events_beyond_what_is_held_are_made_good_by_a_scan(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_queue_overflow_is_recovered_by_a_scan(watched: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumers.folder.folder_watcher.MAX_QUEUED_EVENTS", 10)
     busy, free = Event(), Event()
     daemon = Daemon()
@@ -84,7 +84,7 @@ def test_events_beyond_what_is_held_are_made_good_by_a_scan(watched: Folder, mon
     source.stop()
 
 
-def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -> None:
+def test_moved_directory_is_reported_as_moves_to_a_slow_daemon(folder: Folder) -> None:
     (folder.root / "old").mkdir()
     for number in range(60):
         (folder.root / "old" / f"{number}").write_bytes(b"%d" % number)
@@ -102,7 +102,9 @@ def test_a_moved_directory_is_moved_however_slow_the_daemon_is(folder: Folder) -
     assert {type(event) for event in daemon.events} == {FileMoved}
 
 
-def test_a_file_that_is_never_quiet_is_reported_all_the_same(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_under_constant_writes_is_reported_after_the_maximum_delay(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("consumers.folder.due_paths.MAX_UNSETTLED_S", 0.3)
     monkeypatch.setattr("consumers.folder.reconciler.MAX_UNSETTLED_S", 0.3)
     daemon = folder.scanned(settle_ms=5_000)
@@ -137,7 +139,7 @@ def test_an_event_whose_delivery_failed_is_delivered_again(watched: Folder, monk
     assert any(state.startswith("error OSError: no room") for state in states)
 
 
-def test_stopping_ends_the_threads_and_whoever_waits(folder: Folder) -> None:
+def test_stopping_the_watcher_ends_its_thread_and_refuses_rescans(folder: Folder) -> None:
     folder.scanned()
     source = folder.source
     source.stop()

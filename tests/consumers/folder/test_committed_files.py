@@ -43,7 +43,7 @@ def test_a_file_whose_earlier_content_was_committed_is_reported_again_when_touch
     assert daemon.touched == []
 
 
-def test_what_changed_while_the_daemon_was_down_is_found_and_nothing_else(folder: Folder) -> None:
+def test_only_files_changed_while_the_daemon_was_down_are_reported(folder: Folder) -> None:
     for name in ("same", "edited", "same-size", "touched", "gone", "replaced"):
         (folder.root / name).write_bytes(name.encode())
     folder.scanned()
@@ -63,7 +63,7 @@ def test_what_changed_while_the_daemon_was_down_is_found_and_nothing_else(folder
     assert folder.restart().events == []
 
 
-def test_a_recheck_tells_of_an_unchanged_file_again(folder: Folder) -> None:
+def test_recheck_reports_an_unchanged_file_again(folder: Folder) -> None:
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()

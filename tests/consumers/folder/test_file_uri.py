@@ -12,7 +12,7 @@ from consumers.folder import file_uri, path_of
 @given(st.binary().filter(lambda path: b"\0" not in path))
 @example(b"new\nline")
 @example(b"\xff#?%41 +")
-def test_any_path_comes_back(path: bytes) -> None:
+def test_any_path_survives_conversion_to_a_uri_and_back(path: bytes) -> None:
     uri = file_uri(b"/" + path)
     assert uri.isascii()
     assert uri.isprintable()
@@ -20,7 +20,7 @@ def test_any_path_comes_back(path: bytes) -> None:
     assert path_of(uri + "#line-1") == b"/" + path
 
 
-def test_it_is_the_uri_that_everyone_else_writes() -> None:
+def test_file_uri_equals_that_of_pathlib() -> None:
     path = Path("/a b/ü#?%.txt")
     assert file_uri(bytes(path)) == path.as_uri()
     assert path_of("file://localhost/a%20b") == b"/a b"

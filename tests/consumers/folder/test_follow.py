@@ -28,7 +28,7 @@ def test_a_scan_at_start_tells_of_every_file(folder: Folder) -> None:
     assert folder.state().last_scan_at is not None
 
 
-def test_only_what_a_scan_finds_many_of_is_reported_as_scanned(folder: Folder) -> None:
+def test_files_are_marked_as_scanned_only_if_a_scan_finds_many(folder: Folder) -> None:
     for number in range(SCAN_MANY_FILES + 1):
         (folder.root / f"{number}.txt").write_bytes(b"%d" % number)
     daemon = folder.scanned()
@@ -85,7 +85,7 @@ def test_a_save_by_rename_is_a_change(folder: Folder, temporary: str) -> None:
     assert uri(path) not in {event.uri for event in daemon.kinds(FileRemoved)}
 
 
-def test_a_save_as_vim_does_it_never_removes_the_file(folder: Folder) -> None:
+def test_save_by_vim_reports_no_removal(folder: Folder) -> None:
     path = folder.root / "a.txt"
     path.write_bytes(b"old")
     daemon = folder.scanned()
@@ -99,7 +99,7 @@ def test_a_save_as_vim_does_it_never_removes_the_file(folder: Folder) -> None:
     assert daemon.digests == {uri(path): digest(b"new")}
 
 
-def test_a_save_as_an_office_program_does_it_is_a_change(folder: Folder) -> None:
+def test_save_by_an_office_program_is_reported_as_a_change(folder: Folder) -> None:
     path = folder.root / "a.docx"
     path.write_bytes(b"old")
     daemon = folder.scanned()

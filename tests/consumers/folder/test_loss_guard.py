@@ -72,7 +72,7 @@ def unlink(files: list[Path]) -> None:
         file.unlink()
 
 
-def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder) -> None:
+def test_loss_of_more_than_half_needs_confirmation_even_after_restarts(folder: Folder) -> None:
     unlink(folder.files[:5])
     for known in (8, 9):
         with folder.followed() as watcher:
@@ -89,7 +89,7 @@ def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder
         assert watcher.confirm() == 0
 
 
-def test_what_comes_back_was_never_gone(folder: Folder) -> None:
+def test_missing_files_that_return_before_confirmation_are_kept(folder: Folder) -> None:
     kept = {file: file.read_text() for file in folder.files}
     unlink(folder.files[:7])
     with folder.followed() as watcher:
@@ -104,14 +104,16 @@ def test_what_comes_back_was_never_gone(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("settings", "gone"), [({"confirm_loss": False}, 8), ({}, 4)], ids=["switched off", "half is not more than half"]
 )
-def test_what_is_not_guarded_is_forgotten(folder: Folder, settings: dict[str, Any], gone: int) -> None:
+def test_loss_of_up_to_half_or_with_the_guard_off_removes_documents(
+    folder: Folder, settings: dict[str, Any], gone: int
+) -> None:
     unlink(folder.files[:gone])
     (folder.path / "other.txt").write_text("other")
     with folder.followed(**settings):
         until(lambda: folder.removed == gone, "they are forgotten")
 
 
-def test_a_small_folder_is_not_guarded(tmp_path: Path) -> None:
+def test_loss_in_a_small_folder_needs_no_confirmation(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "small", 4)
     folder.read()
     unlink(folder.files[:3])
@@ -119,14 +121,14 @@ def test_a_small_folder_is_not_guarded(tmp_path: Path) -> None:
         until(lambda: folder.removed == 3, "they are forgotten")
 
 
-def test_a_file_counts_as_many_documents_as_are_in_it(folder: Folder) -> None:
+def test_lost_file_counts_by_its_number_of_documents(folder: Folder) -> None:
     unlink(folder.files[:1])
     with folder.followed(lambda uri: 100 if uri.endswith("/0.txt") else 1) as watcher:
         assert watcher.state.unconfirmed == 100
     assert folder.removed == 0
 
 
-def test_what_moved_is_not_lost(folder: Folder) -> None:
+def test_moved_files_are_not_counted_as_lost(folder: Folder) -> None:
     (folder.path / "sub").mkdir()
     for file in folder.files:
         file.rename(folder.path / "sub" / file.name)
@@ -136,7 +138,7 @@ def test_what_moved_is_not_lost(folder: Folder) -> None:
     assert all(isinstance(event, FileMoved) for event in folder.events)
 
 
-def test_a_pattern_that_leaves_most_out_waits_too(folder: Folder) -> None:
+def test_loss_by_an_exclude_pattern_needs_confirmation(folder: Folder) -> None:
     with folder.followed(exclude=("*.txt",)) as watcher:
         assert watcher.state.unconfirmed == 8
     assert folder.removed == 0
@@ -152,7 +154,7 @@ def read_before(folder: Folder, *names: str, exclusions: int = 1) -> None:
 
 
 @pytest.mark.parametrize("polling", [True, False])
-def test_a_new_default_exclusion_forgets_nothing_before_it_is_confirmed(folder: Folder, polling: bool) -> None:
+def test_new_default_exclusion_removes_documents_only_after_confirmation(folder: Folder, polling: bool) -> None:
     """For any number of files, over restarts, and whatever happens to the files meanwhile."""
     read_before(folder, "#recycle/old.txt", "p/target/built.txt", "#recycle/later.txt")
     (folder.path / "p" / "Cargo.toml").write_text("[package]")
@@ -176,7 +178,7 @@ def test_a_new_default_exclusion_forgets_nothing_before_it_is_confirmed(folder: 
     assert not any("new.txt" in uri for uri in folder.known)
 
 
-def test_documents_that_an_exclamation_mark_takes_back_stay_without_a_question(folder: Folder) -> None:
+def test_documents_included_again_by_an_exclamation_mark_stay(folder: Folder) -> None:
     read_before(folder, "#recycle/old.txt")
     with folder.followed(exclude=("!\\#recycle/",)) as watcher:
         assert watcher.state.unconfirmed == 0
@@ -188,13 +190,15 @@ def test_documents_that_an_exclamation_mark_takes_back_stay_without_a_question(f
     [(EXCLUSIONS_VERSION, {}), (1, {"confirm_loss": False})],
     ids=["known rule", "switched off"],
 )
-def test_what_an_exclusion_leaves_out_is_forgotten(folder: Folder, exclusions: int, settings: dict[str, Any]) -> None:
+def test_documents_of_an_unguarded_exclusion_are_removed(
+    folder: Folder, exclusions: int, settings: dict[str, Any]
+) -> None:
     read_before(folder, "#recycle/old.txt", exclusions=exclusions)
     with folder.followed(**settings):
         until(lambda: folder.removed == 1, "it is forgotten")
 
 
-def test_what_events_say_to_be_gone_is_gone(folder: Folder) -> None:
+def test_deletions_reported_by_events_need_no_confirmation(folder: Folder) -> None:
     with folder.followed(polling=False) as watcher:
         unlink(folder.files[:7])
         watcher.rescan()

@@ -52,7 +52,7 @@ def test_a_file_restored_under_another_name_and_inode_is_a_move(folder: Folder) 
     assert [type(event) for event in daemon.events] == [FileMoved]
 
 
-def test_out_of_the_tree_is_a_removal_and_back_in_an_add(folder: Folder) -> None:
+def test_move_out_of_the_folder_is_a_removal_and_move_back_an_addition(folder: Folder) -> None:
     outside = folder.root.parent / "outside"
     (folder.root / "dir").mkdir()
     (folder.root / "dir" / "a.txt").write_bytes(b"content")
@@ -128,7 +128,7 @@ def test_a_hard_link_is_another_document_and_not_a_move(folder: Folder) -> None:
     folder.settled()
 
 
-def test_a_file_that_was_not_read_is_no_move_of_what_is_known(folder: Folder) -> None:
+def test_file_that_was_not_parsed_is_not_reported_as_moved(folder: Folder) -> None:
     """The memory's document of that name has earlier content, which a move would mistake for the new content."""
     path, new = folder.root / "a", folder.root / "b"
     path.write_bytes(b"content")

@@ -90,14 +90,14 @@ STEPS = st.lists(step, min_size=1, max_size=25)
 @pytest.mark.slow
 @settings(RANDOM, max_examples=60)
 @given(steps=STEPS)
-def test_the_events_add_up_to_what_is_in_the_folder(steps: list[tuple[object, ...]]) -> None:
+def test_watch_events_of_random_changes_reproduce_the_folder(steps: list[tuple[object, ...]]) -> None:
     check_events(steps, polling=False)
 
 
 @pytest.mark.slow
 @settings(RANDOM, max_examples=15)  # a poll takes some tenths of a second
 @given(steps=STEPS)
-def test_the_events_of_polls_add_up_to_what_is_in_the_folder(steps: list[tuple[object, ...]]) -> None:
+def test_poll_events_of_random_changes_reproduce_the_folder(steps: list[tuple[object, ...]]) -> None:
     check_events(steps, polling=True)
 
 

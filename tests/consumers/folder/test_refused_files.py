@@ -10,7 +10,7 @@ from consumers.types import FileChanged
 from tests.consumers.folder.support import Folder, digest, until, uri
 
 
-def test_of_a_file_above_max_bytes_the_beginning_counts(folder: Folder) -> None:
+def test_file_above_max_bytes_is_tracked_by_its_beginning(folder: Folder) -> None:
     """A log that grows beyond the limit keeps its parsed beginning; a changed beginning is parsed again."""
     path = folder.root / "log"
     path.write_bytes(b"x" * 100)
@@ -30,7 +30,7 @@ def test_of_a_file_above_max_bytes_the_beginning_counts(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(100, 200), (200, 100), (100, 150)])
-def test_a_file_is_read_again_if_the_limit_reaches_further_or_less_far(folder: Folder, before: int, after: int) -> None:
+def test_large_file_is_reported_again_if_max_bytes_changes(folder: Folder, before: int, after: int) -> None:
     path = folder.root / "big"
     path.write_bytes(b"x" * 160)
     os.utime(path, (1_000_000, 1_000_000))  # an old time, because a recently written file is checked again

@@ -18,7 +18,7 @@ def _inotify_reader(folder: Folder) -> inotify_c.InotifyFD:
 
 
 @pytest.mark.slow
-def test_a_queue_that_overflowed_is_made_good_by_a_scan(watched: Folder) -> None:
+def test_inotify_queue_overflow_is_recovered_by_a_scan(watched: Folder) -> None:
     (watched.root / "gone").write_bytes(b"gone")
     (watched.root / "old").mkdir()
     (watched.root / "old" / "f").write_bytes(b"f")

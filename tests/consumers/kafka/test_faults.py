@@ -43,7 +43,7 @@ def has_committed_since(daemon: Daemon, commit: int) -> bool:
     return bool(daemon.status()["commit"] > commit)
 
 
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(cluster, tmp_path):
+def test_kills_at_random_moments_lose_and_duplicate_no_message(cluster, tmp_path):
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(2)
     stream = Stream()
     rng = random.Random(6)
@@ -89,7 +89,7 @@ def test_a_dead_letter_that_was_sent_before_the_crash_is_not_sent_again(cluster,
         assert positions(daemon) == {0: 2}
 
 
-def test_another_message_at_the_place_of_a_dead_letter_is_sent_too(cluster):
+def test_different_message_at_the_same_offset_is_sent_to_dead_letters(cluster):
     topic, letters = "made-anew", cluster.topic(1)
     first = KafkaMessage(
         topic, 0, 0, 1, b"x", b"{broken one", (("trace", b"t"), ("none", None), ("hippod-group", b"g"))
@@ -110,7 +110,7 @@ def test_another_message_at_the_place_of_a_dead_letter_is_sent_too(cluster):
         assert dead(cluster.read(letters)) == [(topic, 0, 0)] * sent
 
 
-def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp_path):
+def test_processing_beyond_the_poll_interval_keeps_group_membership(cluster, tmp_path):
     topic = cluster.topic(2)
     limits = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000}
     with following(tmp_path, cluster, topic, options=limits) as daemon:
@@ -138,7 +138,7 @@ def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp
 
 
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
-def test_a_broker_that_goes_and_comes_back_is_followed_again(cluster, tmp_path):
+def test_broker_outage_ends_with_the_topic_followed_again(cluster, tmp_path):
     topic, letters = cluster.topic(2), cluster.topic(1)
     cluster.send(topic, article(1))
     cluster.flush()
@@ -163,7 +163,7 @@ def test_a_broker_that_goes_and_comes_back_is_followed_again(cluster, tmp_path):
 
 
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
-def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
+def test_unreachable_brokers_at_the_start_are_retried(cluster, tmp_path):
     topic = cluster.topic(1)
     cluster.send(topic, article(1))
     cluster.flush()
@@ -185,7 +185,7 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
         assert source(daemon)["rebalances"] == 1
 
 
-def test_a_topic_that_is_not_there_is_named_and_followed_when_it_comes(cluster, tmp_path):
+def test_missing_topic_is_named_and_followed_after_its_creation(cluster, tmp_path):
     there, later = cluster.topic(1), "hippod-later-" + os.urandom(4).hex()
     if not cluster.real:  # mock brokers create every requested topic unless told otherwise
         cluster.topic(2, later)
@@ -229,7 +229,7 @@ def test_a_topic_made_anew_is_read_from_its_beginning(cluster, tmp_path):
 
 
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real leaders are not the test's to change")
-def test_a_partition_whose_leader_changes_is_followed_on(tmp_path):
+def test_partition_is_followed_after_a_leader_change(tmp_path):
     with Cluster(3) as cluster:
         topic = cluster.topic(1)
         cluster.mock(do="lead", topic=topic, partition=0, broker=1)
@@ -244,7 +244,7 @@ def test_a_partition_whose_leader_changes_is_followed_on(tmp_path):
             until(lambda: source(daemon)["state"] == "following", "the new leader is followed")
 
 
-def test_a_login_that_the_brokers_refuse_is_said_and_tried_again_without_haste(tmp_path):
+def test_refused_login_is_reported_and_retried_slowly(tmp_path):
     options = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",

@@ -59,7 +59,7 @@ def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
         assert daemon.export() == before
 
 
-def test_a_message_keeps_what_came_with_it(cluster, tmp_path):
+def test_message_metadata_includes_its_headers_and_timestamp(cluster, tmp_path):
     topic = cluster.topic(1)
     when = 1_600_000_000_000
     more = {"timestamp": when} if cluster.real else {}
@@ -80,7 +80,7 @@ def test_a_message_keeps_what_came_with_it(cluster, tmp_path):
         assert shown(daemon, f"kafka://{topic}/a2")["metadata"]["published_at"] == "1999-12-31"
 
 
-def test_ids_of_any_characters_are_one_document_each(cluster, tmp_path):
+def test_ids_with_special_characters_give_separate_documents(cluster, tmp_path):
     topic = cluster.topic(1)
     ids = ["a b", "a#b", "a?b", "a/b", "a%23b", "ä", "100%"]
     for id in ids:
@@ -135,7 +135,7 @@ POISON = (
 )
 
 
-def test_what_cannot_be_read_goes_to_the_dead_letters_with_its_coordinates(cluster, tmp_path):
+def test_unparsable_message_goes_to_dead_letters_with_its_coordinates(cluster, tmp_path):
     topic, letters = cluster.topic(1), cluster.topic(2)
     cluster.send(topic, article(1))
     for value in POISON:
@@ -157,7 +157,7 @@ def test_what_cannot_be_read_goes_to_the_dead_letters_with_its_coordinates(clust
         assert {b"{broken", b"null", b"\xff\xff"} <= {letter.value() for letter in buried}
 
 
-def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(cluster, tmp_path):
+def test_unparsable_message_without_dead_letters_fails_and_can_be_retried(cluster, tmp_path):
     topic = cluster.topic(1)
     cluster.send(topic, article(1))
     cluster.send(topic, {"id": "a1", "text": 5})
@@ -175,7 +175,7 @@ def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(clus
         assert daemon.documents()[uri]["state"] == "failed"
 
 
-def test_a_retry_brings_nothing_back_that_was_removed_since(cluster, tmp_path):
+def test_retry_of_a_message_does_not_restore_removed_documents(cluster, tmp_path):
     topic = cluster.topic(1)
     cluster.send(topic, [article(1), article(2), article(3), {"text": 5}], key="m")
     cluster.flush()
@@ -194,7 +194,7 @@ def test_a_retry_brings_nothing_back_that_was_removed_since(cluster, tmp_path):
             assert set(daemon.documents()) == {base + "a3", uri}
 
 
-def test_a_retry_gives_what_could_not_be_read_before(cluster, tmp_path):
+def test_retry_after_a_format_change_gives_the_document(cluster, tmp_path):
     topic = cluster.topic(1)
     cluster.send(topic, "{broken", key="k")
     cluster.flush()
@@ -232,7 +232,7 @@ def test_a_restart_continues_at_the_stored_offsets_and_commits_them_to_the_group
         assert daemon.export() == built_at_once([article(n) for n in range(60)])
 
 
-def test_start_latest_passes_over_what_is_there_and_nothing_that_comes(cluster, tmp_path):
+def test_start_latest_skips_existing_messages_and_reads_later_ones(cluster, tmp_path):
     topic = cluster.topic(2)
     for number in range(10):
         cluster.send(topic, article(number), key=str(number))
@@ -249,7 +249,7 @@ def test_start_latest_passes_over_what_is_there_and_nothing_that_comes(cluster, 
         assert daemon.wait()["documents"] == 10
 
 
-def test_two_of_a_group_share_the_partitions_and_remove_nothing_of_each_other(cluster, tmp_path):
+def test_two_daemons_of_a_group_share_partitions_and_keep_their_documents(cluster, tmp_path):
     topic = cluster.topic(4)
     one = following(tmp_path / "one", cluster, topic)
     two = following(tmp_path / "two", cluster, topic)

@@ -6,7 +6,7 @@ from collections import Counter
 from consumers.kafka.offset_tracker import InFlight, OffsetTracker
 
 
-def test_the_offset_waits_for_the_messages_before():
+def test_offset_advances_only_after_all_earlier_messages():
     tracker = OffsetTracker("kafka:t/0", 5, InFlight())
     messages = [tracker.add(offset) for offset in (5, 6, 9)]
     for message in messages:
@@ -40,7 +40,7 @@ def test_a_message_that_is_not_read_yet_holds_the_offset_back():
     assert tracker.offset == 0
 
 
-def test_a_partition_whose_topic_was_made_anew_stores_nothing():
+def test_partition_of_a_recreated_topic_stores_no_position():
     tracker = OffsetTracker("kafka:t/0", 0, InFlight())
     message = tracker.add(0)
     message.parts_left = 1

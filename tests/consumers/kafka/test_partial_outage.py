@@ -102,7 +102,7 @@ def test_a_partition_without_a_leader_keeps_none_of_the_others_waiting(cluster):
 
 @pytest.mark.broker
 @mock_only
-def test_a_partition_that_has_its_first_leader_late_still_begins_at_its_end(cluster):
+def test_partition_with_a_late_leader_starts_at_its_end(cluster):
     topic = cluster.topic(2)
     for number in range(4):
         cluster.send(topic, article(number), partition=number % 2)
@@ -161,7 +161,7 @@ def test_waiting_ends_while_a_partition_has_no_leader(cluster, tmp_path):
         assert positions(daemon) == {0: 2, 1: 0}
 
 
-def test_a_login_that_one_cluster_refuses_is_not_said_of_another():
+def test_refused_login_of_one_cluster_is_not_reported_for_another():
     with Refusing() as strict, socket.create_server(("127.0.0.1", 0)) as silent:
         mute = f"127.0.0.1:{silent.getsockname()[1]}"
         version = {"api_version": (2, 3)}

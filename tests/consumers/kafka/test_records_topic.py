@@ -82,7 +82,7 @@ class Replica:
         self.store.close()
 
 
-def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster, tmp_path):
+def test_replica_matches_the_records_and_resumes_after_a_restart(cluster, tmp_path):
     topic, letters = cluster.topic(2), cluster.topic(1)
     history = [(n, article(n)) for n in range(8)] + [(8, article(1, 1)), (9, removal(2)), (10, removal(3))]
     last = {document.uri: document for _, document in history}
@@ -156,7 +156,7 @@ def test_a_compacted_topic_gives_a_new_replica_the_same_memory(cluster, tmp_path
     asyncio.run(scenario())
 
 
-def test_a_replica_that_starts_from_a_backup_of_another_goes_on_from_its_positions(cluster, tmp_path):
+def test_replica_restored_from_a_backup_resumes_at_the_positions_of_the_backup(cluster, tmp_path):
     topic = cluster.topic(2)
 
     async def scenario():

@@ -36,7 +36,7 @@ def first_question_under_way(topic: str, cluster: Cluster) -> Iterator[Any]:
         consumer.close(autocommit=False, timeout_ms=2000)
 
 
-def test_partitions_are_asked_for_again_where_the_client_forgot_to():
+def test_partitions_missed_by_the_client_are_requested_again():
     with Cluster() as cluster:
         topic = cluster.topic(2)
         with first_question_under_way(topic, cluster) as consumer:
@@ -45,7 +45,7 @@ def test_partitions_are_asked_for_again_where_the_client_forgot_to():
             assert consumer._cluster.partitions_for_topic(topic) == {0, 1}
 
 
-def test_a_topic_that_there_is_not_is_waited_for_no_longer_than_asked():
+def test_wait_for_a_missing_topic_ends_at_its_timeout():
     with Cluster() as cluster:
         topic = cluster.topic(1)
         with first_question_under_way(topic, cluster) as consumer:

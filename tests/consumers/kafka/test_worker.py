@@ -92,7 +92,7 @@ def article(number):
 
 
 @pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real brokers are not the test's to stop")
-def test_one_without_partitions_says_that_the_brokers_are_gone_and_comes_back(cluster, tmp_path):
+def test_worker_without_partitions_reports_unreachable_brokers_and_resumes(cluster, tmp_path):
     topic, output = cluster.topic(1), cluster.topic(1)
     logs, workers = [], []
     for name in ("a", "b"):
@@ -114,7 +114,7 @@ def test_one_without_partitions_says_that_the_brokers_are_gone_and_comes_back(cl
     until(lambda: cluster.read(output), "one of them goes on")
 
 
-def test_killed_and_started_again_it_loses_and_doubles_nothing(cluster, tmp_path):
+def test_killed_and_restarted_worker_loses_and_duplicates_nothing(cluster, tmp_path):
     topic, output, letters = cluster.topic(2), cluster.topic(2), cluster.topic(1)
     for number in range(120):
         cluster.send(topic, article(number), key=f"a{number}")

@@ -69,7 +69,7 @@ def test_an_attachment_is_a_document_with_the_context_of_its_mail() -> None:
     assert document_names(stored).all == ("parts list", "a", "Tide gauge")
 
 
-def test_the_own_date_and_title_of_an_attachment_have_precedence() -> None:
+def test_date_and_title_of_an_attachment_override_those_of_its_mail() -> None:
     inner = mail("Older letter", note_txt=b"A note.")
     inner.replace_header("Date", "Mon, 04 May 2026 10:00:00 +0000")
     documents = read(bytes(mail(old_eml=bytes(inner))))
@@ -132,7 +132,7 @@ def test_many_failed_attachments_leave_their_mail_as_it_is() -> None:
     assert str(failed.error).startswith(f"{LISTED + 1} of its documents are not read")
 
 
-def test_a_mail_whose_body_is_a_file_or_named_text() -> None:
+def test_named_text_body_is_mail_text_and_a_file_body_is_an_attachment() -> None:
     head = b"Subject: Plan\r\nFrom: ann@tarn.example\r\n"
     kind = b'Content-Type: text/plain; name="body.txt"\r\n\r\nThe weir is new.'
     assert list(read(head + kind)) == [""]
@@ -183,7 +183,7 @@ def test_files_in_a_pdf_are_documents() -> None:
     assert links(documents[""]) == ["#1/a.txt"]
 
 
-def test_files_and_messages_in_a_message_of_outlook() -> None:
+def test_files_and_messages_attached_to_an_outlook_message_are_documents() -> None:
     def wide(number: str, value: str) -> dict[str, bytes]:
         return {f"__substg1.0_{number}001F": value.encode("utf-16-le")}
 

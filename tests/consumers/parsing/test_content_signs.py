@@ -30,17 +30,17 @@ def read(name: str, data: bytes | str) -> ParsedDocument:
     "name", ["page", "index.php?title=Cooperage", "report.doc", "table.xls", "letter.docx", "saved.txt"]
 )
 @pytest.mark.parametrize("lead", ["", "\ufeff", "<!-- saved from url -->\n", '<?xml version="1.0"?>\n'])
-def test_pages_under_other_names(name: str, lead: str) -> None:
+def test_html_pages_with_other_endings_are_detected(name: str, lead: str) -> None:
     document = read(name, lead + PAGE)
     assert (document.metadata["format"], document.title) == ("html", "Cooperage")
     assert document.passages[0].text == "Barrels of Moen."
 
 
-def test_a_page_in_utf_16_under_an_office_name() -> None:
+def test_html_in_utf_16_with_an_office_ending_is_detected() -> None:
     assert read("report.doc", b"\xff\xfe" + PAGE.encode("utf-16-le")).title == "Cooperage"
 
 
-def test_a_table_of_html_under_the_name_of_a_sheet() -> None:
+def test_html_or_tab_separated_table_with_the_ending_xls_is_detected() -> None:
     rows = "<table><tr><th>Key</th><th>Room</th></tr><tr><td>K9</td><td>Attic</td></tr></table>"
     assert read("keys.xls", rows).passages[0].text == "Key: K9; Room: Attic"
     assert read("keys.xls", "Key\tRoom\nK9\tAttic\n").passages[0].text == "Key: K9; Room: Attic"
@@ -54,27 +54,27 @@ def test_a_table_of_html_under_the_name_of_a_sheet() -> None:
         ("a.doc", "Date: Thu, 2 May 2024 10:00:00 +0000\r\nMessage-ID: <1@wiki>\r\nSubject: Exported\r\n"),
     ],
 )
-def test_a_page_in_mime_parts(name: str, lead: str) -> None:
+def test_web_archive_in_mime_parts_is_detected(name: str, lead: str) -> None:
     document = read(name, ARCHIVE.format(lead))
     assert (document.metadata["format"], document.title) == ("web_archive", "Runbook")
     assert [passage.text for passage in document.passages] == ["Yngvé closes the sluice."]
     assert [each.kind.value for each in document.left_out] == ["picture"]
 
 
-def test_a_mail_with_a_page_and_pictures_is_a_mail() -> None:
+def test_mail_with_an_html_page_and_pictures_is_not_a_web_archive() -> None:
     document = read("a", ARCHIVE.format("From: a@x.example\r\nTo: b@x.example\r\nSubject: Runbook\r\n"))
     assert document.metadata["format"] == "mail"
 
 
 @pytest.mark.parametrize("name", ["1382298805.004614:2,S", "Inbox"])
-def test_names_of_headers_may_have_any_sign(name: str) -> None:
+def test_mail_headers_with_unusual_characters_are_detected(name: str) -> None:
     mail = "Received: from a\nX-Spam_bar: +\nX.Y: b\nFrom: a@x.example\nSubject: Runbook\n\nClose the sluice.\n"
     start = "From a@x.example Thu May  2 10:00:00 2024\nX-Spam_bar: +\n" if name == "Inbox" else ""
     document = read(name, start + mail)
     assert (document.metadata["format"], document.title) == ("mail", "Runbook")
 
 
-def test_opendocument_in_one_file() -> None:
+def test_flat_opendocument_is_detected_under_any_name() -> None:
     flat = (
         '<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
         'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text><text:p>The organ.</text:p>'

@@ -102,7 +102,7 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
-def test_authors_and_days_of_each_program(export: object) -> None:
+def test_exports_of_each_program_keep_authors_and_days(export: object) -> None:
     [document] = read(export)
     assert document.uri == "file:///chats/kiln/a.json#c-1/2024-05-01"
     assert document.title == "Wool"
@@ -136,7 +136,7 @@ def test_messages_whose_times_state_a_zone_or_none_are_ordered_together() -> Non
     assert document.metadata["published_at"] == "2023-11-14T22:13:20+00:00"
 
 
-def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
+def test_slack_channel_with_a_message_without_text_is_complete() -> None:
     first, second = read(SLACK)
     assert [first.uri[-15:], second.uri[-15:]] == ["kiln/2024-05-01", "kiln/2024-05-02"]
     assert said(first) == [
@@ -169,14 +169,14 @@ SIGNAL = "\n".join(
         ("kiln/data.json", SIGNAL, "#messages/2024-05-01"),
     ],
 )
-def test_messages_of_model_apis_and_of_signal(name: str, value: object, part: str) -> None:
+def test_messages_of_model_apis_and_signal_are_conversations(name: str, value: object, part: str) -> None:
     [document] = read(value, f"file:///{name}")
     assert document.uri == f"file:///{name}{part}" and document.title == name.replace("/", ".").partition(".")[0]
     time = " (07:53)" if "2024" in part else ""
     assert said(document) == [f"user: How is wool dyed?{time}", f"assistant: With birch leaves.{time}"]
 
 
-def test_a_line_among_messages_affects_itself_alone() -> None:
+def test_other_or_damaged_line_among_messages_affects_only_itself() -> None:
     document, damaged, conversation = read(f'{{"text": "Words."}}\n{{broken\n{LINES}\n', "file:///a.jsonl")
     assert document.uri.endswith("#line-1") and said(document) == ["Words."]
     assert damaged.uri.endswith("#line-2") and damaged.error is not None
@@ -213,7 +213,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("export", REPLIES.values(), ids=REPLIES)
-def test_a_reply_links_to_the_day_of_its_message_and_damaged_messages_cost_nothing(export: object) -> None:
+def test_reply_links_to_the_day_of_its_message_despite_damaged_messages(export: object) -> None:
     first, second = read(export)
     assert [document.uri.partition("#")[2] for document in (first, second)] == ["5/2024-05-01", "5/2024-05-02"]
     assert said(second)[0] == "Bo: So. (07:53)"
@@ -258,7 +258,7 @@ TELEGRAM = [
 ]
 
 
-def test_all_that_a_telegram_message_says_is_text_or_in_the_account() -> None:
+def test_every_field_of_a_telegram_message_is_text_or_a_listed_omission() -> None:
     [document] = read({"name": "Board", "about": "Whoever builds quays", "messages": TELEGRAM})
     assert said(document) == [
         "Ann: invite_members, Bo, Kaja (07:53)",
@@ -301,7 +301,7 @@ def test_formatted_copies_of_a_text_are_not_read_twice() -> None:
     assert [each.text for each in document.left_out] == ["1 header or property: They ask about nets."]
 
 
-def test_messenger_writes_utf_8_as_latin_1_in_every_text() -> None:
+def test_messenger_text_in_wrongly_decoded_utf_8_is_repaired() -> None:
     message = {
         "sender_name": "J\u00c3\u00b8rn",
         "timestamp_ms": 1714550000000,
@@ -317,7 +317,7 @@ def test_an_item_without_text_fails_alone() -> None:
     assert second.uri.endswith("#b") and "text" in str(second.error)
 
 
-def test_a_note_of_keep() -> None:
+def test_google_keep_note_keeps_list_tags_and_omissions() -> None:
     note = {
         "isTrashed": False,
         "userEditedTimestampUsec": 1700000000000000,
@@ -347,7 +347,7 @@ def test_a_note_of_keep() -> None:
         ),
     ],
 )
-def test_whatsapp_in_the_styles_of_several_countries(lines: str, day: str) -> None:
+def test_whatsapp_exports_of_several_countries_are_parsed(lines: str, day: str) -> None:
     documents = read(lines, "file:///chats/WhatsApp Chat with Choir.txt")
     assert documents[0].uri.endswith(f"#Choir/{day}") and documents[0].title == "Choir"
     whole = [line for document in documents for line in said(document)]

@@ -18,21 +18,21 @@ OTHER_FORMAT = [
 
 
 @pytest.mark.parametrize(("old", "new"), SAME_FORMAT)
-def test_a_name_of_the_same_format_changes_nothing_but_a_title_of_the_name(old: str, new: str) -> None:
+def test_rename_within_a_format_changes_only_a_title_taken_from_the_name(old: str, new: str) -> None:
     assert parses_alike(b"/x/" + old.encode(), b"/y/" + new.encode(), ["The title"])
     [document] = parse_data(b"words of the text,", old.encode(), "u", SplitSettings())
     assert not parses_alike(old.encode(), new.encode(), ["The title", document.title])
 
 
 @pytest.mark.parametrize(("old", "new"), OTHER_FORMAT)
-def test_a_name_of_another_format_is_read(old: str, new: str) -> None:
+def test_rename_to_another_format_requires_parsing(old: str, new: str) -> None:
     assert not parses_alike(old.encode(), new.encode(), ["The title"])
 
 
-def test_a_packed_file_s_title_may_be_that_of_the_name_within() -> None:
+def test_title_of_a_gzip_file_may_come_from_its_inner_name() -> None:
     for title in ("plain", "plain.md"):
         assert not parses_alike(b"plain.md.gz", b"other.md.gz", [title])
 
 
-def test_a_file_that_keeps_its_name_in_another_folder_is_not_read() -> None:
+def test_move_to_another_folder_requires_no_parsing() -> None:
     assert parses_alike(b"/attic/notes.txt", b"/cellar/notes.txt", ["notes"])

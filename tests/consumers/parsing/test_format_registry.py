@@ -28,7 +28,7 @@ def test_no_two_formats_share_an_ending_or_a_mime_type(format: DocumentFormat) -
 
 
 @EACH
-def test_a_format_that_its_content_does_not_tell_is_found_by_its_endings(format: DocumentFormat) -> None:
+def test_format_without_a_content_sign_is_detected_by_its_endings(format: DocumentFormat) -> None:
     if not format.binary and format.text_sign is None:
         assert [detect_format(b"/a/Name." + ending.upper().encode(), b"words") for ending in format.endings] == [
             format for _ in format.endings
@@ -47,10 +47,10 @@ def test_the_configuration_names_the_formats_in_the_order_of_the_registry() -> N
     assert titles in " ".join((ROOT / "config.toml").read_text().replace("\n#", "\n").split())
 
 
-def test_what_begins_as_no_format_does_and_is_no_text_has_none() -> None:
+def test_unknown_binary_content_is_no_document() -> None:
     with pytest.raises(NotADocument):
         detect_format(b"unknown.bin", b"\x7fELF\x02\x01\x01" + bytes(64))
 
 
-def test_json_lines_hold_documents_of_their_own_and_have_no_parser() -> None:
+def test_json_lines_have_no_parser() -> None:
     assert JSON_LINES.parser is None

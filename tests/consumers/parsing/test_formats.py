@@ -42,19 +42,19 @@ def texts(document: ParsedDocument) -> list[tuple[str, str]]:
 # Plain text
 
 
-def test_text_whose_first_line_is_a_title(read: Any) -> None:
+def test_first_line_of_a_text_followed_by_a_blank_line_is_its_title(read: Any) -> None:
     document = read("a.txt", f"\nThe Tarn Survey\n\n{LONG}\n\nSecond paragraph.\n")
     assert texts(document) == [("The Tarn Survey", f"{LONG.strip()}\n\nSecond paragraph.")]
     assert document.title == "The Tarn Survey"
     assert document.passages[0].location == {"line": 4}
 
 
-def test_text_with_the_title_on_the_line_above(read: Any) -> None:
+def test_first_line_without_a_blank_line_is_recognised_as_title(read: Any) -> None:
     for title in ("Move (1970 film)", "Theodore Woolsey Jr.", "Back in the U.S.A.", "Who's That Girl?"):
         assert texts(read("a.txt", f"{title}\n{LONG}")) == [(title, LONG.strip())]
 
 
-def test_text_without_a_title_is_called_after_its_file_but_its_passages_are_not(read: Any) -> None:
+def test_text_without_a_title_has_its_file_name_as_document_title_only(read: Any) -> None:
     wrapped = "the survey went on for most of the summer and\nended only when the weather turned."
     document = read("field notes.txt", wrapped)
     assert document.title == "field notes"
@@ -86,13 +86,13 @@ def test_renaming_a_file_changes_no_passage(read: Any) -> None:
         ("cp1252", b""),
     ],
 )
-def test_text_in_every_usual_encoding(read: Any, encoding: str, mark: bytes) -> None:
+def test_text_in_every_common_encoding_is_decoded(read: Any, encoding: str, mark: bytes) -> None:
     text = "Łódź and Zürich" if encoding.startswith("utf") else "Zürich and Besançon"
     text += " are cities.\nThe café is über die Straße, près de la forêt; it’s small.\n"
     assert texts(read("a.txt", mark + text.encode(encoding))) == [("", text.strip())]
 
 
-def test_chinese_in_utf_16_without_a_mark(read: Any) -> None:
+def test_chinese_utf_16_without_byte_order_mark_is_decoded(read: Any) -> None:
     text = "东京塔是日本的地标。\n它建于一九五八年。\n今天仍在使用。"
     assert texts(read("a.txt", text.encode("utf-16-le"))) == [("", text)]
 
@@ -165,11 +165,11 @@ def test_front_matter_in_toml_is_metadata_too(read: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["+++\nno toml\n+++\nwords", "+++\n+++\nwords", "+++\na = " + "[" * 9999 + "\n+++\nwords"]
 )
-def test_what_is_no_toml_between_plus_signs_is_text(read: Any, text: str) -> None:
+def test_invalid_toml_between_plus_signs_is_text(read: Any, text: str) -> None:
     assert texts(read("a.md", text))[-1][1].endswith("words")
 
 
-def test_marks_of_footnotes_are_no_words_and_the_notes_are_read(read: Any) -> None:
+def test_footnote_marks_are_removed_and_footnotes_kept(read: Any) -> None:
     ((_, text),) = texts(
         read(
             "a.md",
@@ -186,7 +186,7 @@ def test_marks_of_footnotes_are_no_words_and_the_notes_are_read(read: Any) -> No
 # HTML
 
 
-def test_html_gives_what_a_reader_sees(read: Any) -> None:
+def test_html_gives_its_visible_text(read: Any) -> None:
     document = read(
         "a.html",
         "<!doctype html><html lang=en><head><title>Zeppelin - The Encyclopedia</title><meta name=author content=Ada>"
@@ -203,7 +203,7 @@ def test_html_gives_what_a_reader_sees(read: Any) -> None:
     assert document.passages[0].location["line"] == 2
 
 
-def test_html_in_the_encoding_that_it_states(read: Any) -> None:
+def test_html_is_decoded_with_its_declared_encoding(read: Any) -> None:
     page = "<html><head><meta charset='iso-8859-2'></head><body><p>Łódź</p></body></html>".encode("iso-8859-2")
     assert texts(read("a.htm", page)) == [("", "Łódź")]
 
@@ -227,13 +227,13 @@ def test_pdf_broken_words_are_joined_and_stated_titles_used(read: Any) -> None:
     assert texts(document) == [("Stated", "This is an example of it.")]
 
 
-def test_pdf_titles_that_programs_make_up_are_not_believed(read: Any) -> None:
+def test_generated_pdf_titles_are_ignored(read: Any) -> None:
     document = read("paper.pdf", pdf([[(60, 700, 11, "Words.")]], title="Microsoft Word - draft.docx"))
     assert document.title == "paper"
     assert texts(document) == [("", "Words.")]
 
 
-def test_pdf_running_headers_stand_once_and_page_numbers_not_at_all(read: Any) -> None:
+def test_pdf_running_headers_are_kept_once_and_page_numbers_removed(read: Any) -> None:
     pages = [
         [(60, 810, 9, "Annual Report"), *flowed([f"Page text of number {n}. " * 20]), (300, 30, 9, f"{n}")]
         for n in range(1, 6)
@@ -246,7 +246,7 @@ def test_pdf_running_headers_stand_once_and_page_numbers_not_at_all(read: Any) -
     assert "Page text of number 5." in whole
 
 
-def test_a_sentence_goes_on_over_a_page(read: Any) -> None:
+def test_sentence_across_two_pdf_pages_is_joined(read: Any) -> None:
     pages = [
         [(60, 60, 11, "The ship sailed from the old harbour and")],
         [(60, 780, 11, "reached the island at night.")],
@@ -350,7 +350,7 @@ def test_csv_rows_carry_their_columns(read: Any, delimiter: str) -> None:
     assert document.passages[0].location["row"] == 2
 
 
-def test_csv_without_a_header(read: Any) -> None:
+def test_csv_without_a_header_gives_plain_rows(read: Any) -> None:
     assert texts(read("a.csv", "1,2\n3,4\n")) == [("", "1; 2\n3; 4")]
     assert texts(read("b.csv", "only,header\n")) == [("", "only; header")]
 
@@ -376,7 +376,7 @@ def test_mail_headers_and_body(read: Any) -> None:
     ]
 
 
-def test_mail_that_is_only_html_and_a_forwarded_one(read: Any) -> None:
+def test_mail_in_html_and_forwarded_mail_are_parsed(read: Any) -> None:
     inner = EmailMessage()
     inner["Subject"], inner["From"] = "Inner", "a@b.example"
     inner.set_content("Inner words.")

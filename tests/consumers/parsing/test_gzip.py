@@ -23,7 +23,7 @@ def read(name: str, data: bytes, **limits: Unpack[SizeLimits]) -> list[ParsedDoc
     return list(parse_data(data, name.encode(), f"file:///{name}", S, Limits(**limits)))
 
 
-def test_the_name_within_decides_the_format() -> None:
+def test_inner_name_of_a_gzip_file_decides_the_format() -> None:
     (page,) = read("a.html.gz", gzip.compress(b"<nav>Menu</nav><p>Words here.</p>"))
     assert (page.metadata["format"], page.passages[0].text) == ("html", "Words here.")
     (text,) = read("notes", gzip.compress(b"Some words here."))
@@ -73,7 +73,7 @@ PUT_ASIDE = {
 
 
 @pytest.mark.parametrize(("name", "data", "reason", "skipped"), PUT_ASIDE.values(), ids=PUT_ASIDE)
-def test_what_is_put_aside_says_why(name: str, data: bytes, reason: str, skipped: bool) -> None:
+def test_skipped_or_failed_gzip_file_has_a_reason(name: str, data: bytes, reason: str, skipped: bool) -> None:
     (document,) = read(name, data)
     assert reason in (document.error or "") and document.skipped is skipped
 

@@ -105,13 +105,13 @@ FAILED = [
 
 
 @pytest.mark.parametrize(("name", "data", "reason"), SKIPPED, ids=[case[0] for case in SKIPPED])
-def test_what_is_no_document_is_skipped(refused: Refused, name: str, data: bytes, reason: str) -> None:
+def test_file_that_is_no_document_is_skipped(refused: Refused, name: str, data: bytes, reason: str) -> None:
     document = refused(name, data)
     assert document.skipped and reason in (document.error or "")
 
 
 @pytest.mark.parametrize(("name", "data", "reason"), FAILED, ids=[case[0] for case in FAILED])
-def test_what_is_damaged_fails(refused: Refused, name: str, data: bytes, reason: str) -> None:
+def test_damaged_file_fails_with_its_reason(refused: Refused, name: str, data: bytes, reason: str) -> None:
     document = refused(name, data)
     assert not document.skipped and reason in (document.error or "")
 
@@ -133,7 +133,7 @@ def test_an_archive_that_lies_about_its_size_fails(refused: Refused) -> None:
     assert "cannot be unpacked" in (document.error or "")
 
 
-def test_entities_that_multiply_do_not(refused: Refused) -> None:
+def test_xml_entity_expansion_is_refused(refused: Refused) -> None:
     entities = '<!ENTITY a "ha">' + "".join(
         f'<!ENTITY {chr(98 + n)} "{("&" + chr(97 + n) + ";") * 10}">' for n in range(9)
     )
@@ -196,7 +196,7 @@ def test_a_table_with_a_million_columns_is_skipped(refused: Refused) -> None:
     assert document.skipped and "1,000,000 columns" in (document.error or "")
 
 
-def test_limits_are_named_in_the_reason(refused: Refused) -> None:
+def test_error_for_too_many_pdf_pages_names_the_limit(refused: Refused) -> None:
     assert "more than the 1 read" in (refused("d.pdf", pdf([flowed(["x"]), flowed(["y"])]), pages=1).error or "")
 
 
@@ -337,20 +337,20 @@ def test_symbolic_links_are_followed_only_when_asked(tmp_path: Path) -> None:
     assert only(parse_file(bytes(loop), "u", S, access=FileAccess(follow_symlinks=True))).skipped
 
 
-def test_a_missing_file_fails_and_is_worth_another_try(tmp_path: Path) -> None:
+def test_missing_file_fails_without_being_skipped(tmp_path: Path) -> None:
     document = only(parse_file(bytes(tmp_path / "gone.txt"), "u", S))
     assert not document.skipped and "not there any more" in (document.error or "")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
+def test_file_without_read_permission_fails_with_that_reason(tmp_path: Path) -> None:
     path = tmp_path / "secret.txt"
     path.write_text("x")
     path.chmod(0)
     assert "no permission" in (only(parse_file(bytes(path), "u", S)).error or "")
 
 
-def test_names_that_are_no_utf_8_are_read(tmp_path: Path) -> None:
+def test_file_with_a_name_that_is_not_utf_8_is_parsed(tmp_path: Path) -> None:
     path = bytes(tmp_path) + b"/bad\xff\nname.txt"
     with open(path, "wb") as file:
         file.write(b"some words.")
@@ -359,7 +359,7 @@ def test_names_that_are_no_utf_8_are_read(tmp_path: Path) -> None:
     assert document.title == "bad\ufffd\nname"
 
 
-def test_the_digest_is_that_of_the_bytes_and_a_change_meanwhile_is_reported(tmp_path: Path) -> None:
+def test_parse_summary_has_the_digest_and_reports_a_concurrent_change(tmp_path: Path) -> None:
     from hashlib import blake2b
 
     path = tmp_path / "a.jsonl"

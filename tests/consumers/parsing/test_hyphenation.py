@@ -30,7 +30,7 @@ def test_broken_words_are_joined(text: str, joined: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a -\nlist", "3-\nfold", "rule\n---\nnext", "x-\ny", "- one\n- two", "--option-\n  name3"]
 )
-def test_other_hyphens_stay(text: str) -> None:
+def test_hyphens_that_break_no_word_stay(text: str) -> None:
     assert join_broken_words(text) == text or text.startswith("--option")
 
 
@@ -41,7 +41,7 @@ def test_lines_of_a_text_keep_their_numbers() -> None:
     assert document.passages[-1].location == {"line": 5}
 
 
-def test_a_compound_that_a_pdf_breaks_keeps_its_hyphen_where_it_stands_elsewhere() -> None:
+def test_compound_broken_in_a_pdf_keeps_a_hyphen_that_occurs_elsewhere() -> None:
     lines = ["The gauge is a well-", "known one, and well-known gauges are an exam-", "ple of it."]
     data = pdf([[(60, 700 - 13 * number, 11, line) for number, line in enumerate(lines)]])
     (document,) = parse_data(data, b"a.pdf", "u", SplitSettings())

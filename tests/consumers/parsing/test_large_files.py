@@ -104,7 +104,7 @@ def test_no_character_is_cut(tmp_path: Path, encoding: str) -> None:
         assert "\ufffd" not in "".join(passage.text for passage in document.passages)
 
 
-def test_of_json_lines_those_within_the_limit_are_documents(tmp_path: Path) -> None:
+def test_json_lines_within_the_limit_are_documents(tmp_path: Path) -> None:
     lines = [json.dumps({"id": str(n), "text": f"words {n}"}) for n in range(100)]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(lines))
@@ -132,7 +132,9 @@ def test_of_json_lines_those_within_the_limit_are_documents(tmp_path: Path) -> N
         ("a.rtf", b"{\\rtf1 " + b"x y " * 100 + b"}"),
     ],
 )
-def test_what_can_be_read_only_as_a_whole_is_skipped_with_the_reason(tmp_path: Path, name: str, content: bytes) -> None:
+def test_large_file_that_needs_complete_parsing_is_skipped_with_the_reason(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     found = list(parse_file(bytes(path), "u", S, access=FileAccess(max_bytes=len(content) - 1)))
@@ -154,7 +156,7 @@ def test_what_can_be_read_only_as_a_whole_is_skipped_with_the_reason(tmp_path: P
         ("a.md", "one two\n\n" + "x" * 50 + "\n\none two\n", {"line_chars": 40}, 2, "line 3, which has 50 characters"),
     ],
 )
-def test_other_limits_leave_out_what_is_beyond_them(
+def test_content_beyond_other_limits_is_left_out_and_listed(
     tmp_path: Path, name: str, content: str, limits: SizeLimits, read: int, left_out: str
 ) -> None:
     """A log that outgrows one of them must not be forgotten."""
@@ -165,7 +167,7 @@ def test_other_limits_leave_out_what_is_beyond_them(
     assert left_out in document.left_out[0].text
 
 
-def test_a_log_that_grows_while_it_is_read_counts_as_read(tmp_path: Path) -> None:
+def test_log_that_grows_beyond_the_limit_is_not_reported_as_changed(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("one line\n" * 20)
     found = parse_file(bytes(path), "u", S, access=FileAccess(max_bytes=90))

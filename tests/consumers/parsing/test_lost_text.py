@@ -45,7 +45,7 @@ def account(document: ParsedDocument) -> list[str]:
 # PDF
 
 
-def test_numbers_and_amounts_of_merged_invoices_stay() -> None:
+def test_lines_of_merged_invoices_are_no_running_headers() -> None:
     pages = [
         [
             (60, 780, 11, f"Invoice A-{number}"),
@@ -83,7 +83,7 @@ def test_headers_that_only_number_pages_stand_once() -> None:
     assert account(document) == ["11 running headers: Page # of 6; Report of the Quill lamp works #"]
 
 
-def test_blank_properties_and_the_file_name_of_a_scan_say_nothing() -> None:
+def test_blank_properties_and_scan_file_names_are_ignored() -> None:
     scan = pdf([[(60, 700, 11, "Lamp oil for the house of Rell.")]], title="00463065.tif")
     document = read("bill.pdf", scan.replace(b"/Title", b"/Author ( ) /Title"))
     assert document.title == "bill" and "author" not in document.metadata
@@ -96,7 +96,7 @@ def test_a_contents_table_gives_a_pdf_no_title() -> None:
     assert document.title == "works" and "Oil\nThe oil came by sea." in text(document)
 
 
-def test_pages_of_one_line_stay() -> None:
+def test_one_line_pdf_pages_are_no_running_headers() -> None:
     assert text(read("signs.pdf", pdf([[(60, 700, 40, f"Berth {n}")] for n in range(1, 13)]))).count("Berth ") == 12
     same = read("copies.pdf", pdf([[(60, 700, 40, "No entry")] for _ in range(5)]))
     assert text(same).count("No entry") == 5 and account(same) == []
@@ -119,7 +119,7 @@ def scanned(pages: list[str], scans: range) -> bytes:
     return data
 
 
-def test_a_scan_with_a_cover_says_which_part_was_not_read() -> None:
+def test_omissions_count_the_pages_of_a_scan_without_text() -> None:
     document = read("lease.pdf", scanned(["Lease of the lamp house, scanned", *[""] * 8], range(1, 9)))
     assert "Lease of the lamp house" in text(document)
     assert account(document) == ["8 of 9 pages have no text layer"]
@@ -145,7 +145,7 @@ def no_to_unicode(data: bytes) -> bytes:
     return data.replace(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", font)
 
 
-def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
+def test_pdf_font_without_unicode_mapping_is_skipped_with_a_reason() -> None:
     document = read("own.pdf", no_to_unicode(pdf([[(60, 700, 11, "The key hangs behind the lamp, on the left.")]])))
     assert document.skipped and "fonts do not map their shapes to characters" in (document.error or "")
 
@@ -201,7 +201,7 @@ def test_columns_that_are_drawn_line_by_line_are_read_one_after_the_other() -> N
         (("Lamp", "weir", "Mill"), ("The first of", "all the lamps", "and mills"), 320),
     ],
 )
-def test_rows_of_tables_stay_together(left: Sequence[str], right: Sequence[str], x: int) -> None:
+def test_pdf_table_rows_are_not_split_into_columns(left: Sequence[str], right: Sequence[str], x: int) -> None:
     shown = text(read("a.pdf", in_rows(left, right, x)))
     assert all(f"{a} {b}" in shown for a, b in zip(left, right, strict=True))
 
@@ -249,25 +249,25 @@ SENTENCES = {
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("encoding", SENTENCES)
-def test_a_text_in_any_common_encoding(encoding: str, late: bool) -> None:
+def test_text_in_any_common_encoding_is_decoded(encoding: str, late: bool) -> None:
     before = "The gauge reads nine.\n\n" * 3000 if late else ""
     document = read("a.txt", (before + SENTENCES[encoding] + "\n").encode(encoding))
     assert SENTENCES[encoding] in text(document) and account(document) == []
 
 
 @pytest.mark.parametrize("encoding", ["big5", "cp1251", "cp932"])
-def test_a_mail_that_declares_ascii_by_default_is_read_by_its_bytes(encoding: str) -> None:
+def test_mail_declared_as_ascii_is_decoded_by_its_bytes(encoding: str) -> None:
     head = b"Subject: Key\nContent-Type: text/plain; charset=us-ascii\nContent-Transfer-Encoding: 8bit\n\n"
     assert SENTENCES[encoding] in text(read("a.eml", head + SENTENCES[encoding].encode(encoding)))
 
 
-def test_a_code_page_that_gives_signs_within_words_is_wrong() -> None:
+def test_encoding_that_puts_symbols_within_words_is_rejected() -> None:
     line = "Weil das wohl auch in der ursprünglichen Mail so war"
     assert line in text(read("a.txt", f"Ein Anhang mit Text.\n{line}\n".encode("cp1252")))
 
 
 @pytest.mark.parametrize("words", ["£40 a week", "Zoë", "Löffel;3", "20 °C", "“so”", "– no", "naïve", "½ cup", "it’s"])
-def test_a_text_with_one_letter_of_windows_1252(words: str) -> None:
+def test_text_with_one_windows_1252_character_is_decoded(words: str) -> None:
     assert words in text(read("a.txt", f"The fee is {words} at the pier.".encode("cp1252")))
 
 
@@ -294,14 +294,14 @@ def test_a_table_with_zero_bytes_is_no_utf16() -> None:
     st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=20),
     st.integers(0, 19),
 )
-def test_one_zero_byte_changes_no_other_word(words: str, place: int) -> None:
+def test_single_zero_byte_does_not_change_the_decoding(words: str, place: int) -> None:
     data = f"The mill stands. {words}".encode()
     assert decode(data[:place] + b"\0" + data[place:]) == clean_text(f"{data[:place].decode()} {data[place:].decode()}")
 
 
 @pytest.mark.parametrize("order", ["le", "be"])
 @pytest.mark.parametrize("words", list(SENTENCES.values()))
-def test_utf16_without_a_mark(words: str, order: str) -> None:
+def test_utf16_without_byte_order_mark_is_decoded(words: str, order: str) -> None:
     lines = f"{words}, {words}\n" * 3
     assert decode(lines.encode(f"utf-16-{order}")) == lines
 
@@ -324,7 +324,7 @@ def mail(kind: str, body: str, **headers: str) -> bytes:
     return "\r\n".join([*lines, "MIME-Version: 1.0", f"Content-Type: {kind}", "", body]).encode()
 
 
-def test_the_text_after_a_picture_and_the_footer_of_a_list() -> None:
+def test_mail_text_after_a_picture_and_list_footer_are_kept() -> None:
     body = "\r\n".join(
         [
             "--b", "Content-Type: text/plain; charset=us-ascii", "", "Here is the lamp:",
@@ -339,7 +339,7 @@ def test_the_text_after_a_picture_and_the_footer_of_a_list() -> None:
     assert account(document) == ["1 attachment not read: lamp.png"]
 
 
-def test_an_order_behind_a_placeholder() -> None:
+def test_html_alternative_replaces_a_placeholder_text_in_mail() -> None:
     body = "\r\n".join(
         [
             "--b", "Content-Type: text/plain", "", "Use a program that shows pages.",
@@ -362,7 +362,7 @@ def test_bytes_decide_against_the_declared_charset() -> None:
     assert japanese in text(read("a.eml", head + b"\r\n\r\n" + japanese.encode("iso-2022-jp")))
 
 
-def test_headers_in_bytes_beyond_ascii() -> None:
+def test_mail_headers_with_raw_non_ascii_bytes_are_decoded() -> None:
     for encoding in ("utf-8", "cp1252"):
         data = b"From: ann@example.org\r\nSubject: " + "Schlüssel für Jörg".encode(encoding) + b"\r\n\r\nA text."
         assert read("a.eml", data).title == "Schlüssel für Jörg"
@@ -371,7 +371,7 @@ def test_headers_in_bytes_beyond_ascii() -> None:
 # Pages and Markdown
 
 
-def test_questions_on_buttons_and_text_of_components() -> None:
+def test_text_of_buttons_components_and_frames_in_html_is_kept() -> None:
     page = (
         "<main><h1>The ferry</h1><h2><button class=fold>Are dogs allowed on the ferry?</button></h2><div>On a leash.</div>"
         "<pre>sail</pre><button>Copy</button>"
@@ -384,11 +384,11 @@ def test_questions_on_buttons_and_text_of_components() -> None:
     assert account(document) == ["1 button or field: Copy"]
 
 
-def test_text_behind_elements_that_end_nowhere() -> None:
+def test_text_after_unclosed_html_elements_is_kept() -> None:
     assert "and the rest" in text(read("a.html", "<p>A long<wbr>word <embed src=a.swf> and the rest.</p><p>More.</p>"))
 
 
-def test_what_a_page_does_not_show_is_named() -> None:
+def test_navigation_and_hidden_parts_of_a_page_are_listed_as_omissions() -> None:
     document = read(
         "a.html", "<nav><a href=/>Home</a> <a href=/b>Boats</a></nav><p>The ferry sails.</p><p hidden>Draft."
     )
@@ -403,12 +403,12 @@ def test_restructured_text_with_a_long_line_is_text() -> None:
     assert "wheel" in text(read("a.rst", f"The mill stands.\n\n{'It turns. ' * 1200}wheel\n"))
 
 
-def test_source_code_says_how_many_lines_are_code() -> None:
+def test_omissions_of_source_code_count_its_code_lines() -> None:
     document = read("a.py", "# The mill stands at the weir.\nimport os\n\nx = 1  # gate\n")
     assert account(document) == ["1 comment: gate", "2 lines of code"]
 
 
-def test_markdown_with_a_picture_as_base64() -> None:
+def test_base64_pictures_in_markdown_are_counted_and_removed() -> None:
     picture = "data:image/png;base64," + "iVBORw0KGgo" * 200_000
     document = read(
         "a.md", f"# The lamp\n\n![a drawing of the lamp]({picture})\n\nSabine Rell built it.\n\n[1]: <{picture}>\n"
@@ -438,7 +438,7 @@ def test_blocks_within_a_text_of_xml_end_words() -> None:
     assert text(read("a.xml", data)).split() == ["Mill", "Weir", "turns", "twice", "The", "weir"]
 
 
-def test_pages_and_files_in_xml() -> None:
+def test_html_and_base64_files_in_xml_are_recognised() -> None:
     document = read(
         "notes.xml",
         "<?xml version='1.0'?><!DOCTYPE en-export SYSTEM 'x.dtd'><en-export><note><title>Bread</title><content><![CDATA["
@@ -458,7 +458,7 @@ def test_pages_and_files_in_xml() -> None:
         ("a.one", "export it as PDF"),
     ],
 )
-def test_files_of_other_programs_say_what_to_do(name: str, advice: str) -> None:
+def test_error_for_files_of_unsupported_programs_names_a_remedy(name: str, advice: str) -> None:
     document = read(name, b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(range(256)))
     assert document.skipped and advice in (document.error or "")
     assert "mill" in text(read(name, "The mill stands."))
@@ -505,7 +505,7 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
         ("Tabelle der Mühlen", False),
     ],
 )
-def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
+def test_generated_sheet_names_are_recognised(name: str, made_up: bool) -> None:
     assert is_generated_name(name) is made_up
 
 

@@ -104,7 +104,7 @@ def test_messages_with_one_id_stay_apart_and_deleted_ones_are_skipped(tmp_path: 
         ("letter", HEADERS + b"\nThe float.\n"),
     ],
 )
-def test_a_message_without_the_ending_of_mail_is_one(name: str, data: bytes) -> None:
+def test_message_without_a_mail_ending_is_detected_as_mail(name: str, data: bytes) -> None:
     (document,) = parse_data(data, name.encode(), "file:///m", SETTINGS)
     assert document.title == "Tide gauge" and document.metadata["format"] == "mail"
     assert document.passages[0].text.endswith("joss@tarn.example\n\nThe float.")
@@ -118,7 +118,7 @@ def test_a_text_with_names_and_values_is_no_mail(text: str) -> None:
     assert document.metadata["format"] == "text"
 
 
-def test_a_text_that_is_called_so_is_text(tmp_path: Path) -> None:
+def test_plain_text_with_the_ending_mbox_is_text(tmp_path: Path) -> None:
     path = tmp_path / "note.mbox"
     path.write_text("From the mill to the harbour it is a mile.\n")
     (document,) = _read(path)
@@ -126,7 +126,7 @@ def test_a_text_that_is_called_so_is_text(tmp_path: Path) -> None:
     assert document.passages[0].text == "From the mill to the harbour it is a mile."
 
 
-def test_a_line_that_is_nearly_a_separator_costs_no_more_than_its_length(tmp_path: Path) -> None:
+def test_line_that_resembles_a_separator_is_parsed_in_linear_time(tmp_path: Path) -> None:
     """With a pattern that goes back over every digit this would not end within the test's time."""
     path = tmp_path / "digits.mbox"
     path.write_bytes(

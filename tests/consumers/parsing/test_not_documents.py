@@ -25,7 +25,7 @@ SKIPPED = {
 
 
 @pytest.mark.parametrize(("name", "what"), SKIPPED.items())
-def test_a_file_that_nobody_wrote_to_be_read_is_skipped(name: str, what: str) -> None:
+def test_file_without_text_for_readers_is_skipped(name: str, what: str) -> None:
     (document,) = parse_data(b"/* words of a kind */ a { color: red }", f"/drive/{name}".encode(), "u", SplitSettings())
     assert document.skipped and (document.error or "").startswith(
         f"{what}, which contains no text for readers; exclude it"
@@ -33,7 +33,7 @@ def test_a_file_that_nobody_wrote_to_be_read_is_skipped(name: str, what: str) ->
 
 
 @pytest.mark.parametrize("name", ["searchindexes.txt", "lock.md", "css.html", "package-lock.txt", "min.js.txt"])
-def test_names_that_only_resemble_are_read(name: str) -> None:
+def test_files_with_names_that_resemble_skipped_ones_are_parsed(name: str) -> None:
     (document,) = parse_data(b"Some words here.", name.encode(), "u", SplitSettings())
     assert document.error is None
 

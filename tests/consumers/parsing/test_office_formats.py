@@ -81,7 +81,7 @@ def test_odt_headings_lists_and_tables() -> None:
     ]
 
 
-def test_ods_sheets_and_rows_that_repeat() -> None:
+def test_ods_sheets_and_repeated_rows_are_parsed() -> None:
     def row(*cells: str, repeated: int = 1) -> str:
         inner = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in cells)
         return f'<table:table-row table:number-rows-repeated="{repeated}">{inner}</table:table-row>'
@@ -132,7 +132,7 @@ def test_odt_tables_keep_the_columns_of_values_after_repeated_cells() -> None:
     assert [passage.text for passage in document.passages] == [f"name: alpha; unit: bar\n{beta}\n{beta}"]
 
 
-def test_odp_slides() -> None:
+def test_odp_slides_give_titles_and_pages() -> None:
     body = (
         '<draw:page draw:name="page1"><draw:frame presentation:class="title"><draw:text-box><text:p>The '
         "Route</text:p></draw:text-box>"
@@ -149,7 +149,7 @@ def test_odp_slides() -> None:
     assert [passage.location["page"] for passage in document.passages] == [1, 2]
 
 
-def test_opendocument_under_another_name_and_behind_a_password() -> None:
+def test_opendocument_is_detected_under_another_name_and_refused_if_encrypted() -> None:
     assert read("a.bin", opendocument("text", "<text:p>Words here.</text:p>")).metadata["format"] == "opendocument"
     assert "password" in (read("a.odt", opendocument("text", "", encrypted=True)).error or "")
 
@@ -176,7 +176,7 @@ def message(code_pages: bytes = b"", **streams: bytes) -> bytes:
     return outlook({"__properties_version1.0": fixed, **inner}, {"__attach_version1.0_#00000000": named})
 
 
-def test_an_outlook_message_with_its_people_and_attachments() -> None:
+def test_outlook_message_gives_people_and_attachments() -> None:
     data = message(
         **{
             "0037001F": "Tide gauge – spare parts".encode(),
@@ -211,14 +211,14 @@ def test_an_outlook_message_without_unicode_is_decoded_by_either_code_page(pages
     assert document.title == "格式測試" and texts(document)[0][1].endswith("中文")
 
 
-def test_an_outlook_message_that_has_only_html_or_packed_rtf() -> None:
+def test_outlook_message_with_only_html_or_compressed_rtf_is_parsed() -> None:
     assert "A new float." in texts(read("a.msg", message(**{"10130102": b"<p>A <b>new</b> float.</p>"})))[0][1]
     packed = compressed_rtf.compress(rb"{\rtf1 A new float.\par}")
     assert "A new float." in texts(read("b", message(**{"10090102": packed})))[0][1]
 
 
 @pytest.mark.parametrize(("name", "write"), [("a.xls", xls), ("a.xlsb", xlsb)])
-def test_binary_excel_files_have_the_rows_of_others(name: str, write: Callable[[Words], bytes]) -> None:
+def test_binary_excel_files_give_rows_with_column_names(name: str, write: Callable[[Words], bytes]) -> None:
     document = read(name, write({"name of a sheet": "Stalls", "text of a cell": "Ada"}))
     assert document.metadata["format"] == "xls"
     assert texts(document)[0][0] == "Stalls"
@@ -245,7 +245,7 @@ def test_numbers_of_xls_are_no_dates_if_the_file_gives_their_format_another_mean
     assert shown[1:7] == ["14.0616724", "1900-12-31", "12.34", "1900-12-31", "4; -1", "2.5"]
 
 
-def test_an_xls_file_with_a_password_says_so() -> None:
+def test_xls_file_with_a_password_is_skipped_with_that_reason() -> None:
     document = read("a.xls", xls({}, record(0x2F, bytes(6))))
     assert document.skipped and "protected by a password" in (document.error or "")
 
@@ -255,7 +255,7 @@ def test_a_sheet_with_two_distant_cells_takes_no_memory() -> None:
     assert document.skipped and "more than 2,000,000 cells" in (document.error or "")
 
 
-def test_other_ole_files_and_texts_called_msg_are_told_apart() -> None:
+def test_other_ole_files_and_texts_with_the_ending_msg_are_distinguished() -> None:
     assert "save it as .docx" in (read("a.msg", outlook({"WordDocument": b"x"})).error or "")
     embedded = outlook({"WordDocument": b"x"}, {"ObjectPool": {"Workbook": b"x"}})
     assert "save it as .docx" in (read("a.doc", embedded).error or "")
@@ -264,7 +264,7 @@ def test_other_ole_files_and_texts_called_msg_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("title", ["PowerPoint-Präsentation", "Présentation PowerPoint", "Presentación de PowerPoint"])
-def test_a_title_that_powerpoint_writes_in_another_language_is_none(title: str) -> None:
+def test_default_powerpoint_titles_in_other_languages_are_ignored(title: str) -> None:
     assert sensible_title(title) == "" and sensible_title("Lamps of the PowerPoint hall") != ""
 
 

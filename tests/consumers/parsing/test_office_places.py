@@ -62,7 +62,7 @@ def strict(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("places", [docx_places, pptx_places, xlsx_places])
-def test_a_strict_file_reads_as_a_transitional_one(places: ModuleType) -> None:
+def test_strict_ooxml_file_gives_the_passages_of_a_transitional_one(places: ModuleType) -> None:
     table = places.TABLE
     data = table.write(unique_words(table.places))
     with zipfile.ZipFile(BytesIO(strict(data))) as made:
@@ -70,7 +70,7 @@ def test_a_strict_file_reads_as_a_transitional_one(places: ModuleType) -> None:
     assert read(table.file_name, strict(data)) == read(table.file_name, data)
 
 
-def test_headers_stand_first_and_notes_behind_their_paragraph() -> None:
+def test_docx_headers_come_first_and_footnotes_after_their_paragraph() -> None:
     reference = "<w:r><w:footnoteReference w:id='2'/></w:r>"
     body = paragraph(run("The organ was built by Jens Mork") + reference + run(" and tuned by Siri Aas.")) + words(
         "The end."
@@ -98,7 +98,7 @@ def numbered(list_id: int, level: int, inner: str) -> str:
     return f"<w:p><w:pPr><w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{list_id}'/></w:numPr></w:pPr>{run(inner)}</w:p>"
 
 
-def test_numbers_of_lists_are_those_that_word_shows() -> None:
+def test_list_numbers_equal_those_shown_by_word() -> None:
     levels = "".join(
         f"<w:lvl w:ilvl='{level}'><w:start w:val='1'/><w:numFmt w:val='{form}'/><w:lvlText w:val='{label}'/></w:lvl>"
         for level, (form, label) in enumerate((("decimal", "%1."), ("lowerLetter", "%1.%2)"), ("upperRoman", "(%3)")))
@@ -136,14 +136,14 @@ def test_formulas_are_written_in_one_line() -> None:
     assert text(read("a.docx", word_file(body))) == "The drag is F=0.5ρCAv^2+(a+b)/2+3√(x)[y] in still water."
 
 
-def test_a_hyphen_that_breaks_no_line_is_one_and_one_that_may_break_a_word_is_none() -> None:
+def test_non_breaking_hyphens_are_kept_and_soft_hyphens_removed() -> None:
     body = paragraph(
         "<w:r><w:t>AX</w:t><w:noBreakHyphen/><w:t>4471 of the Donau</w:t><w:softHyphen/><w:t>dampf\u00adschiff</w:t></w:r>"
     )
     assert text(read("a.docx", word_file(body))) == "AX-4471 of the Donaudampfschiff"
 
 
-def test_signs_of_a_font_are_no_letters() -> None:
+def test_symbol_font_characters_are_counted_as_unknown() -> None:
     signs = "".join(
         f"<w:r><w:sym w:font='{font}' w:char='{code}'/></w:r>"
         for font, code in (("Wingdings", "00DA"), ("Symbol", "F0DA"), ("Times", "00DA"))
@@ -153,7 +153,7 @@ def test_signs_of_a_font_are_no_letters() -> None:
     assert [(each.kind, each.count) for each in document.left_out] == [("unknown_character", 2)]
 
 
-def test_soft_breaks_and_charts_of_slides() -> None:
+def test_soft_breaks_and_charts_of_slides_are_parsed() -> None:
     deck = pptx_places.write({})
     assert "The end" in text(read("a.pptx", deck))
     shape = pptx_places.shape(
@@ -175,7 +175,7 @@ def test_soft_breaks_and_charts_of_slides() -> None:
     assert text(document) == "Keeper: Jorun Aske\nDeputy: Pell"
 
 
-def test_numbers_of_lists_and_notes_of_opendocument() -> None:
+def test_opendocument_lists_and_notes_keep_their_numbers() -> None:
     style = (
         "<text:list-style style:name='L'>"
         "<text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix='.'/>"
@@ -217,7 +217,7 @@ def test_rtf_is_decoded_by_its_fonts(font: str, page: int, data: bytes, expected
     assert text(read("a.rtf", head + data + rb"\par}")) == expected
 
 
-def test_the_description_that_word_states_twice_is_read_once() -> None:
+def test_duplicate_picture_description_in_docx_is_kept_once() -> None:
     described = "descr='The gauge of 1911'"
     picture = f"<p:pic xmlns:p='picture'><p:cNvPr {described}/></p:pic>"
     place = (

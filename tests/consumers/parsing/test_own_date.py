@@ -30,7 +30,7 @@ from consumers.splitting import SplitSettings
         ("12 May 2019 10:30:00 -0000", "2019-05-12T10:30:00+00:00"),
     ],
 )
-def test_dates_that_formats_write(text: str, date: str) -> None:
+def test_dates_in_the_styles_of_each_format_are_parsed(text: str, date: str) -> None:
     found = read_date(text)
     assert found is not None
     assert found.isoformat() == date
@@ -40,17 +40,17 @@ def test_dates_that_formats_write(text: str, date: str) -> None:
     "text",
     ["", "soon", "2019-13-45", "D:2019133", "0101-01-01T00:00:00", "99999-01-01", "D:", "May", "12:30", "9" * 50],
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_text_that_is_no_date_gives_none(text: str) -> None:
     assert read_date(text) is None
 
 
 @given(st.text(max_size=60) | st.from_regex(r"D:[0-9]{0,16}[+\-Z]?[0-9']{0,6}", fullmatch=True))
-def test_no_text_makes_it_fail(text: str) -> None:
+def test_read_date_accepts_any_text_without_an_error(text: str) -> None:
     found = read_date(text)
     assert found is None or found.tzinfo is not None
 
 
-def test_what_was_published_counts_before_what_was_made_or_changed() -> None:
+def test_publication_date_takes_precedence_over_creation_and_change() -> None:
     assert published_at({"created": "2001", "Date": "2002", "modified": "2003"}) == "2002-01-01T00:00:00+00:00"
     assert published_at({"created": "never", "modified": "2003"}) == "2003-01-01T00:00:00+00:00"
     assert published_at({"date": ["2002"], "author": "2001"}) is None
@@ -126,7 +126,7 @@ FILES: list[tuple[bytes, Any, str]] = [
 
 
 @pytest.mark.parametrize(("name", "content", "date"), FILES, ids=[name.decode() for name, _, _ in FILES])
-def test_each_format_gives_its_date(name: bytes, content: Any, date: str) -> None:
+def test_published_at_is_set_from_the_date_of_each_format(name: bytes, content: Any, date: str) -> None:
     data = content if isinstance(content, bytes) else content()
     [document] = parse_data(data, name, "file:///x", SplitSettings(400, 40))
     assert document.error is None

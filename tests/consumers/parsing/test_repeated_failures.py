@@ -44,7 +44,7 @@ def test_many_lines_that_fail_alike_are_one_problem_with_a_count(tmp_path: Path,
     assert (problem.error or "").startswith(f"2,000 of its documents are not read: {reason}")
 
 
-def test_documents_of_a_list_and_several_causes_are_summarised_too(tmp_path: Path) -> None:
+def test_failures_of_a_json_list_are_summarised_by_cause(tmp_path: Path) -> None:
     values = (
         [{"text": 5}] * 30 + [{"text": "x", "title": 7}] * 40 + [{"text": "fine"}] + [{"text": "x", "url": []}] * LISTED
     )
@@ -57,7 +57,7 @@ def test_documents_of_a_list_and_several_causes_are_summarised_too(tmp_path: Pat
     )
 
 
-def test_causes_without_end_are_told_apart_up_to_a_number() -> None:
+def test_number_of_distinguished_failure_causes_is_limited() -> None:
     failures = [ParsedDocument(f"u#{n}", error=f"cause {chr(65 + n % 26)}{chr(97 + n // 26 % 26)}") for n in range(676)]
     found = [each for each in with_summarised_failures(failures, "u", "") if isinstance(each, ParsedDocument)]
     assert len(found) == CAUSES + 1
@@ -68,7 +68,7 @@ LINES = st.lists(st.tuples(st.sampled_from(("good", "bad", "worse")), st.integer
 
 
 @given(lines=LINES)
-def test_of_two_lines_with_one_id_the_later_counts(lines: list[tuple[str, int]]) -> None:
+def test_later_of_two_lines_with_one_id_wins(lines: list[tuple[str, int]]) -> None:
     """As if nothing were summarised, apart from the failures that are."""
     found = [
         ParsedDocument(f"u#{n}", title=str(at), error=None if kind == "good" else f"{kind} {n}")

@@ -23,7 +23,7 @@ Since 1790.
 """
 
 
-def test_the_cues_of_subrip_and_the_time_of_each_passage() -> None:
+def test_subrip_cues_give_passages_with_times() -> None:
     settings = SplitSettings(max_tokens=9, min_tokens=0)
     [document] = parse_data(SRT.encode(), b"talk.srt", "file:///talk.srt", settings)
     assert [(passage.text, passage.location) for passage in document.passages] == [
@@ -32,7 +32,7 @@ def test_the_cues_of_subrip_and_the_time_of_each_passage() -> None:
     ]
 
 
-def test_the_voices_of_webvtt_without_repeated_lines() -> None:
+def test_webvtt_keeps_voices_and_drops_repeated_lines() -> None:
     [document] = parse_data(VTT.encode(), b"talk.vtt", "file:///talk.vtt", SplitSettings())
     assert (document.title, document.metadata["format"]) == ("A talk", "subtitles")
     assert [passage.text for passage in document.passages] == ["Ada: The mill stands & turns.\nSince 1790."]

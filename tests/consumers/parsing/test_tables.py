@@ -42,7 +42,7 @@ def named(*rows: Sequence[str]) -> list[str]:
         ),
     ],
 )
-def test_values_have_the_names_of_their_columns(rows: str, expected: list[str]) -> None:
+def test_csv_values_get_the_names_of_their_columns(rows: str, expected: list[str]) -> None:
     assert named(*(line.split(";") for line in rows.split("\n"))) == expected
 
 
@@ -54,18 +54,18 @@ def test_no_value_of_any_table_is_lost(rows: list[list[str]]) -> None:
             assert all(any(word in each for each in kept) for word in value.split())
 
 
-def test_a_years_row_is_no_header_without_values_below() -> None:
+def test_row_with_years_is_no_header_without_values_or_out_of_order() -> None:
     assert not is_header(["Mine", "2019", "2020"])
     assert not is_header(["Mine", "2020", "2019", "2021"], [["a", "1", "2", "3"]])
 
 
-def test_the_line_that_states_the_separator_is_no_row() -> None:
+def test_separator_line_of_a_csv_file_is_no_row() -> None:
     [document] = parse_data(b"sep=;\r\nArticle;Shelf\r\nHinge, brass;B12\r\n", b"a.csv", "file:///a.csv", SETTINGS)
     assert document.passages[0].text == "Article: Hinge, brass; Shelf: B12"
     assert document.passages[0].location["row"] == 3
 
 
-def test_inch_marks_do_not_run_rows_together() -> None:
+def test_inch_marks_do_not_join_rows() -> None:
     rows = 'Article\tShelf\n"Big Ben" clock\tA1\n"19 inch rack\tB2\nLamp\tC3\n24" saw\tE5\n'
     [document] = parse_data(rows.encode(), b"a.tsv", "file:///a.tsv", SETTINGS)
     assert document.passages[0].text.split("\n")[1:] == [
@@ -75,7 +75,7 @@ def test_inch_marks_do_not_run_rows_together() -> None:
     ]
 
 
-def test_excel_reads_as_csv_does() -> None:
+def test_excel_header_is_found_below_a_title_row() -> None:
     from openpyxl import Workbook
 
     book = Workbook()

@@ -39,12 +39,12 @@ def test_a_record_that_fits_is_one_message():
     assert position_of(message.headers) == SourcePosition("kafka:in/0", 5, 7)
 
 
-def test_a_removal_is_a_null_that_says_from_where():
+def test_removal_is_a_null_message_with_its_source_position():
     [message] = to_messages(Record(ParsedDocument("u", deleted=True), (), SourcePosition("s", 1)), 1_000_000)
     assert message.value is None and position_of(message.headers) == SourcePosition("s", 1)
 
 
-def test_parts_in_any_order_and_twice_are_the_record():
+def test_parts_in_any_order_or_repeated_give_the_record():
     messages = to_messages(record(), 4500)
     assert len(messages) > 2 and len({message.key for message in messages}) == len(messages)
     assert all(len(message.value or b"") + len(message.key) < 4500 for message in messages)
@@ -82,7 +82,7 @@ def test_parts_of_another_version_give_way_to_the_newer_one():
     assert found.value is not None and found.tokens[0] == "new"
 
 
-def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
+def test_complete_record_discards_only_older_parts():
     parts: PartAssembler[str] = PartAssembler()
     add(parts, to_messages(record(offset=5), 4500)[0], "part")
     assert parts.supersede("kafka://t/1", SourcePosition("kafka:in/0", 4)) == ()
@@ -123,7 +123,7 @@ def test_copies_without_a_position_may_be_mixed_too_until_a_whole_record_comes()
     assert parts.supersede("a", None) == (1, 2) and parts.held_bytes == 0
 
 
-def test_parts_that_no_others_follow_are_given_up():
+def test_incomplete_parts_expire():
     now = [0.0]
     parts: PartAssembler[str | int] = PartAssembler(lambda: now[0])
     add(parts, to_messages(record(), 4500)[0], "part")
@@ -133,7 +133,7 @@ def test_parts_that_no_others_follow_are_given_up():
     assert parts.expired(lambda _: True) == ("part",) and parts.held_bytes == 0
 
 
-def test_parts_whose_first_is_gone_hold_up_nothing_and_are_whole_should_it_come():
+def test_parts_without_the_first_expire_and_complete_if_it_arrives_later():
     now = [0.0]
     parts: PartAssembler[str | int] = PartAssembler(lambda: now[0])
     first, *others = to_messages(record(), 4500)
@@ -149,14 +149,14 @@ def test_parts_whose_first_is_gone_hold_up_nothing_and_are_whole_should_it_come(
     assert document_of(found) == record().document and found.tokens == ("first",)
 
 
-def test_no_more_is_held_than_may_be():
+def test_buffered_parts_are_limited_in_bytes():
     parts: PartAssembler[int] = PartAssembler()
     chunk = b"x" * (MAX_HELD_BYTES // 2 + 1)
     assert parts.add("a", Part(0, 2, "d"), None, chunk, 1).released == ()
     assert parts.add("b", Part(0, 2, "d"), None, chunk, 2).released == (1,)
 
 
-def test_parts_that_are_not_what_was_written_say_so():
+def test_parts_with_a_wrong_digest_are_reported_as_broken():
     parts: PartAssembler[int] = PartAssembler()
     parts.add("a", Part(0, 2, "wrong"), None, b"1", 1)
     found = parts.add("a", Part(1, 2, "wrong"), None, b"2", 2)
@@ -171,12 +171,12 @@ def test_parts_that_are_not_what_was_written_say_so():
         (("hippod-part", b"[]"),),
     ],
 )
-def test_headers_that_say_nothing_are_refused(headers):
+def test_invalid_part_headers_are_refused(headers):
     with pytest.raises(RecordError):
         part_of(headers)
 
 
-def test_a_message_without_a_key_is_about_no_document():
+def test_message_without_a_valid_key_is_refused():
     for key in (None, b"", b"\xff"):
         with pytest.raises(RecordError):
             uri_of(key)

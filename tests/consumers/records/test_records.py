@@ -168,12 +168,12 @@ VECTORS = {
         (edited(vectors=VECTORS | {"dim": 0}), "dimension"),
     ],
 )
-def test_what_is_no_record_says_why(value, reason):
+def test_error_for_an_invalid_record_states_the_reason(value, reason):
     with pytest.raises(RecordError, match=reason):
         from_message(value)
 
 
-def test_a_damaged_message_is_refused_and_nothing_else_happens():
+def test_damaged_message_raises_at_most_a_record_error():
     good = to_message(Record(ParsedDocument("u", "t", (Passage("a", "b" * 200),)), (None,)))
     for place in range(0, len(good), 41):
         spoilt = bytearray(good)
@@ -184,7 +184,7 @@ def test_a_damaged_message_is_refused_and_nothing_else_happens():
             continue
 
 
-def test_a_wrong_row_of_a_file_costs_no_other(tmp_path):
+def test_invalid_row_of_a_record_file_fails_alone(tmp_path):
     good = Record(ParsedDocument("u", "t", (Passage("a", "b"),)), (None,))
     bad = Record(ParsedDocument("", "t", (Passage("a", "b"),)), (None,))
     write_file(tmp_path / "a.parquet", [good, bad, good])
@@ -200,11 +200,11 @@ SAME_STREAM = st.builds(SourcePosition, st.just("kafka:t/0"), st.integers(0, 5),
 
 @settings(max_examples=15, deadline=None)
 @given(SAME_STREAM, SAME_STREAM)
-def test_within_a_stream_offsets_decide_whatever_the_clocks_say(a, b):
+def test_positions_of_one_stream_are_ordered_by_offset(a, b):
     assert a.is_before(b) == (a.offset < b.offset)
 
 
-def test_between_streams_times_decide():
+def test_positions_of_different_streams_are_ordered_by_time():
     assert SourcePosition("b", 9, 1).is_before(SourcePosition("a", 1, 2))
     assert SourcePosition("a", 9, 1).is_before(SourcePosition("b", 1, 1))
 

@@ -90,7 +90,9 @@ def test_one_edit_in_200_pages_makes_at_most_three_passages_anew(
     shape=st.integers(0, 10_000), longest=st.integers(1, 14), edit=EDITS, place=PLACES, seed=st.integers(0, 1_000_000)
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_the_same_holds_for_texts_of_every_grain(shape: int, longest: int, edit: str, place: float, seed: int) -> None:
+def test_one_edit_changes_at_most_three_passages_for_any_paragraph_size(
+    shape: int, longest: int, edit: str, place: float, seed: int
+) -> None:
     paragraphs = book(shape, 12, longest)
     assert len(new_ones(texts(paragraphs), texts(edited(paragraphs, edit, place, seed)))) <= 3
 

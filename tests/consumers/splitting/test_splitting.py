@@ -95,7 +95,7 @@ def test_no_passage_is_too_long_and_no_word_is_lost(text: str, limit: int) -> No
     assert "".join(words("".join(p.text + " " for p in passages))) == "".join(words(text))
 
 
-def test_titles_and_headings_travel_with_passages() -> None:
+def test_passage_titles_contain_title_and_headings() -> None:
     blocks = [
         TextBlock("word " * 60, ("Guide",)),
         TextBlock("more " * 60, ("Guide", "Setup")),
@@ -182,7 +182,7 @@ def test_rows_and_items_are_never_cut_apart_when_they_fit() -> None:
         ("", []),
     ],
 )
-def test_sentences_end_where_a_reader_would_say(text: str, expected: list[str]) -> None:
+def test_sentence_ends_are_recognised(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 

@@ -170,7 +170,7 @@ class ClientsMemory(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_each_clients_memory_is_a_fresh_one_of_what_it_sees() -> None:
+def test_answers_of_a_client_equal_those_of_a_memory_of_its_visible_documents() -> None:
     run_state_machine_as_test(
         ClientsMemory,
         settings=settings(
@@ -183,7 +183,7 @@ def test_each_clients_memory_is_a_fresh_one_of_what_it_sees() -> None:
     )
 
 
-def test_the_past_shows_what_was_seen_then_but_for_what_has_been_hidden_since() -> None:
+def test_past_query_omits_documents_that_the_client_may_no_longer_see() -> None:
     memory = ClientsMemory()
     try:
         first, second, *_ = sorted(TEXTS)

@@ -35,7 +35,7 @@ def shown(browser: Browser, memory: Memory, name: str) -> Iterator[Watched]:
         yield watched
 
 
-def test_a_visitor_finds_what_is_public_and_no_trace_of_the_rest(browser: Browser, memory: Memory) -> None:
+def test_page_shows_a_visitor_only_public_documents(browser: Browser, memory: Memory) -> None:
     for watched in shown(browser, memory, "visitor"):
         text = asked(watched.page)
         assert "Solveig Aas built the mill" in text
@@ -47,7 +47,7 @@ def test_a_visitor_finds_what_is_public_and_no_trace_of_the_rest(browser: Browse
         assert not [url for url in watched.asked if url.endswith("/metrics")]
 
 
-def test_the_board_finds_its_own_and_may_try_again(browser: Browser, memory: Memory) -> None:
+def test_page_shows_the_board_client_only_its_own_documents(browser: Browser, memory: Memory) -> None:
     for watched in shown(browser, memory, "board"):
         text = asked(watched.page)
         assert SECRET in text

@@ -54,7 +54,7 @@ def without_echo(text: str, sent: str) -> str:
     return text.replace(sent, "").replace(json.dumps(sent)[1:-1], "")
 
 
-def test_there_is_something_to_hide_and_its_owner_sees_it(memory: Memory, board: httpx2.Client) -> None:
+def test_permitted_client_sees_the_hidden_documents(memory: Memory, board: httpx2.Client) -> None:
     found = board.post("/v1/query", json={"query": QUESTION, "k": 20}).json()
     assert SECRET in json.dumps(found)
     listed = {each["uri"] for each in board.get("/v1/documents").json()["documents"]}
@@ -63,7 +63,7 @@ def test_there_is_something_to_hide_and_its_owner_sees_it(memory: Memory, board:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_query_finds_it(visitor: httpx2.Client, mode: str) -> None:
+def test_no_query_mode_or_scope_returns_hidden_documents(visitor: httpx2.Client, mode: str) -> None:
     body = {"query": QUESTION, "k": 100, "mode": mode, "explain": True}
     answer = visitor.post("/v1/query", json=body)
     assert answer.status_code == 200
@@ -75,7 +75,7 @@ def test_no_query_finds_it(visitor: httpx2.Client, mode: str) -> None:
     assert visitor.post("/v1/query", json=body | {"scope": {"labels": ["board"]}}).json()["passages"] == []
 
 
-def test_nor_does_the_past(memory: Memory, visitor: httpx2.Client) -> None:
+def test_past_query_returns_no_hidden_documents(memory: Memory, visitor: httpx2.Client) -> None:
     for commit in range(1, memory.daemon.status()["commit"] + 1):
         answer = visitor.post("/v1/query", json={"query": QUESTION, "k": 100, "as_of": commit})
         assert answer.status_code in (200, 409)
@@ -85,14 +85,14 @@ def test_nor_does_the_past(memory: Memory, visitor: httpx2.Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/status", "/v1/scopes", "/v1/documents", "/v1/export", "/page/overview", "/v1/sessions"]
 )
-def test_nothing_that_is_listed_or_counted_says_it(memory: Memory, visitor: httpx2.Client, path: str) -> None:
+def test_read_routes_reveal_no_hidden_text_or_label(memory: Memory, visitor: httpx2.Client, path: str) -> None:
     answer = visitor.get(path)
     assert answer.status_code == 200
     assert SECRET not in answer.text
     assert "board" not in answer.text
 
 
-def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
+def test_counts_include_only_documents_that_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
     now = visitor.get("/v1/status").json()
     exported = [json.loads(line)["kind"] for line in visitor.get("/v1/export").text.splitlines()]
     assert (now["documents"], now["failed"], now["pending"]) == (4, 1, 0)
@@ -109,7 +109,7 @@ def test_counts_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Clie
     assert all(SECRET.encode() not in each.content for each in graphs)
 
 
-def test_what_is_hidden_is_answered_as_what_is_not_there(
+def test_hidden_document_gets_the_same_answer_as_a_missing_one(
     memory: Memory, visitor: httpx2.Client, clerk: httpx2.Client
 ) -> None:
     whole = memory.daemon.ask("GET", document_path(hidden(memory)[0]))
@@ -131,7 +131,7 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(
     assert set(hidden(memory)) <= set(memory.daemon.documents())
 
 
-def test_a_graph_is_of_what_the_client_sees(visitor: httpx2.Client) -> None:
+def test_graph_contains_only_facts_that_the_client_sees(visitor: httpx2.Client) -> None:
     answer = visitor.post("/v1/graph", json={"query": QUESTION, "nodes": 200})
     assert answer.json()["nodes"]
     assert SECRET not in answer.text
@@ -139,7 +139,7 @@ def test_a_graph_is_of_what_the_client_sees(visitor: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"steps": 2}, {"passages": True}, {"deep": True, "steps": 2, "session": "mine"}])
-def test_no_model_is_shown_it_and_no_answer_rests_on_it(
+def test_ask_sends_no_hidden_text_to_the_model_and_lists_only_own_sessions(
     memory: Memory, visitor: httpx2.Client, board: httpx2.Client, how: dict[str, Any]
 ) -> None:
     assert board.post("/v1/ask", json={"question": QUESTION, "k": 20} | how).status_code == 200
@@ -159,7 +159,7 @@ def test_no_model_is_shown_it_and_no_answer_rests_on_it(
 
 
 @pytest.mark.parametrize("model", list(ChatModel))
-def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx2.Client, model: str) -> None:
+def test_chat_and_streamed_answers_contain_no_hidden_text(memory: Memory, visitor: httpx2.Client, model: str) -> None:
     memory.model.calls.clear()
     body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
     for stream in (False, True):
@@ -175,7 +175,9 @@ def test_a_conversation_and_a_stream_show_no_more(memory: Memory, visitor: httpx
     assert SECRET not in json.dumps([call.body for call in memory.model.calls])
 
 
-def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visitor: httpx2.Client) -> None:
+def test_ask_without_retrieval_and_judge_send_no_hidden_text_to_the_model(
+    memory: Memory, visitor: httpx2.Client
+) -> None:
     memory.model.calls.clear()
     assert visitor.post("/v1/ask", json={"question": QUESTION, "mode": "none"}).status_code == 200
     judged = {"question": QUESTION, "answer": "So it is.", "criterion": "diversity"}
@@ -184,7 +186,7 @@ def test_without_retrieval_and_for_a_judge_nothing_is_read(memory: Memory, visit
     assert SECRET not in json.dumps([call.body for call in memory.model.calls])
 
 
-def test_recognition_memory_remembers_nothing_of_another(
+def test_cached_filter_results_are_not_shared_between_clients(
     memory: Memory, visitor: httpx2.Client, clerk: httpx2.Client
 ) -> None:
     asked = {"query": "Who built the mill of Ternby?", "filter": "llm", "mode": "hipporag2"}
@@ -196,7 +198,7 @@ def test_recognition_memory_remembers_nothing_of_another(
     assert calls == [["filter"], [], ["filter"], []]
 
 
-def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
+def test_events_mention_only_documents_that_the_client_sees(memory: Memory, visitor: httpx2.Client) -> None:
     heard: list[str] = []
     listening = threading.Event()
 
@@ -234,7 +236,7 @@ def test_events_are_of_what_the_client_sees(memory: Memory, visitor: httpx2.Clie
     daemon.ask("DELETE", "/v1/documents", json={"uris": ["added:the-end"]})
 
 
-def test_nothing_is_overwritten_by_who_cannot_see_it(
+def test_adding_or_deleting_an_id_of_a_hidden_document_leaves_it_unchanged(
     memory: Memory, clerk: httpx2.Client, visitor: httpx2.Client
 ) -> None:
     taken = f"minutes-{SECRET}"
@@ -257,7 +259,7 @@ def test_nothing_is_overwritten_by_who_cannot_see_it(
     assert clerk.request("DELETE", "/v1/documents", json={"uris": ["added:[public]/free"]}).json()["removed"] == 1
 
 
-def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: httpx2.Client) -> None:
+def test_adding_a_document_with_a_label_of_other_clients_is_refused(memory: Memory, clerk: httpx2.Client) -> None:
     for labels in (["board"], ["public", "board"], [], "public", [1], ["*"]):
         refused = clerk.post("/v1/documents", json={"documents": [{"id": "x", "text": "x", "labels": labels}]})
         assert refused.status_code == 422
@@ -297,13 +299,13 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         ("POST", "/v1/retry"),
     ],
 )
-def test_what_a_reader_may_not_do_is_refused(visitor: httpx2.Client, method: str, path: str) -> None:
+def test_request_without_the_required_right_is_refused_with_403(visitor: httpx2.Client, method: str, path: str) -> None:
     refused = visitor.request(method, path, json={})
     assert refused.status_code == 403
     assert refused.json()["detail"].startswith('The client "visitor" lacks the right ')
 
 
-def test_retrying_all_tries_what_the_client_sees(memory: Memory, clerk: httpx2.Client) -> None:
+def test_retry_of_all_documents_retries_only_those_that_the_client_sees(memory: Memory, clerk: httpx2.Client) -> None:
     def attempts() -> dict[str, int]:
         return {uri: each["attempts"] for uri, each in memory.daemon.documents(state="failed").items()}
 
@@ -314,7 +316,7 @@ def test_retrying_all_tries_what_the_client_sees(memory: Memory, clerk: httpx2.C
     assert tried == {memory.daemon.folders[1].as_uri() + "/broken.docx"}
 
 
-def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> None:
+def test_mcp_tools_return_no_hidden_text_and_remove_no_hidden_document(memory: Memory) -> None:
     arguments: dict[str, list[dict[str, Any]]] = {
         "search": [{"query": QUESTION, "k": 50, "why": True}, {"query": QUESTION, "scope": {"labels": ["board"]}}],
         "ask": [{"question": QUESTION, "k": 50}, {"question": QUESTION, "deep": True, "steps": 1}],
@@ -353,7 +355,7 @@ def test_every_tool_of_an_agent_is_limited_like_its_client(memory: Memory) -> No
     assert set(hidden(memory)) <= set(memory.daemon.documents())
 
 
-def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, visitor: httpx2.Client) -> None:
+def test_changed_labels_and_rights_apply_after_a_reload(memory: Memory, visitor: httpx2.Client) -> None:
     daemon = memory.daemon
     commit = daemon.status()["commit"]
     tables = daemon.sections["client"]
@@ -399,7 +401,7 @@ def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, v
     assert daemon.status()["commit"] == commit
 
 
-def test_who_is_no_client_gets_nothing(memory: Memory) -> None:
+def test_request_without_a_valid_client_token_is_refused_with_401(memory: Memory) -> None:
     tcp = f"http://{memory.daemon.sections['api']['tcp']}"
     for headers in ({}, {"authorization": "Bearer token-of-nobody"}, {"authorization": "Basic eDp5"}):
         assert httpx2.get(f"{tcp}/v1/status", headers=headers).status_code == 401

@@ -95,7 +95,7 @@ def identified(clients: Clients, peer: Peer, token: str | None = None, header: s
     return asyncio.run(clients.identify(peer, Headers({} if token is None else {header: f"Bearer {token}"})))
 
 
-def test_without_clients_whoever_connects_may_do_all(tmp_path: Path) -> None:
+def test_peers_have_all_rights_if_no_clients_are_configured(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("sesame")
     clients = Clients((), tmp_path / "t")
     assert identified(clients, Peer("unix", 1, NOBODY_UID, 1)) is EVERYONE
@@ -116,7 +116,7 @@ def test_peer_matches_the_first_client_with_its_user_or_group() -> None:
     assert ITSELF.labels == frozenset() and ITSELF.rights == {Right.READ}
 
 
-def test_a_token_says_who_asks_on_either_side_and_a_wrong_one_is_never_passed_over(tmp_path: Path) -> None:
+def test_token_identifies_the_client_on_tcp_and_socket_and_wrong_token_is_refused(tmp_path: Path) -> None:
     for name in ("one", "two", "api"):
         (tmp_path / name).write_text(f"token-{name}")
     rules = [ClientRule(READER, tmp_path / "one", uid=NOBODY_UID), ClientRule(WRITER, tmp_path / "two")]
@@ -160,7 +160,7 @@ def test_the_kernel_names_all_groups_of_a_peer() -> None:
     assert peer.groups == {os.getgid(), *os.getgroups()}
 
 
-def test_a_client_and_a_scope_meet_in_one_that_both_hold() -> None:
+def test_client_scope_combines_the_clients_labels_with_the_requested_scope() -> None:
     everyone = Client("all", None, frozenset(Right))
     scope = Scope(labels=("x",), source="s")
     assert everyone.limited(scope) is scope

@@ -62,7 +62,7 @@ def connect_while_busy(
     return found
 
 
-def test_of_a_burst_the_first_are_answered_and_the_others_told_when_to_come_again() -> None:
+def test_burst_of_long_requests_beyond_the_limit_gets_503_with_retry_after() -> None:
     with served(ApiLimits(client_share=1.0, connections=CONNECTIONS)) as api:
         waited = connect_while_busy(api.run, api.connect, 5 * CONNECTIONS, "hold")
         assert [status_of(plain) for plain in waited[CONNECTIONS:]] == [(503, True)] * 4 * CONNECTIONS
@@ -70,14 +70,14 @@ def test_of_a_burst_the_first_are_answered_and_the_others_told_when_to_come_agai
         assert [status_of(plain) for plain in waited[:CONNECTIONS]] == [(200, False)] * CONNECTIONS
 
 
-def test_of_a_burst_of_short_requests_the_first_are_answered_and_nobody_is_reset() -> None:
+def test_burst_of_short_requests_resets_no_connection() -> None:
     with served(ApiLimits(client_share=1.0, connections=CONNECTIONS)) as api:
         waited = connect_while_busy(api.run, api.connect, 5 * CONNECTIONS)
         assert [status_of(plain)[0] for plain in waited[:CONNECTIONS]] == [200] * CONNECTIONS
         assert {status_of(plain) for plain in waited[CONNECTIONS:]} <= {(200, False), (503, True)}
 
 
-def test_a_silent_connection_that_makes_room_is_told_so() -> None:
+def test_silent_connection_gets_503_when_closed_for_a_new_one() -> None:
     with served(ApiLimits(client_share=1.0, connections=2)) as api:
         silent = [api.connect() for _ in range(2)]
         until(lambda: len(api_connections(api)) == 2, "both are accepted")
@@ -128,7 +128,7 @@ def test_requests_queued_during_the_start_are_answered_before_later_ones() -> No
         run(server.stop(5.0))
 
 
-def test_a_place_in_turn_goes_to_nobody_who_left() -> None:
+def test_queued_slot_is_not_granted_to_a_cancelled_request() -> None:
     async def scenario() -> None:
         limit = ConcurrencyLimit(1, "queries")
         first = limit.slot("one")

@@ -92,7 +92,7 @@ def test_an_answer_has_its_citations_as_links_and_annotations(client: openai.Ope
     assert (cited.url, cited.title, CONTENT[cited.start_index : cited.end_index]) == (URI, "Rain [gauge]", "[1]")
 
 
-def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
+def test_streamed_chat_answer_equals_the_unstreamed_one(client: openai.OpenAI) -> None:
     with client.chat.completions.create(
         model="hippod", messages=QUESTION, stream=True, stream_options={"include_usage": True}
     ) as stream:
@@ -107,7 +107,7 @@ def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
     assert len({piece.id for piece in pieces}) == 1
 
 
-def test_a_stream_does_not_send_an_answer_again_that_was_cut_off(client: openai.OpenAI) -> None:
+def test_stream_does_not_resend_a_final_answer_shorter_than_the_text_sent(client: openai.OpenAI) -> None:
     repeated: list[ChatCompletionMessageParam] = [{"role": "user", "content": "repeat"}]
     with client.chat.completions.create(model="hippod", messages=repeated, stream=True) as stream:
         text = "".join(piece.choices[0].delta.content or "" for piece in stream)
@@ -115,14 +115,14 @@ def test_a_stream_does_not_send_an_answer_again_that_was_cut_off(client: openai.
     assert text == f"{answer} {answer}\n\n{sources}"
 
 
-def test_search_gives_the_passages_themselves(client: openai.OpenAI) -> None:
+def test_search_model_answers_with_the_passages(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="hippod-search", messages=QUESTION)
     assert answer.choices[0].message.content == "[1] T (u:1)\n\n> x"
     with client.chat.completions.create(model="hippod-search", messages=QUESTION, stream=True) as stream:
         assert "".join(piece.choices[0].delta.content or "" for piece in stream) == "[1] T (u:1)\n\n> x"
 
 
-def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai.OpenAI, reader: Reader) -> None:
+def test_deep_model_asks_deeply_and_includes_earlier_questions(client: openai.OpenAI, reader: Reader) -> None:
     turns: list[ChatCompletionMessageParam] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Zero?"},
@@ -138,7 +138,7 @@ def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai
     assert (reader.asked[-1].deep, reader.asked[-1].question) == (False, "Zero?")
 
 
-def test_the_models_are_those_that_can_answer(client: openai.OpenAI) -> None:
+def test_models_without_an_llm_are_only_the_search_model(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["hippod", "hippod-deep", "hippod-search"]
     with served() as without:
         listed = without.client.get(Route.MODELS).json()["data"]
@@ -160,7 +160,9 @@ def test_the_models_are_those_that_can_answer(client: openai.OpenAI) -> None:
         ({"model": "hippod", "messages": [{"role": "user", "content": "fail"}]}, openai.InternalServerError, "away"),
     ],
 )  # fmt: skip
-def test_a_refusal_is_an_error_of_the_clients(client: openai.OpenAI, asked: Any, kind: Any, message: str) -> None:
+def test_refused_chat_request_raises_the_matching_openai_error(
+    client: openai.OpenAI, asked: Any, kind: Any, message: str
+) -> None:
     with pytest.raises(kind) as refused:
         client.chat.completions.create(**asked)
     assert isinstance(refused.value, openai.APIStatusError)
@@ -188,12 +190,12 @@ def test_an_invalid_field_is_named_once(client: openai.OpenAI, asked: Any, messa
     assert message_of(refused.value) == message
 
 
-def test_without_the_token_the_client_knows_why(api: Served) -> None:
+def test_wrong_token_raises_the_openai_authentication_error(api: Served) -> None:
     with client_of(api, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
         stranger.models.list()
 
 
-def test_a_stream_that_fails_says_so(client: openai.OpenAI) -> None:
+def test_failed_stream_raises_an_openai_error_with_the_cause(client: openai.OpenAI) -> None:
     broken: list[ChatCompletionMessageParam] = [{"role": "user", "content": "break"}]
     with (
         client.chat.completions.create(model="hippod", messages=broken, stream=True) as stream,
@@ -204,7 +206,7 @@ def test_a_stream_that_fails_says_so(client: openai.OpenAI) -> None:
         client.chat.completions.create(model="hippod", messages=[{"role": "user", "content": "fail"}], stream=True)
 
 
-def test_every_operation_can_be_a_tool(api: Served) -> None:
+def test_every_operation_has_a_unique_identifier_and_a_summary(api: Served) -> None:
     """Open WebUI and similar programs name a tool by `operationId` and describe it by `summary`."""
     document = api.client.get(Route.OPENAPI).json()
     operations = [each for methods in document["paths"].values() for each in methods.values()]

@@ -82,7 +82,7 @@ def test_a_wrong_parameter_is_named(api: Served, query: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("query", [{"uris": "a"}, {"uri": ""}])
-def test_a_removal_with_a_wrong_parameter_removes_nothing(api: Served, query: dict[str, str]) -> None:
+def test_removal_with_an_invalid_parameter_is_refused(api: Served, query: dict[str, str]) -> None:
     assert problem_of(api.client.delete(Route.DOCUMENTS, params=query)).status == 422
 
 
@@ -101,7 +101,7 @@ def test_a_body_that_is_not_json_is_refused(api: Served, body: bytes) -> None:
     ("body", "status"),
     [(b'{"text": "a"}\n{"text": \n', 400), (b'{"text": "a"}\n[1]\n', 422), (b"\n \n", 422), (b'{"a": NaN}', 400)],
 )
-def test_a_wrong_line_is_named_and_none_is_taken(api: Served, body: bytes, status: int) -> None:
+def test_invalid_line_of_json_lines_is_named_and_no_document_is_added(api: Served, body: bytes, status: int) -> None:
     before = dict(api.memory.documents_by_uri)
     answer = api.client.post(Route.DOCUMENTS, content=body, headers={"Content-Type": "application/x-ndjson"})
     problem = problem_of(answer)
@@ -111,7 +111,7 @@ def test_a_wrong_line_is_named_and_none_is_taken(api: Served, body: bytes, statu
 
 
 @pytest.mark.parametrize("path", [Route.QUERY, Route.DOCUMENTS, Route.IMPORT])
-def test_another_media_type_is_refused_with_the_right_one(api: Served, path: str) -> None:
+def test_unsupported_media_type_is_refused_and_the_supported_one_named(api: Served, path: str) -> None:
     answer = api.client.post(path, content=b"a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})
     assert answer.status_code == 415
     assert "application/json" in problem_of(answer).detail
@@ -150,24 +150,26 @@ def test_a_path_that_is_not_utf8_is_refused(api: Served) -> None:
     ("method", "path", "allow"),
     [("GET", Route.QUERY, "POST"), ("PUT", Route.DOCUMENTS, "DELETE, GET, POST"), ("OPTIONS", Route.STATUS, "GET")],
 )
-def test_another_method_is_refused_with_those_there_are(api: Served, method: str, path: str, allow: str) -> None:
+def test_unsupported_method_is_refused_and_allowed_methods_are_listed(
+    api: Served, method: str, path: str, allow: str
+) -> None:
     answer = api.client.request(method, path)
     assert problem_of(answer).status == 405
     assert answer.headers["allow"] == allow
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_what_a_port_refuses_reaches_the_client(api: Served) -> None:
+def test_refusal_of_a_port_reaches_the_client_as_a_problem(api: Served) -> None:
     problem = problem_of(api.client.post(Route.QUERY, json={"query": "unconfigured"}))
     assert (problem.status, problem.type) == (409, ProblemType.NOT_CONFIGURED)
 
 
-def test_a_wait_that_takes_too_long_says_so(api: Served) -> None:
+def test_wait_beyond_its_timeout_is_a_timed_out_problem(api: Served) -> None:
     problem = problem_of(api.client.post(Route.WAIT, json={"timeout_s": 0.01}))
     assert (problem.status, problem.type) == (409, ProblemType.TIMED_OUT)
 
 
-def test_an_unexpected_error_is_logged_and_tells_the_client_nothing_of_the_inside(api: Served) -> None:
+def test_unexpected_error_is_logged_and_its_message_hidden_from_the_client(api: Served) -> None:
     with capture_logs() as logged:
         answer = api.client.post(Route.QUERY, json={"query": "raise"})
         assert problem_of(answer).status == 500
@@ -187,7 +189,7 @@ def test_an_export_that_fails_at_once_is_a_problem(api: Served) -> None:
 
 
 @pytest.mark.slow
-def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None:
+def test_export_that_fails_after_its_first_chunk_breaks_the_connection(api: Served) -> None:
     api.memory.export_chunks = 1
     try:
         with pytest.raises(httpx2.RemoteProtocolError):
@@ -198,7 +200,7 @@ def test_an_export_that_fails_later_is_seen_to_be_cut_short(api: Served) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n", b"GET /" + b"a" * 200_000])
-def test_what_is_not_http_gets_a_problem_and_the_door(api: Served, sent: bytes) -> None:
+def test_invalid_http_gets_a_400_problem_and_the_connection_is_closed(api: Served, sent: bytes) -> None:
     with api.connect() as plain:
         plain.sendall(sent)
         head, _, body = read_all(plain).partition(b"\r\n\r\n")

@@ -22,7 +22,7 @@ def events_in(lines: Iterator[str]) -> Iterator[Event]:
             yield Event.model_validate_json(line[6:])
 
 
-def test_a_reader_that_has_the_headers_misses_nothing_after_them() -> None:
+def test_reader_receives_every_event_published_after_the_response_headers() -> None:
     with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         api.hub.publish("indexed", "file:///a", passages=3)
@@ -33,7 +33,7 @@ def test_a_reader_that_has_the_headers_misses_nothing_after_them() -> None:
         assert (second.event, second.id) == ("commit", (first.id or 0) + 1)
 
 
-def test_no_character_that_ends_a_line_somewhere_ends_the_data() -> None:
+def test_unicode_line_separators_do_not_split_event_data() -> None:
     with served() as api, api.client.stream("GET", Route.EVENTS) as answer:
         api.hub.publish("failed", "file:///a", error="one\x85two\u2028three\u2029\x0b\x0c\x1c")
         found = next(events_in(answer.iter_lines()))
@@ -58,13 +58,13 @@ def test_every_reader_gets_every_event() -> None:
         assert [next(events_in(each.iter_lines())).uri for each in (one, other)] == ["u:1", "u:1"]
 
 
-def test_a_quiet_stream_shows_that_it_lives() -> None:
+def test_idle_event_stream_sends_heartbeat_comments() -> None:
     with served(ApiLimits(heartbeat_s=0.05)) as api, api.client.stream("GET", Route.EVENTS) as answer:
         lines = answer.iter_lines()
         assert sum(next(lines).startswith(":") for _ in range(6)) == 3
 
 
-def test_readers_beyond_the_limit_are_told_to_come_back() -> None:
+def test_event_readers_beyond_the_limit_get_503_with_retry_after() -> None:
     with served(ApiLimits(event_readers=1)) as api:
         with api.client.stream("GET", Route.EVENTS):
             refused = api.client.get(Route.EVENTS)
@@ -77,7 +77,7 @@ def status_of_events(client: httpx2.Client) -> int:
         return answer.status_code
 
 
-def test_a_reader_that_does_not_read_learns_how_many_it_lost_and_delays_nobody() -> None:
+def test_slow_event_reader_gets_the_count_of_lost_events_and_delays_no_request() -> None:
     hub = EventHub(capacity=100)
     published = 3_000
     with served(hub=hub) as api, api.connect() as plain:
@@ -104,7 +104,7 @@ def read_until_last(plain: Any) -> list[Event]:
     return list(events_in(lines))
 
 
-def test_a_reader_that_stops_reading_altogether_is_cut_off_in_the_end() -> None:
+def test_stalled_event_reader_is_disconnected_after_events_stall_s() -> None:
     with served(ApiLimits(events_stall_s=0.2, event_readers=1)) as api, api.connect() as plain:
         plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
         assert plain.recv(200).startswith(b"HTTP/1.1 200 ")
@@ -122,7 +122,7 @@ def test_the_streams_end_when_the_daemon_stops() -> None:
         assert [event.event for event in events_in(lines)] == ["state"]
 
 
-def test_the_hub_takes_events_from_any_thread_and_numbers_them_without_gaps() -> None:
+def test_event_hub_numbers_events_of_several_threads_without_gaps() -> None:
     async def collect() -> list[Event]:
         hub = EventHub(capacity=10_000)
         reader = hub.events()
@@ -143,7 +143,7 @@ def test_the_hub_takes_events_from_any_thread_and_numbers_them_without_gaps() ->
     assert [event.id for event in found] == list(range(1, 2_001))
 
 
-def test_a_full_queue_drops_the_oldest_and_says_where() -> None:
+def test_full_event_queue_drops_oldest_events_and_reports_their_count() -> None:
     async def collect() -> list[tuple[str, Any]]:
         hub = EventHub(capacity=3)
         reader = hub.events()
@@ -164,7 +164,7 @@ def test_a_reader_of_a_closed_hub_ends_at_once() -> None:
     assert asyncio.run(collect()) == []
 
 
-def test_publishing_after_the_loop_is_gone_harms_nobody() -> None:
+def test_publishing_after_the_event_loop_closed_raises_no_error() -> None:
     hub = EventHub()
 
     async def subscribe() -> None:
@@ -174,7 +174,7 @@ def test_publishing_after_the_loop_is_gone_harms_nobody() -> None:
     hub.publish("x")
 
 
-def test_a_reader_that_is_given_up_while_it_waits_loses_nothing() -> None:
+def test_cancelled_wait_for_an_event_loses_no_event() -> None:
     async def collect() -> list[str | None]:
         hub = EventHub()
         reader = hub.events()

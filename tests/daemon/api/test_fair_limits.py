@@ -40,7 +40,7 @@ def fill(limit: ConcurrencyLimit, client: str, slots: contextlib.ExitStack) -> i
 
 
 @given(LIMITS)
-def test_whoever_holds_nothing_finds_room_beside_a_client_that_takes_all_it_may(limit: int) -> None:
+def test_client_at_its_share_leaves_slots_for_other_clients(limit: int) -> None:
     slots = ConcurrencyLimit(limit, "tests", 0.5)
     with contextlib.ExitStack() as held:
         assert fill(slots, "one", held) == max(1, limit // 2)
@@ -50,12 +50,12 @@ def test_whoever_holds_nothing_finds_room_beside_a_client_that_takes_all_it_may(
         pass
 
 
-def test_a_share_of_one_is_no_limit_for_a_client() -> None:
+def test_client_share_of_1_lets_one_client_take_all_slots() -> None:
     with contextlib.ExitStack() as held:
         assert fill(ConcurrencyLimit(7, "tests", 1.0), "one", held) == 7
 
 
-def test_a_refusal_says_whose_limit_it_is() -> None:
+def test_refusal_names_the_limit_of_the_client_or_of_all_clients() -> None:
     slots = ConcurrencyLimit(4, "tests", 0.5)
     with contextlib.ExitStack() as held:
         fill(slots, "one", held)
@@ -127,7 +127,7 @@ def test_a_slot_is_released_wherever_its_request_is_cancelled(
     asyncio.run(scenario())
 
 
-def test_a_client_that_waits_in_line_lets_others_pass() -> None:
+def test_queued_request_of_a_client_at_its_share_does_not_block_others() -> None:
     async def scenario() -> None:
         slots = ConcurrencyLimit(4, "tests", 0.5)
         with contextlib.ExitStack() as held:
@@ -159,7 +159,7 @@ def test_the_bodies_of_one_client_leave_room_for_another() -> None:
             third.take(1)
 
 
-def test_the_only_body_of_a_client_may_take_all_there_is() -> None:
+def test_single_body_of_a_client_may_use_the_whole_body_memory() -> None:
     memory = BodyMemory(100, 0.1)
     with memory.reservation("one") as body:
         body.take(100)
@@ -172,7 +172,7 @@ def scope(peer: Peer, client: Client | None, token: bool = False) -> dict[str, A
     return {"type": "http", "headers": headers, "state": {"peer": peer, "client": client}}
 
 
-def test_who_counts_as_one_client() -> None:
+def test_client_identity_is_its_name_its_user_or_its_address() -> None:
     named = Client("hr", None, frozenset(Right))
     here, there, own = Peer("unix", pid=1, uid=7), Peer("tcp", address="10.0.0.1"), Peer("unix", pid=os.getpid(), uid=7)
     assert {identity_of(scope(peer, named)) for peer in (here, there, own)} == {"client hr"}
@@ -218,7 +218,7 @@ def two_agents(tmp_path: Path) -> Iterator[tuple[Memory, Callable[..., httpx2.Re
 Agents = tuple[Memory, Callable[..., httpx2.Response]]
 
 
-def test_agents_of_the_mcp_server_have_shares_of_their_own(two_agents: Agents) -> None:
+def test_mcp_agents_have_separate_shares_of_the_query_limit(two_agents: Agents) -> None:
     memory, ask = two_agents
     with ThreadPoolExecutor(2) as pool:
         held = [pool.submit(ask, "one", "hold") for _ in range(2)]
@@ -229,7 +229,7 @@ def test_agents_of_the_mcp_server_have_shares_of_their_own(two_agents: Agents) -
     assert ask("one").status_code == 200
 
 
-def test_an_agent_that_never_pauses_slows_no_other(two_agents: Agents) -> None:
+def test_mcp_agents_have_separate_request_rates(two_agents: Agents) -> None:
     _, ask = two_agents
     for _ in range(1000):
         if ask("one").status_code == 429:

@@ -48,7 +48,7 @@ def importing(api: Served, monkeypatch: pytest.MonkeyPatch) -> Importing:
     return importing
 
 
-def test_who_goes_while_the_import_is_indexed_gives_up_the_slot(api: Served, importing: Importing) -> None:
+def test_disconnect_during_an_import_cancels_it_and_frees_its_slot(api: Served, importing: Importing) -> None:
     with api.connect() as one, api.connect() as other:
         one.sendall(REQUEST)
         other.sendall(REQUEST)
@@ -60,7 +60,7 @@ def test_who_goes_while_the_import_is_indexed_gives_up_the_slot(api: Served, imp
     assert ImportResponse.model_validate_json(answer.content).triples == 2
 
 
-def test_an_import_under_way_learns_that_the_daemon_stops(api: Served, importing: Importing) -> None:
+def test_import_in_progress_is_cancelled_with_503_when_the_daemon_stops(api: Served, importing: Importing) -> None:
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(api.client.post, Route.IMPORT, content=BODY)
         until(lambda: importing.bodies == [BODY], "the body was read")

@@ -18,7 +18,7 @@ def refused(reason: str) -> float:
     return metrics.REGISTRY.get_sample_value("hippod_http_refused_total", {"reason": reason}) or 0.0
 
 
-def test_a_client_that_asks_too_often_is_told_to_wait_and_then_served_again() -> None:
+def test_client_above_its_request_rate_gets_429_until_the_rate_falls() -> None:
     before = refused("too-many-requests")
     with served(ApiLimits(requests_per_s=5.0)) as api:
         answers = [api.client.get(Route.HEALTH) for _ in range(40)]
@@ -31,12 +31,12 @@ def test_a_client_that_asks_too_often_is_told_to_wait_and_then_served_again() ->
     assert refused("too-many-requests") >= before + len(turned_away)
 
 
-def test_no_rate_is_no_limit() -> None:
+def test_request_rate_of_0_disables_the_limit() -> None:
     with served(ApiLimits(requests_per_s=0.0)) as api:
         assert {api.client.get(Route.HEALTH).status_code for _ in range(100)} == {200}
 
 
-def test_a_bucket_fills_as_time_goes_and_clients_do_not_share_it() -> None:
+def test_rate_limit_recovers_over_time_and_is_kept_per_client() -> None:
     now = 0.0
     rates = RateLimiter(10.0, lambda: now)
     for _ in range(20):
@@ -56,7 +56,7 @@ def test_a_bucket_fills_as_time_goes_and_clients_do_not_share_it() -> None:
         rates.count("a")
 
 
-def test_an_unknown_client_cannot_make_the_daemon_remember_without_end() -> None:
+def test_rate_limiter_keeps_at_most_4096_clients() -> None:
     rates = RateLimiter(10.0)
     for number in range(10_000):
         rates.count(f"10.0.{number // 256}.{number % 256}")
@@ -72,11 +72,11 @@ def test_an_unknown_client_cannot_make_the_daemon_remember_without_end() -> None
         (Peer("tcp", address="fe80::1%eth0"), "fe80::/64"),
     ],
 )
-def test_a_client_is_a_user_or_an_address(peer: Peer, client: str) -> None:
+def test_peer_is_identified_by_its_user_or_its_address(peer: Peer, client: str) -> None:
     assert peer.client == client
 
 
-def test_queries_beyond_the_limit_are_counted_by_what_there_was_too_much_of() -> None:
+def test_refused_and_running_queries_are_counted_in_metrics() -> None:
     before = refused("queries")
     with served(ApiLimits(concurrent_queries=1)) as api, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(api.client.post, Route.QUERY, json={"query": "hold"})

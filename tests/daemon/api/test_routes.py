@@ -57,14 +57,14 @@ def api() -> Iterator[Served]:
         yield running
 
 
-def test_a_query_is_answered(api: Served) -> None:
+def test_query_returns_passages_with_their_location(api: Served) -> None:
     answer = api.client.post(Route.QUERY, json={"query": "who?", "k": 3, "mode": "dense"})
     assert answer.headers["content-type"] == "application/json"
     found = QueryResponse.model_validate_json(answer.content)
     assert (found.query, found.mode, found.passages[0].location) == ("who?", "dense", {"line": 3})
 
 
-def test_ask_says_what_to_configure_while_there_is_no_llm(api: Served) -> None:
+def test_ask_without_an_llm_is_refused_and_names_the_llm_section(api: Served) -> None:
     answer = api.client.post(Route.ASK, json={"question": "who?"})
     assert answer.status_code == 409
     problem = Problem.model_validate_json(answer.content)
@@ -72,7 +72,7 @@ def test_ask_says_what_to_configure_while_there_is_no_llm(api: Served) -> None:
     assert "[llm]" in problem.detail
 
 
-def test_ask_answers_where_there_is_an_llm() -> None:
+def test_ask_with_an_llm_returns_its_answer() -> None:
     class Reader:
         async def ask(self, request: AskRequest) -> AskResponse:
             tokens = Tokens(prompt=2, completion=1)
@@ -103,7 +103,7 @@ def test_documents_are_added_from_json_lines_in_any_pieces(api: Served) -> None:
 
 
 @pytest.mark.parametrize("inside", ["path", "file", "uri", "url"])
-def test_a_path_in_a_document_is_only_text(api: Served, inside: str) -> None:
+def test_path_in_an_added_document_is_stored_as_text_and_not_read(api: Served, inside: str) -> None:
     api.client.post(Route.DOCUMENTS, json={"documents": [{"id": "p:1", "text": "x", inside: "/etc/passwd"}]})
     assert api.memory.documents_by_uri["p:1"] == {"id": "p:1", "text": "x", inside: "/etc/passwd"}
 
@@ -147,19 +147,21 @@ def test_any_uri_is_shown_under_its_percent_encoding(api: Served, uri: str) -> N
     assert (found.document.uri, found.counts) == (uri, {"limit": 9})
 
 
-def test_a_uri_may_leave_its_slashes_as_they_are(api: Served) -> None:
+def test_document_uri_with_unencoded_slashes_is_found(api: Served) -> None:
     api.memory.documents_by_uri["file:///a/b.txt"] = {}
     answer = api.client.get(f"{Route.DOCUMENTS}/{quote('file:///a/b.txt', safe=':/')}")
     assert ShowDocument.model_validate_json(answer.content).document.uri == "file:///a/b.txt"
 
 
 @pytest.mark.parametrize(("body", "requeued"), [(None, 0), ({}, 0), ({"uris": ["a", "b"]}, 2)])
-def test_retry_takes_some_or_all(api: Served, body: dict[str, Any] | None, requeued: int) -> None:
+def test_retry_requeues_given_documents_or_all_failed_ones(
+    api: Served, body: dict[str, Any] | None, requeued: int
+) -> None:
     answer = api.client.post(Route.RETRY, json=body) if body is not None else api.client.post(Route.RETRY)
     assert RetryResponse.model_validate_json(answer.content).requeued == requeued
 
 
-def test_an_import_is_handed_on_in_full(api: Served) -> None:
+def test_import_receives_the_complete_streamed_body(api: Served) -> None:
     before = api.memory.imported
     answer = api.client.post(Route.IMPORT, content=(b"x" * 50_000 for _ in range(20)))
     assert ImportResponse.model_validate_json(answer.content).skipped == 3
@@ -174,19 +176,19 @@ def test_an_export_is_json_lines(api: Served) -> None:
 
 
 @pytest.mark.parametrize(("name", "type_"), [("graphml", "application/graphml+xml"), ("igraph", "application/gzip")])
-def test_an_export_comes_in_the_format_that_is_asked_for(api: Served, name: str, type_: str) -> None:
+def test_export_is_sent_in_the_requested_format(api: Served, name: str, type_: str) -> None:
     answer = api.client.get(Route.EXPORT, params={"format": name})
     assert answer.headers["content-type"].startswith(type_)
     assert api.memory.export_formats[-1] == name
 
 
-def test_an_export_in_an_unknown_format_is_refused_with_those_there_are(api: Served) -> None:
+def test_export_in_an_unknown_format_is_refused_and_known_formats_listed(api: Served) -> None:
     answer = api.client.get(Route.EXPORT, params={"format": "pickle"})
     assert answer.status_code == 422
     assert "jsonl, graphml, igraph" in answer.json()["detail"]
 
 
-def test_status_and_health_say_where_the_daemon_stands(api: Served) -> None:
+def test_status_reports_source_lag_and_health_is_503_during_the_start(api: Served) -> None:
     assert Status.model_validate_json(api.client.get(Route.STATUS).content).sources[0].lag == 4
     assert api.client.get(Route.HEALTH).status_code == 200
     api.memory.stage = DaemonState.STARTING

@@ -80,7 +80,7 @@ def test_no_text_makes_a_renderer_send_a_request(text: str) -> None:
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 60), max_size=20))
-def test_a_text_in_pieces_is_the_text(text: str, ends: list[int]) -> None:
+def test_safe_markdown_of_streamed_pieces_is_a_prefix_of_the_whole(text: str, ends: list[int]) -> None:
     sent = ""
     for end in sorted(ends):
         so_far = safe_markdown(text[:end], finished=False)
@@ -92,7 +92,9 @@ def test_a_text_in_pieces_is_the_text(text: str, ends: list[int]) -> None:
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS, st.sampled_from(["file:///a/", "kafka://t/", "added:", "javascript:", "x:", "data:,"]), TEXTS)
-def test_titles_and_uris_are_as_harmless_as_the_answer(text: str, title: str, scheme: str, rest: str) -> None:
+def test_answer_with_hostile_titles_and_uris_contains_only_safe_links(
+    text: str, title: str, scheme: str, rest: str
+) -> None:
     content, annotations = answer_content(answered(text, title, scheme + rest))
     assert_harmless(content, OWN)
     assert all(each.url_citation.url.startswith(OWN) for each in annotations)
@@ -100,7 +102,7 @@ def test_titles_and_uris_are_as_harmless_as_the_answer(text: str, title: str, sc
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS)
-def test_passages_are_as_harmless(text: str, title: str) -> None:
+def test_passages_with_hostile_text_contain_only_safe_links(text: str, title: str) -> None:
     passage = RankedPassage(rank=1, score=1.0, id="p", title=title, text=text, document="added:x", location={})
     found = QueryResponse(query="q", mode="dense", commit=1, took_ms=1.0, passages=[passage], triples=[], seeds=[])
     assert_harmless(passages_content(found)[0], OWN)
@@ -119,7 +121,7 @@ def test_passages_are_as_harmless(text: str, title: str) -> None:
         ("\\\\![a](http://e.org)", "\\\\\\![a](http://e.org)"),
     ],
 )
-def test_what_becomes_of_a_construct(text: str, shown: str) -> None:
+def test_safe_markdown_converts_each_markdown_construct_as_listed(text: str, shown: str) -> None:
     assert safe_markdown(text) == shown
 
 

@@ -28,7 +28,7 @@ def problem_in(answer: bytes) -> Problem:
     return Problem.model_validate_json(body)
 
 
-def test_a_body_is_refused_while_it_streams_in() -> None:
+def test_body_above_the_limit_is_refused_while_it_is_received() -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -44,7 +44,7 @@ def test_a_body_is_refused_while_it_streams_in() -> None:
         assert ask(api, "next").status_code == 200
 
 
-def test_a_body_that_announces_too_much_is_refused_before_it_comes() -> None:
+def test_body_with_too_large_a_content_length_is_refused_before_it_is_sent() -> None:
     with served(ApiLimits(request_bytes=1_000)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n")
         answer = read_one(plain)
@@ -64,7 +64,7 @@ def test_lines_and_imports_have_limits_of_their_own(path: str) -> None:
         assert too_much.status_code == 413
 
 
-def test_lines_are_read_no_further_than_the_first_document_too_many() -> None:
+def test_parsing_of_json_lines_stops_at_the_document_limit() -> None:
     kind = {"Content-Type": "application/x-ndjson"}
     three = b'{"text": "a"}\n\n' * 3
     with served(ApiLimits(documents_per_request=3)) as api:
@@ -77,7 +77,7 @@ def test_lines_are_read_no_further_than_the_first_document_too_many() -> None:
             assert "send them in several requests" in answer.json()["detail"]
 
 
-def test_one_line_without_end_is_refused() -> None:
+def test_json_line_above_the_size_limit_is_refused_with_its_number() -> None:
     with served(ApiLimits(request_bytes=10_000)) as api:
         pieces = (b"x" * 1_000 for _ in range(50))
         answer = api.client.post(Route.DOCUMENTS, content=pieces, headers={"Content-Type": "application/x-ndjson"})
@@ -86,7 +86,7 @@ def test_one_line_without_end_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_fifty_are_served_while_one_sends_its_body_byte_by_byte() -> None:
+def test_slowly_sent_body_does_not_delay_50_other_queries() -> None:
     body = json.dumps({"query": "slow"}).encode()
     go_on = threading.Event()
     with served() as api, api.connect() as plain:
@@ -106,7 +106,7 @@ def test_fifty_are_served_while_one_sends_its_body_byte_by_byte() -> None:
             assert slow.result().startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_body_that_does_not_come_is_answered_and_given_up() -> None:
+def test_body_that_stalls_is_refused_with_408() -> None:
     with served(ApiLimits(body_grace_s=0.2)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 100\r\n\r\n{")
         answer = read_all(plain)
@@ -114,7 +114,7 @@ def test_a_body_that_does_not_come_is_answered_and_given_up() -> None:
         assert problem_in(answer).type == ProblemType.TOO_SLOW
 
 
-def test_a_body_that_only_trickles_is_given_up_too() -> None:
+def test_body_below_the_minimum_rate_is_refused_with_408() -> None:
     with served(ApiLimits(body_grace_s=0.3, min_bytes_per_s=10_000)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/import" + b"Content-Length: 100000\r\n\r\n")
         stop = threading.Event()
@@ -135,7 +135,7 @@ def test_a_body_that_only_trickles_is_given_up_too() -> None:
             feeder.join()
 
 
-def test_an_answer_that_has_begun_is_not_cut_for_a_body_that_nobody_reads() -> None:
+def test_unread_body_does_not_interrupt_an_event_stream() -> None:
     with served(ApiLimits(body_grace_s=0.2, heartbeat_s=0.05)) as api, api.connect() as plain:
         plain.sendall(b"GET /v1/events HTTP/1.1\r\nHost: hippod\r\nContent-Length: 100\r\n\r\n{")
         received = b""
@@ -146,13 +146,13 @@ def test_an_answer_that_has_begun_is_not_cut_for_a_body_that_nobody_reads() -> N
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: hip"])
-def test_a_head_that_is_never_finished_is_cut_off(sent: bytes) -> None:
+def test_connection_with_an_incomplete_request_head_is_closed(sent: bytes) -> None:
     with served(ApiLimits(headers_timeout_s=0.2)) as api, api.connect() as plain:
         plain.sendall(sent)
         assert read_all(plain) == b""
 
 
-def test_a_second_head_that_is_never_finished_is_cut_off_too() -> None:
+def test_reused_connection_with_an_incomplete_request_head_is_closed() -> None:
     with served(ApiLimits(headers_timeout_s=0.6)) as api, api.connect() as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
         assert read_one(plain).startswith(b"HTTP/1.1 200 ")
@@ -160,7 +160,7 @@ def test_a_second_head_that_is_never_finished_is_cut_off_too() -> None:
         assert read_all(plain) == b""
 
 
-def test_a_connection_that_rests_between_requests_is_kept() -> None:
+def test_idle_connection_between_requests_stays_open() -> None:
     with served(ApiLimits(headers_timeout_s=0.6, linger_s=0.6)) as api, api.connect() as plain:
         for _ in range(2):
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -168,7 +168,7 @@ def test_a_connection_that_rests_between_requests_is_kept() -> None:
             time.sleep(0.9)  # longer than the deadline, which must not be running
 
 
-def test_the_rest_of_a_refused_body_is_not_read_for_ever() -> None:
+def test_connection_is_closed_if_a_refused_body_does_not_end() -> None:
     with served(ApiLimits(request_bytes=1_000, linger_s=0.2, headers_timeout_s=600.0)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Transfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(OSError):
@@ -176,7 +176,7 @@ def test_the_rest_of_a_refused_body_is_not_read_for_ever() -> None:
                 plain.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
 
 
-def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
+def test_connection_stays_usable_after_a_refused_body_ends() -> None:
     with served(ApiLimits(request_bytes=1_000, linger_s=0.6)) as api, api.connect() as plain:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 2000\r\n\r\n")
         assert read_one(plain).startswith(b"HTTP/1.1 413 ")
@@ -186,7 +186,7 @@ def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
         assert read_one(plain).startswith(b"HTTP/1.1 200 ")
 
 
-def test_queries_beyond_the_limit_are_told_to_come_back() -> None:
+def test_queries_beyond_the_limit_get_503_with_retry_after() -> None:
     with served(ApiLimits(client_share=1.0, concurrent_queries=2)) as api, ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(ask, api, "hold") for _ in range(2)]
         until(lambda: api.memory.queries_inside == 2, "two queries under way")
@@ -206,7 +206,7 @@ def test_a_slow_body_takes_no_query_slot() -> None:
         assert ask(api, "x").status_code == 200
 
 
-def test_bodies_together_have_a_limit_and_what_is_done_with_counts_no_more() -> None:
+def test_all_bodies_share_a_memory_limit_that_finished_bodies_release() -> None:
     half = b'{"id": "1", "text": "%s"}\n' % (b"x" * 60_000)
     kind = {"Content-Type": "application/x-ndjson"}
     with served(ApiLimits(body_memory_bytes=100_000, request_bytes=90_000, lines_bytes=90_000)) as api:
@@ -220,7 +220,7 @@ def test_bodies_together_have_a_limit_and_what_is_done_with_counts_no_more() -> 
             assert api.client.post(Route.DOCUMENTS, content=half, headers=kind).status_code == 200
 
 
-def test_there_is_room_for_one_body_of_the_longest_that_is_allowed() -> None:
+def test_body_memory_limit_always_fits_one_body_of_the_maximum_size() -> None:
     with served(ApiLimits(body_memory_bytes=10, request_bytes=50_000)) as api:
         assert api.client.post(Route.QUERY, json={"query": "x" * 30_000}).status_code == 200
 
@@ -248,7 +248,7 @@ def test_connection_beyond_the_limit_gets_a_problem_if_all_others_are_busy() -> 
         until(lambda: reachable(api), "served again")
 
 
-def test_whoever_asks_gets_the_place_of_whoever_has_said_nothing_for_longest() -> None:
+def test_connection_beyond_the_limit_replaces_the_longest_silent_one() -> None:
     with served(ApiLimits(client_share=1.0, connections=3)) as api:
         served_once, silent, half = (api.connect() for _ in range(3))
         served_once.sendall(HEALTH)
@@ -273,7 +273,7 @@ def reachable(api: Served) -> bool:
     return api.client.get(Route.HEALTH).status_code == 200
 
 
-def test_an_export_is_made_no_faster_than_it_is_read() -> None:
+def test_export_pauses_while_the_client_does_not_read() -> None:
     with served() as api, api.connect() as plain:
         api.memory.export_chunks = 10_000_000
         plain.sendall(b"GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -289,7 +289,7 @@ def stands_still(count: Any) -> bool:
     return bool(count() == before)
 
 
-def test_a_reader_that_stops_reading_an_export_is_cut_off_and_frees_its_place() -> None:
+def test_stalled_export_reader_is_disconnected_and_its_slot_freed() -> None:
     with served(ApiLimits(read_stall_s=1.0, concurrent_exports=1)) as api, api.connect() as plain:
         api.memory.export_chunks = 10_000_000
         plain.sendall(b"GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -303,7 +303,7 @@ def test_a_reader_that_stops_reading_an_export_is_cut_off_and_frees_its_place() 
         until(place_is_free, "the place is free")
 
 
-def test_a_client_that_goes_away_takes_its_wait_with_it() -> None:
+def test_wait_is_cancelled_if_its_client_disconnects() -> None:
     with served() as api:
         with api.connect() as plain:
             plain.sendall(POST % b"/v1/wait" + b"Content-Length: 2\r\n\r\n{}")

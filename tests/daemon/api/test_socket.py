@@ -63,13 +63,13 @@ def test_the_socket_gets_the_configured_group(folder: Path, run: Any) -> None:
     run(server.stop(1.0))
 
 
-def test_an_unknown_group_is_an_error_and_leaves_nothing(folder: Path) -> None:
+def test_unknown_socket_group_is_an_error_and_leaves_no_file(folder: Path) -> None:
     with pytest.raises(ListenError, match="no-such-group"):
         bind_unix(folder / "s", 0o660, "no-such-group")
     assert not (folder / "s").exists()
 
 
-def test_nobody_gets_in_before_mode_and_group_are_set(folder: Path) -> None:
+def test_connections_are_refused_until_socket_mode_and_group_are_set(folder: Path) -> None:
     with bind_unix(folder / "s", 0o600, None), socket.socket(socket.AF_UNIX) as early:
         with pytest.raises(ConnectionRefusedError):
             early.connect(str(folder / "s"))
@@ -95,7 +95,7 @@ def test_the_socket_of_a_dead_process_is_replaced(folder: Path, run: Any) -> Non
     run(server.stop(1.0))
 
 
-def test_the_socket_of_a_living_process_is_an_error_that_names_it(folder: Path, run: Any) -> None:
+def test_socket_of_a_running_process_is_an_error_with_its_process_id(folder: Path, run: Any) -> None:
     path = folder / "s"
     server = run(started(ApiSettings(path)))
     with pytest.raises(ListenError, match=f"in use by process {os.getpid()}"):
@@ -117,7 +117,7 @@ def test_a_link_to_a_socket_is_not_followed(folder: Path) -> None:
         bind_unix(folder / "s", 0o600, None)
 
 
-def test_a_path_that_the_kernel_does_not_take_is_an_error_that_says_so(folder: Path) -> None:
+def test_too_long_socket_path_is_an_error_with_the_limit(folder: Path) -> None:
     with pytest.raises(ListenError, match="107 bytes"):
         bind_unix(folder / ("x" * 120), 0o600, None)
 
@@ -128,7 +128,7 @@ def test_a_directory_that_cannot_be_made_is_an_error(folder: Path) -> None:
         bind_unix(folder / "file" / "s", 0o600, None)
 
 
-def test_stopping_does_not_remove_a_successors_socket(folder: Path, run: Any) -> None:
+def test_stopping_keeps_the_socket_of_a_newer_server(folder: Path, run: Any) -> None:
     path = folder / "s"
     first = run(started(ApiSettings(path)))
     path.unlink()
@@ -139,7 +139,7 @@ def test_stopping_does_not_remove_a_successors_socket(folder: Path, run: Any) ->
     assert not path.exists()
 
 
-def test_a_socket_that_a_service_manager_made_is_used_and_left(folder: Path, run: Any) -> None:
+def test_inherited_socket_is_used_and_not_removed_on_stop(folder: Path, run: Any) -> None:
     path = folder / "activated"
     made = bind_unix(path, 0o600, None)
     made.listen()
@@ -150,7 +150,7 @@ def test_a_socket_that_a_service_manager_made_is_used_and_left(folder: Path, run
     assert not (folder / "unused").exists()
 
 
-def test_a_start_that_fails_on_tcp_leaves_no_socket(folder: Path, run: Any) -> None:
+def test_failed_tcp_listen_leaves_no_unix_socket(folder: Path, run: Any) -> None:
     token = folder / "token"
     token.write_text("secret")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -175,7 +175,7 @@ def test_the_server_leaves_the_signal_handlers_alone(folder: Path) -> None:
     assert during == before
 
 
-def test_who_changes_the_memory_is_logged_with_what_the_kernel_says_of_it(folder: Path, run: Any) -> None:
+def test_changes_are_logged_with_the_peers_process_and_user_and_no_content(folder: Path, run: Any) -> None:
     path = folder / "s"
     server = run(started(ApiSettings(path)))
     with capture_logs() as logged:

@@ -42,7 +42,7 @@ async def called(action: Any, *arguments: Any) -> None:
     action(*arguments)
 
 
-def test_early_requests_wait_and_status_answers_at_once() -> None:
+def test_requests_during_the_start_wait_and_status_is_answered_at_once() -> None:
     answers: list[httpx2.Response] = []
     with starting(StartupGate) as (client, gate, memory, run):
 

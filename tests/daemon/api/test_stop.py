@@ -29,7 +29,7 @@ def query(api: Served, text: str) -> httpx2.Response:
     return api.client.post(Route.QUERY, json={"query": text})
 
 
-def test_a_query_under_way_is_answered() -> None:
+def test_stop_answers_the_running_query_and_accepts_no_new_one() -> None:
     with served() as api, ThreadPoolExecutor(2) as pool:
         asked = pool.submit(query, api, "hold")
         until(lambda: api.memory.queries_inside == 1, "the query is under way")
@@ -40,7 +40,7 @@ def test_a_query_under_way_is_answered() -> None:
         stopping.result()
 
 
-def test_who_waits_for_a_place_while_the_daemon_stops_is_answered() -> None:
+def test_stop_answers_a_connection_that_waits_for_a_slot() -> None:
     with served(ApiLimits(connections=1)) as api, api.connect() as first, ThreadPoolExecutor(1) as pool:
         first.sendall(query_bytes("hold"))
         until(lambda: api.memory.queries_inside == 1, "the only place is taken")
@@ -61,7 +61,7 @@ def reachable(api: Served) -> bool:
     return True
 
 
-def test_a_wait_learns_that_the_daemon_stops() -> None:
+def test_stop_ends_a_wait_with_503_not_ready() -> None:
     with served() as api, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(api.client.post, Route.WAIT)
         until(lambda: api.memory.waits_inside == 1, "the wait is under way")
@@ -71,7 +71,7 @@ def test_a_wait_learns_that_the_daemon_stops() -> None:
         assert Problem.model_validate_json(answer.content).type == ProblemType.NOT_READY
 
 
-def test_a_query_that_never_ends_is_cut_off() -> None:
+def test_stop_cancels_a_query_that_exceeds_the_time_limit() -> None:
     with served() as api, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(query, api, "hold")
         until(lambda: api.memory.queries_inside == 1, "the query is under way")
@@ -82,7 +82,7 @@ def test_a_query_that_never_ends_is_cut_off() -> None:
         assert not api.path.exists()
 
 
-def test_a_client_that_does_not_read_does_not_hold_the_stop_up() -> None:
+def test_stop_is_not_delayed_by_a_client_that_does_not_read() -> None:
     with served() as api, api.connect() as plain:
         api.memory.export_chunks = 10_000_000
         plain.sendall(b"GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -91,13 +91,13 @@ def test_a_client_that_does_not_read_does_not_hold_the_stop_up() -> None:
         assert not api.path.exists()
 
 
-def test_stopping_twice_is_stopping_once() -> None:
+def test_stopping_twice_raises_no_error() -> None:
     with served() as api:
         api.run(api.server.stop(2.0))
         api.run(api.server.stop(2.0))
 
 
-def test_who_connected_before_the_stop_is_answered() -> None:
+def test_stop_answers_all_connections_made_before_it() -> None:
     """The connections are in the kernel's queue, or accepted and not read yet, when the stop begins."""
     with served() as api, ThreadPoolExecutor(1) as pool:
         held = pool.submit(api.run, busy(0.4))
@@ -111,7 +111,7 @@ def test_who_connected_before_the_stop_is_answered() -> None:
         assert {status_of(plain) for plain in waiting} == {(200, False)}
 
 
-def test_an_inherited_socket_keeps_who_comes_during_the_stop_for_the_next_hippod() -> None:
+def test_connections_during_the_stop_are_served_by_the_next_hippod() -> None:
     with socket_folder() as folder, loop_in_thread() as run:
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listening.bind(str(folder / "s"))

@@ -53,14 +53,14 @@ def get(api: Served, token: str | None = TOKEN, host: str | None = None, path: s
     return httpx2.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=PATIENCE_S)
 
 
-def test_the_token_lets_in(api: Served) -> None:
+def test_request_with_the_token_is_served(api: Served) -> None:
     assert get(api).status_code == 200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [Route.STATUS, Route.HEALTH, Route.METRICS, Route.OPENAPI, "/v1/nothing"])
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
-def test_without_the_token_nothing_is_served(api: Served, token: str | None, path: str) -> None:
+def test_request_without_the_token_is_refused_with_401(api: Served, token: str | None, path: str) -> None:
     answer = get(api, token, path=path)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
@@ -68,7 +68,7 @@ def test_without_the_token_nothing_is_served(api: Served, token: str | None, pat
     assert TOKEN not in answer.text
 
 
-def test_another_scheme_is_not_a_token(api: Served) -> None:
+def test_token_with_another_authorization_scheme_is_refused(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.STATUS}"
     assert httpx2.get(url, headers={"Authorization": f"Basic {TOKEN}"}).status_code == 401
@@ -78,18 +78,18 @@ def test_another_scheme_is_not_a_token(api: Served) -> None:
     "host", ["evil.example", "evil.example:7411", "localhost.evil.example", "127.0.0.1.evil.example"]
 )
 @pytest.mark.slow
-def test_another_host_is_refused_even_with_the_token(api: Served, host: str) -> None:
+def test_unknown_host_header_is_refused_despite_a_valid_token(api: Served, host: str) -> None:
     answer = get(api, host=host)
     assert answer.status_code == 421
     assert Problem.model_validate_json(answer.content).type == ProblemType.WRONG_HOST
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7411", "127.0.0.1", "[::1]:7411"])
-def test_the_machine_itself_is_served_under_its_names(api: Served, host: str) -> None:
+def test_local_host_names_are_accepted_in_the_host_header(api: Served, host: str) -> None:
     assert get(api, host=host).status_code == 200
 
 
-def test_who_reads_events_by_a_token_that_was_changed_reads_no_more(api: Served, token_file: Path) -> None:
+def test_changing_the_token_ends_event_streams_of_the_old_token(api: Served, token_file: Path) -> None:
     assert api.server.tcp_address is not None
     address = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.EVENTS}"
     headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -101,7 +101,7 @@ def test_who_reads_events_by_a_token_that_was_changed_reads_no_more(api: Served,
         assert not any(lines), "it has ended, and nothing came"
 
 
-def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> None:
+def test_changed_token_applies_without_a_restart(api: Served, token_file: Path) -> None:
     assert get(api).status_code == 200
     token_file.write_text("another")
     until(lambda: get(api, "another").status_code == 200, "the new token lets in")
@@ -110,7 +110,7 @@ def test_a_new_token_counts_without_a_restart(api: Served, token_file: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("content", ["two words", "semi;colon", "x" * 5_000, "absent: nobody has written it"])
-def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
+def test_changed_token_that_is_invalid_refuses_all_requests(
     api: Served, token_file: Path, tmp_path: Path, content: str
 ) -> None:
     token_file.write_text(content)
@@ -122,7 +122,7 @@ def test_a_new_token_that_the_start_would_refuse_lets_nobody_in(
     assert get(api).status_code == 200
 
 
-def test_a_token_file_that_turns_into_a_pipe_holds_nobody_up(api: Served, token_file: Path) -> None:
+def test_token_file_that_becomes_a_pipe_is_refused_without_delay(api: Served, token_file: Path) -> None:
     token_file.unlink()
     os.mkfifo(token_file)
     with capture_logs() as logged:
@@ -163,7 +163,7 @@ def test_token_file_on_hanging_drive_delays_only_requests_with_a_token(
         assert waiting.result().status_code == 200
 
 
-def test_a_drive_that_does_not_come_back_lets_nobody_in_until_it_does(
+def test_requests_are_refused_while_the_drive_of_the_token_file_hangs(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drive = Drive(monkeypatch)
@@ -196,7 +196,7 @@ def log_lines() -> Iterator[io.StringIO]:
     structlog.reset_defaults()
 
 
-def test_a_new_token_is_masked_in_the_log_as_soon_as_it_lets_in(
+def test_changed_token_is_masked_in_the_log_from_its_first_use(
     api: Served, token_file: Path, log_lines: io.StringIO
 ) -> None:
     token_file.write_text("another-token-0123456789")
@@ -206,7 +206,7 @@ def test_a_new_token_is_masked_in_the_log_as_soon_as_it_lets_in(
     assert "another-token" not in log_lines.getvalue()
 
 
-def test_without_its_file_no_token_is_right(api: Served, token_file: Path) -> None:
+def test_missing_or_empty_token_file_refuses_all_requests(api: Served, token_file: Path) -> None:
     token_file.unlink()
     assert get(api).status_code == 401
     token_file.write_text("")
@@ -221,7 +221,7 @@ def test_the_unix_socket_needs_no_token_and_no_host(api: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
+def test_cors_preflight_of_another_origin_is_refused(api: Served) -> None:
     assert api.server.tcp_address is not None
     url = f"http://127.0.0.1:{api.server.tcp_address[1]}{Route.QUERY}"
     answer = httpx2.options(url, headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
@@ -229,7 +229,7 @@ def test_a_page_of_another_origin_gets_no_permission(api: Served) -> None:
     assert not any(name.startswith("access-control") for name in answer.headers)
 
 
-def test_a_wildcard_address_answers_to_any_address_but_not_to_any_name(token_file: Path) -> None:
+def test_wildcard_address_accepts_any_ip_address_as_host_but_no_other_name(token_file: Path) -> None:
     with served(tcp=("0.0.0.0", 0), token_file=token_file) as api:
         assert get(api, host="192.0.2.7:7411").status_code == 200
         assert get(api, host="evil.example").status_code == 421
@@ -249,7 +249,7 @@ def test_tcp_without_a_token_file_is_an_error_at_the_start() -> None:
         pass
 
 
-def test_another_token_file_counts_without_a_restart(api: Served, tmp_path: Path) -> None:
+def test_changed_token_file_path_applies_without_a_restart(api: Served, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.write_text("moved")
     api.server.use_token_file(moved)
@@ -271,7 +271,7 @@ def test_tcp_is_off_unless_configured() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
 @pytest.mark.parametrize("path", [Route.STATUS, "/mcp"])
-def test_a_page_of_another_site_is_refused_even_with_the_token(
+def test_cross_site_request_is_refused_despite_a_valid_token(
     token_file: Path, path: str, headers: dict[str, str]
 ) -> None:
     with served(tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/mcp": page}) as api:
@@ -284,7 +284,7 @@ def test_a_page_of_another_site_is_refused_even_with_the_token(
             assert not any(name.startswith("access-control") for name in answer.headers)
 
 
-def test_its_own_page_gets_as_far_as_the_token(api: Served) -> None:
+def test_same_origin_request_still_needs_the_token(api: Served) -> None:
     assert api.server.tcp_address is not None
     base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
     own = {"Origin": base, "Sec-Fetch-Site": "same-origin"}
@@ -296,7 +296,7 @@ async def page(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse(f"the page at {scope['path']}")(scope, receive, send)
 
 
-def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> None:
+def test_tcp_only_app_requires_token_and_known_host(token_file: Path) -> None:
     with served(tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/page": page}) as api:
         assert get(api, None, path="/page/open").status_code == 401
         assert get(api, host="evil.example", path="/page/open").status_code == 421
@@ -305,7 +305,7 @@ def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> 
         assert api.client.get("/page/open").status_code == 404
 
 
-def test_an_apps_body_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+def test_stalled_body_of_an_mcp_request_is_refused_with_408(token_file: Path) -> None:
     """Bodies of agents' requests to the MCP app, which the SDK reads."""
     agents = McpApp("/nowhere", write=False)
     with served(

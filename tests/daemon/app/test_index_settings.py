@@ -13,7 +13,7 @@ from store.types import Batch
 FILE, READ = "file:///drive/a.txt", Fingerprint(5, 6, 7, "digest")
 
 
-def test_a_change_marks_files_as_not_read_and_nothing_else(tmp_path: Path) -> None:
+def test_changed_split_settings_mark_only_files_for_parsing(tmp_path: Path) -> None:
     with Store(tmp_path, HashEncoder(8).identity) as store:
         store.commit(Batch(positions={FILE: READ.to_json(), "kafka:topic/0": 5}))
         commit = store.snapshot().commit
@@ -35,7 +35,7 @@ class Prefixed(HashEncoder):
         self.passage_prefix = prefix
 
 
-def test_the_prefix_of_the_texts_is_kept_with_the_store(tmp_path: Path) -> None:
+def test_first_passage_prefix_is_stored_and_never_replaced(tmp_path: Path) -> None:
     with Store(tmp_path, HashEncoder(8).identity) as store:
         keep_passage_prefix(store, HashEncoder(8))
         assert store.positions == {}

@@ -13,13 +13,13 @@ from store.types import EncoderIdentity, SynonymRule
 GONE = StoreSummary(EncoderIdentity("openai/gone", 768), 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, {})
 
 
-def test_the_refusal_names_both_encoders_and_the_way_out() -> None:
+def test_encoder_mismatch_names_both_encoders_and_reencode() -> None:
     choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
     with pytest.raises(EncoderMismatch, match=r"openai/gone.*hash/words.*base_url.*hippod --reencode"):
         load_opened_encoder(choice, GONE, reencode=False)
 
 
-def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
+def test_unavailable_store_encoder_is_replaced_by_a_stand_in_with_reencode() -> None:
     choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
     encoder, choice = load_opened_encoder(choice, GONE, reencode=True)
     assert encoder.identity == GONE.encoder and encoder.remote
@@ -33,7 +33,7 @@ def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
     assert rule.threshold == calibration.synonym_threshold
 
 
-def test_without_another_encoder_the_start_fails_as_before() -> None:
+def test_unavailable_encoder_fails_the_start_if_no_other_is_configured() -> None:
     choice = choose_encoder(Config.model_validate({}), GONE)
     assert choice.replacement is None
     with pytest.raises(EncoderUnavailable, match="base_url"):

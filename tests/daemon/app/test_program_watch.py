@@ -45,7 +45,7 @@ def program(identity: str) -> Program:
         ({OCR: program("Tesseract 5")}, {OCR: program("Tesseract 5")}, set()),
     ],
 )
-def test_the_documents_of_changed_programs_are_read_again(
+def test_only_documents_of_changed_programs_are_parsed_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     before: dict[str, Program],
@@ -73,7 +73,7 @@ def test_the_documents_of_changed_programs_are_read_again(
         assert store.snapshot().commit == commit
 
 
-def test_a_change_of_programs_whose_commit_fails_is_found_again_and_counts_stay_right(
+def test_program_change_is_retried_after_a_failed_commit_and_counts_stay_correct(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reparse, "find_programs", lambda *_: {OCR: program("Tesseract 5")})

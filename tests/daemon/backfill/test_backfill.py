@@ -84,7 +84,7 @@ def contents(out):
 
 
 @pytest.mark.process
-def test_the_files_depend_on_the_input_alone_and_hold_its_documents(pile, config, tmp_path):
+def test_record_files_are_equal_for_any_order_and_import_all_documents(pile, config, tmp_path):
     work = list(shards([str(pile)]))
     first = read_all(config, work, tmp_path / "one")
     assert first == 6 + 10 + 7
@@ -109,7 +109,7 @@ def test_the_files_depend_on_the_input_alone_and_hold_its_documents(pile, config
     assert sum('"kind": "passage"' in line for line in told) == 5 + 9 + 7
 
 
-def test_a_file_that_is_added_or_changed_changes_its_own_shards_alone(pile, config):
+def test_changed_input_file_changes_only_the_names_of_its_shards(pile, config):
     reading = {"extractor": "rules"}
 
     def names():
@@ -126,7 +126,7 @@ def test_a_file_that_is_added_or_changed_changes_its_own_shards_alone(pile, conf
     assert {shard.file_name({"extractor": "llm"}) for shard in shards([str(pile)])}.isdisjoint(names())
 
 
-def test_small_files_are_grouped_at_boundaries_that_their_names_choose(tmp_path):
+def test_added_small_file_changes_at_most_two_groups(tmp_path):
     for number in range(200):
         (tmp_path / f"{number:03}.txt").write_text("x")
     before = {shard.file_name({}) for shard in shards([str(tmp_path)])}
@@ -137,7 +137,7 @@ def test_small_files_are_grouped_at_boundaries_that_their_names_choose(tmp_path)
 
 
 @pytest.mark.process
-def test_an_input_that_changes_meanwhile_is_not_written_under_its_old_name(pile, config, tmp_path):
+def test_input_changed_during_the_read_is_an_error(pile, config, tmp_path):
     [work] = [shard for shard in shards([str(pile / "letters.jsonl")]) if shard.first == 1]
     with (pile / "letters.jsonl").open("a") as file:
         file.write("\n")
@@ -162,7 +162,7 @@ class ScriptedLLM:
 
 
 @pytest.mark.process
-def test_vllm_reads_in_the_actor_and_where_it_is_missing_the_node_is_named(pile, tmp_path, monkeypatch):
+def test_vllm_extracts_in_the_reader_and_a_missing_vllm_names_the_node(pile, tmp_path, monkeypatch):
     file = tmp_path / "vllm.toml"
     file.write_text('[encoder]\nbackend = "hash"\nmodel = "64"\n[openie]\nbackend = "vllm"\n[llm]\nmodel = "m"\n')
     config = load_config(file)
@@ -182,7 +182,7 @@ def test_vllm_reads_in_the_actor_and_where_it_is_missing_the_node_is_named(pile,
     }
 
 
-def test_what_is_wrong_is_said(pile, tmp_path, monkeypatch):
+def test_invalid_inputs_and_a_missing_ray_are_reported(pile, tmp_path, monkeypatch):
     with pytest.raises(BackfillError, match="absent"):
         list(shards([str(tmp_path / "absent")]))
     with pytest.raises(BackfillError, match="write s3://bucket/prefix"):

@@ -29,7 +29,7 @@ def uncommented() -> str:
     return "\n".join(SETTING.sub(r"\1", line) for line in FILE.read_text().splitlines())
 
 
-def test_it_follows_the_drive_beside_it_and_keeps_everything_under_var(checkout):
+def test_config_file_follows_drive_and_keeps_data_under_var(checkout):
     (checkout / "config.toml").write_bytes(FILE.read_bytes())
     config = load_config(checkout / "config.toml", {"HOME": "/h"})
     assert [folder.path for folder in config.tables(FOLDER)] == [checkout / "drive"]
@@ -37,7 +37,7 @@ def test_it_follows_the_drive_beside_it_and_keeps_everything_under_var(checkout)
     assert config.api.socket == checkout / "var" / "hippod.sock"
 
 
-def test_it_changes_no_default_but_the_places(checkout):
+def test_config_file_changes_only_the_default_paths(checkout):
     written = tomllib.loads(FILE.read_text())
     set_here = {
         (section, key) for section, table in written.items() for key in (table[0] if isinstance(table, list) else table)
@@ -63,7 +63,7 @@ def model_of(annotation: object) -> type[BaseModel]:
     return annotation
 
 
-def test_every_setting_is_there(checkout):
+def test_config_file_lists_every_setting(checkout):
     written = tomllib.loads(uncommented())
     models = {name: field.annotation for name, field in Config.model_fields.items()} | {
         kind.table: kind.section for kind in SOURCE_KINDS
@@ -75,7 +75,7 @@ def test_every_setting_is_there(checkout):
         assert set(table) == set(model_of(model).model_fields), section
 
 
-def test_the_default_places_it_tells_of_are_the_defaults():
+def test_default_paths_in_comments_of_the_config_file_are_correct():
     text = FILE.read_text()
     assert f"the default is {model_of(Config.model_fields['store'].annotation).model_fields['path'].default}" in text
     assert f"default socket is {model_of(Config.model_fields['api'].annotation).model_fields['socket'].default}" in text

@@ -67,7 +67,7 @@ def test_a_relative_configuration_file_gives_absolute_paths(write, tmp_path, mon
     assert config.tables(FOLDER)[0].path == (tmp_path / "drive").resolve()
 
 
-def test_times_and_sizes_are_written_as_people_do(write):
+def test_durations_and_sizes_accept_units(write):
     config = load_config(
         write('[schedule]\ncompact = "1h30m"\nsnapshot = 90\nrescan = "off"\n[api]\nrequest_bytes = "2 MiB"\n'), {}
     )
@@ -75,7 +75,7 @@ def test_times_and_sizes_are_written_as_people_do(write):
     assert config.api.request_bytes == 2 * 1024 * 1024
 
 
-def test_tcp_gives_host_and_port_and_needs_a_token(write, tmp_path):
+def test_tcp_address_is_split_into_host_and_port_and_needs_a_token_file(write, tmp_path):
     (tmp_path / "token").write_text("s3cret-token\n")
     config = load_config(write('[api]\ntcp = "[::1]:7411"\ntoken_file = "token"\n'), {"HOME": "/h"})
     assert config.api.tcp_address == ("::1", 7411)
@@ -89,7 +89,7 @@ def test_tcp_gives_host_and_port_and_needs_a_token(write, tmp_path):
 # --- which file
 
 
-def test_the_named_variable_comes_before_the_users_file_and_that_before_the_systems(write, tmp_path):
+def test_configuration_file_is_chosen_by_argument_then_variable_then_users_file(write, tmp_path):
     named = write("graph.synonym_max = 1\n", "named.toml")
     users = tmp_path / "xdg" / "hippod" / "config.toml"
     users.parent.mkdir(parents=True)
@@ -100,14 +100,14 @@ def test_the_named_variable_comes_before_the_users_file_and_that_before_the_syst
     assert load_config(users, environ | {"HIPPOD_CONFIG": str(named)}).graph.synonym_max == 2
 
 
-def test_without_a_file_it_says_where_it_looked_and_what_to_do(tmp_path):
+def test_missing_configuration_error_lists_the_searched_paths(tmp_path):
     [problem] = problems(None, {"HOME": str(tmp_path)})
     assert f"{tmp_path}/.config/hippod/config.toml" in problem
     assert "/etc/hippod/config.toml" in problem
     assert "--config" in problem
 
 
-def test_a_named_file_that_is_missing_is_an_error_not_a_reason_to_look_on(tmp_path):
+def test_missing_file_given_by_variable_or_option_is_an_error(tmp_path):
     [problem] = problems(None, {"HOME": "/h", "HIPPOD_CONFIG": str(tmp_path / "gone.toml")})
     assert "gone.toml" in problem
     assert "$HIPPOD_CONFIG" in problem
@@ -115,7 +115,7 @@ def test_a_named_file_that_is_missing_is_an_error_not_a_reason_to_look_on(tmp_pa
     assert "--config" in problem
 
 
-def test_a_directory_or_binary_or_broken_file_is_named_with_the_place(write, tmp_path):
+def test_unreadable_file_is_an_error_with_line_and_column(write, tmp_path):
     assert "a directory" in problems(tmp_path)[0]
     (tmp_path / "latin.toml").write_bytes(b"# fine\n# caf\xe9\n")
     assert "line 2 is not UTF-8" in problems(tmp_path / "latin.toml")[0]
@@ -201,7 +201,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "named", "allowed"), MISTAKES, ids=[each[0][:40] for each in MISTAKES])
-def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, named, allowed):
+def test_error_names_file_key_value_and_allowed_values(write, text, named, allowed):
     path = write(text)
     found = problems(path)
     assert len(found) == 1, found
@@ -211,7 +211,7 @@ def test_a_mistake_names_file_key_value_and_what_is_allowed(write, text, named, 
     assert "\n" not in found[0]
 
 
-def test_a_store_cannot_lie_behind_a_link_to_nothing(write, tmp_path):
+def test_store_path_through_a_dangling_link_is_an_error(write, tmp_path):
     (tmp_path / "link").symlink_to("disk")
     [problem] = problems(write('[store]\npath = "link"\n'))
     assert f"{tmp_path}/link is a link to disk, which does not exist" in problem
@@ -240,7 +240,7 @@ def test_a_token_file_without_read_permission_is_named(tmp_path):
             os.seteuid(0)
 
 
-def test_backups_are_not_sent_to_where_they_would_be_read_as_documents(write, tmp_path):
+def test_backup_directory_inside_a_followed_folder_is_an_error(write, tmp_path):
     text = f'[schedule]\nbackup = "1d"\nbackup_to = "file://{tmp_path}/%s/backups"\n[[folder]]\npath = "drive"\n'
     [problem] = problems(write(text % "drive"))
     assert "schedule.backup_to" in problem
@@ -249,7 +249,7 @@ def test_backups_are_not_sent_to_where_they_would_be_read_as_documents(write, tm
 
 
 @pytest.mark.parametrize(("content", "reason"), [("", "is empty"), ("two words", "one token"), ("x" * 5000, "at most")])
-def test_a_token_file_that_holds_no_token_is_named_without_its_content(write, tmp_path, content, reason):
+def test_error_about_an_invalid_token_omits_its_content(write, tmp_path, content, reason):
     (tmp_path / "token").write_text(content)
     [problem] = problems(write('[api]\ntoken_file = "token"\n'))
     assert reason in problem
@@ -263,7 +263,7 @@ def test_secrets_do_not_appear_in_errors(write):
     assert "sk-very-secret" not in "\n".join(problems(write(text)))
 
 
-def test_a_variable_for_the_models_key_must_be_set(write):
+def test_unset_api_key_variable_is_an_error(write):
     text = '[llm]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key_env = "MODEL_KEY"\n'
     assert "$MODEL_KEY, which is not set" in problems(write(text))[0]
     assert load_config(write(text), {"MODEL_KEY": "x", "HOME": "/h"}).llm.configured
@@ -315,7 +315,7 @@ def test_a_mistake_in_the_environment_names_the_variable(write, name, value, sai
 # --- what is shown, what reloads, what is not there yet
 
 
-def test_the_rendered_configuration_reads_back_as_the_same(write, tmp_path):
+def test_rendered_configuration_loads_as_an_equal_one(write, tmp_path):
     (tmp_path / "token").write_text("abc")
     path = write(
         '[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "token"\nrequest_bytes = 12345\n'
@@ -342,7 +342,7 @@ def test_the_rendered_configuration_shows_every_key_and_no_secret(write):
             assert list(tables[section]) == list(model_of(field.annotation).model_fields)
 
 
-def test_a_reload_tells_what_changes_at_once_from_what_needs_a_restart(write):
+def test_reload_diff_separates_live_settings_from_those_that_need_a_restart(write):
     old = load_config(write("[store]\n"), {"HOME": "/h"})
     new = load_config(
         write(
@@ -366,7 +366,7 @@ def test_a_reload_tells_what_changes_at_once_from_what_needs_a_restart(write):
         ('[llm]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key_file = "empty"', "llm.api_key_file"),
     ],
 )
-def test_what_cannot_be_followed_on_this_machine_is_said_not_ignored(write, text, named):
+def test_settings_unsupported_on_this_machine_are_reported(write, text, named):
     path = write(text)
     (path.parent / "empty").touch()
     said = unsupported(load_config(path, {"HOME": "/h"}))
@@ -403,7 +403,7 @@ KEYS = sorted({key for field in Config.model_fields.values() for key in getattr(
         max_size=4,
     )
 )
-def test_any_values_give_a_configuration_or_sentences(tmp_path_factory, tables):
+def test_any_values_give_a_configuration_or_one_line_errors(tmp_path_factory, tables):
     try:
         text = tomli_w.dumps(tables)
         tomllib.loads(text)
@@ -420,7 +420,7 @@ def test_any_values_give_a_configuration_or_sentences(tmp_path_factory, tables):
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200) | st.text(alphabet="[]{}=\"'\\\n#.0a-_:T", max_size=60).map(str.encode))
 @pytest.mark.slow
-def test_any_file_gives_a_configuration_or_sentences(tmp_path_factory, content):
+def test_any_file_content_gives_a_configuration_or_printable_errors(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
     path.write_bytes(content)
     try:
@@ -429,13 +429,13 @@ def test_any_file_gives_a_configuration_or_sentences(tmp_path_factory, content):
         assert all(problem.isprintable() for problem in error.problems)
 
 
-def test_a_value_cannot_break_or_steer_a_message(write):
+def test_control_characters_in_values_are_escaped_in_errors(write):
     [problem] = problems(write('[[folder]]\npath = "a\\nb\\u001b[2J"\n'))
     assert problem.isprintable()
     assert "a\\nb" in problem
 
 
-def test_a_check_without_secrets_needs_no_credentials_and_still_finds_mistakes(tmp_path, monkeypatch):
+def test_check_with_no_secrets_needs_no_credentials_and_finds_other_errors(tmp_path, monkeypatch):
     """As `systemctl reload` runs it: systemd shows the credentials to hippod itself only."""
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
     file = tmp_path / "config.toml"

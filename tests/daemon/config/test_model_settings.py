@@ -26,7 +26,7 @@ ENVIRON = {"HOME": "/h", "FIRST_KEY": "first", "SECOND_KEY": "second"}
     ],
     ids=["none", "temperature alone", "model", "server", "both"],
 )
-def test_the_judges_model(
+def test_judge_settings_inherit_from_llm_except_the_key_of_another_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: str, expected: tuple[str, str, str | None, float] | None
 ) -> None:
     for name, value in ENVIRON.items():
@@ -44,7 +44,7 @@ def test_the_judges_model(
     assert load_config(tmp_path / "again.toml", ENVIRON).llm == config.llm
 
 
-def test_a_key_that_is_not_there_is_named_with_its_section(tmp_path: Path) -> None:
+def test_unset_api_key_variable_of_the_judge_is_named_with_its_section(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[llm.judge]\nmodel = "large"\napi_key_env = "NO_SUCH_KEY"\n')
     with pytest.raises(ConfigError, match=r"llm\.judge\.api_key_env names \$NO_SUCH_KEY, which is not set"):
         load_config(tmp_path / "c.toml", {"HOME": "/h"})

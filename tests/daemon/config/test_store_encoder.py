@@ -29,7 +29,7 @@ def store(made_by: EncoderIdentity, prefix: str | None = None) -> StoreSummary:
 
 
 @pytest.mark.parametrize("made_by", [MINILM, E5, HASH, BGE, EncoderIdentity("someone/else", 100)])
-def test_a_configuration_without_an_encoder_keeps_the_stores(made_by: EncoderIdentity) -> None:
+def test_configuration_without_encoder_model_opens_with_the_stores_encoder(made_by: EncoderIdentity) -> None:
     chosen = choose_encoder(config({"batch_size": 7, "base_url": "http://localhost:1/v1"}), store(made_by))
     assert chosen.replacement is None
     section = chosen.opened.encoder
@@ -46,7 +46,7 @@ def test_a_configuration_without_an_encoder_keeps_the_stores(made_by: EncoderIde
         ({"model": "someone/else"}, EncoderIdentity("someone/else", 100)),
     ],
 )
-def test_the_configured_encoder_opens_its_own_store_and_replaces_that_of_others(
+def test_configured_encoder_replaces_the_encoder_of_a_store_made_by_another(
     encoder: dict[str, Any], made_by: EncoderIdentity
 ) -> None:
     wanted = config(encoder)
@@ -60,7 +60,7 @@ def test_the_configured_encoder_opens_its_own_store_and_replaces_that_of_others(
         assert section.base_url == wanted.encoder.base_url
 
 
-def test_another_dimension_or_prefix_is_another_encoder() -> None:
+def test_different_dimension_or_prefix_replaces_the_stores_encoder() -> None:
     chosen = choose_encoder(config({"backend": "hash", "model": "65"}), store(HASH))
     assert chosen.replacement is not None and "64" in chosen.content and "65" in chosen.configured
     wanted = config(SERVER | {"passage_prefix": "text: "})
@@ -76,7 +76,7 @@ def test_the_encoder_of_an_earlier_release_stays_in_use_until_it_is_replaced() -
         assert chosen.replacement is not None and chosen.opened.encoder.model == "all-MiniLM-L6-v2"
 
 
-def test_an_address_for_the_stores_server_comes_from_the_configuration_only() -> None:
+def test_base_url_of_the_stores_encoder_comes_only_from_the_configuration() -> None:
     chosen = choose_encoder(config({"backend": "hash"}), store(BGE))
     assert chosen.opened.encoder.base_url is None
     assert "base_url" in str(cannot_open(chosen.opened))

@@ -31,13 +31,13 @@ def unit(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "mountinfo").write_text(request.param)
 
 
-def test_only_the_unit_s_own_tmp_is_private(unit: None) -> None:
+def test_path_in_a_private_tmp_of_the_unit_is_a_problem(unit: None) -> None:
     assert "PrivateTmp" in str(private_tmp_problem(Path("/tmp/backup")))
     assert private_tmp_problem(Path("/var/lib/hippod/backups")) is None
     assert private_tmp_problem(Path("/srv/systemd-private-notes")) is None
 
 
-def test_outside_of_a_unit_tmp_is_usable(tmp_path: Path) -> None:
+def test_tmp_outside_a_unit_is_an_ordinary_mount(tmp_path: Path) -> None:
     (tmp_path / "mountinfo").write_text("25 1 254:0 / / rw - ext4 /dev/vda rw\n26 25 0:30 / /tmp rw - tmpfs tmpfs rw\n")
     assert mount_of(Path("/tmp/x"), tmp_path / "mountinfo") == mounts.Mount("/tmp", "/", "tmpfs")
 
@@ -78,7 +78,7 @@ def test_a_backup_into_the_unit_s_tmp_is_refused_before_anything_is_written(unit
 
 
 @pytest.mark.parametrize(("options", "reason"), [("ro", "unit hides /root.*drive.conf"), ("rw", "create it first")])
-def test_the_error_names_a_directory_that_the_unit_hides(
+def test_error_about_a_missing_directory_says_whether_the_unit_hides_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, reason: str
 ) -> None:
     monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")

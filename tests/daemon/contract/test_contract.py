@@ -45,17 +45,17 @@ NAMES = {
 
 
 @pytest.mark.parametrize("model", NAMES)
-def test_a_response_has_the_names_of_the_contract(model: str) -> None:
+def test_response_models_have_all_contract_fields(model: str) -> None:
     [found] = {getattr(module, model) for module in MODULES if hasattr(module, model)}
     assert set(NAMES[model].split()) <= set(found.model_fields)
 
 
-def test_every_mode_of_the_contract_has_its_name() -> None:
+def test_modes_include_every_contract_name() -> None:
     assert {str(mode) for mode in Mode} >= {"hipporag2", "query-to-node", "ner-to-node", "hipporag", "dense", "bm25"}
 
 
 @pytest.mark.process
-def test_a_client_imports_nothing_of_the_server() -> None:
+def test_importing_the_contract_imports_no_server_code() -> None:
     found = subprocess.run(
         [sys.executable, "-c", f"import sys, {', '.join(each.__name__ for each in MODULES)}; print(*sys.modules)"],
         capture_output=True,
@@ -88,16 +88,16 @@ def test_a_request_with_an_unknown_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "x" * 40_000])
-def test_a_query_without_words_or_without_end_is_refused(text: str) -> None:
+def test_empty_or_overlong_query_is_refused(text: str) -> None:
     with pytest.raises(ValidationError):
         QueryRequest(query=text)
 
 
-def test_an_older_client_passes_over_what_a_newer_daemon_adds() -> None:
+def test_client_ignores_unknown_fields_of_a_newer_daemon() -> None:
     assert not hasattr(DocumentEntry.model_validate(plain_entry() | {"colour": "green"}), "colour")
 
 
-def test_what_an_event_tells_beyond_the_fixed_names_is_kept() -> None:
+def test_additional_event_fields_are_kept() -> None:
     event = Event.model_validate_json(
         '{"time": "2026-01-02T03:04:05Z", "event": "indexed", "uri": "u:1", "passages": 3}'
     )
@@ -109,35 +109,35 @@ def test_what_an_event_tells_beyond_the_fixed_names_is_kept() -> None:
     }
 
 
-def test_notes_and_explanations_stand_in_the_answer_only_when_there_are_any() -> None:
+def test_response_contains_note_only_if_it_is_set() -> None:
     bare = QueryResponse(query="q", mode="dense", commit=1, took_ms=1.0, passages=[], triples=[], seeds=[])
     assert set(bare.model_dump()) == set(NAMES["QueryResponse"].split())
     assert bare.model_copy(update={"note": "fell back"}).model_dump()["note"] == "fell back"
 
 
-def test_a_document_without_an_error_says_null() -> None:
+def test_document_without_an_error_has_error_null() -> None:
     assert DocumentEntry.model_validate(plain_entry()).model_dump(mode="json")["error"] is None
 
 
-def test_times_are_utc_and_say_so() -> None:
+def test_timestamps_are_utc_with_a_z_suffix() -> None:
     entry = DocumentEntry.model_validate(plain_entry() | {"modified_at": utc_time(1_700_000_000.25)})
     assert '"modified_at":"2023-11-14T22:13:20.250000Z"' in entry.model_dump_json()
 
 
 @given(st.text(min_size=1))
-def test_any_key_survives_the_path_it_is_put_into(key: str) -> None:
+def test_any_key_survives_encoding_in_a_document_path(key: str) -> None:
     path = document_path(key)
     assert path.isascii()
     assert path.count("/") == Route.DOCUMENTS.count("/") + 1
     assert unquote(path.rpartition("/")[2], errors="strict") == key
 
 
-def test_show_answers_are_told_apart_by_their_kind() -> None:
+def test_show_responses_are_distinguished_by_kind() -> None:
     phrase = ShowPhrase(text="x", passages=[], relations=[], synonyms=[], triples=[], counts={})
     assert TypeAdapter(ShowResponse).validate_json(phrase.model_dump_json()) == phrase
 
 
-def test_a_status_survives_the_way_there_and_back() -> None:
+def test_status_survives_parsing_and_serialisation() -> None:
     text = (
         '{"state":"ready","commit":1,"pending":0,"failed":0,"documents":1,"passages":1,"phrases":2,"triples":1,'
         '"edges":{"relation":1,"mention":0,"context":2,"synonym":0},"encoder":"e","openie":"rules",'

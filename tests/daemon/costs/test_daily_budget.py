@@ -19,7 +19,7 @@ NAME = "llm/m/1"
 
 
 @pytest.mark.parametrize(("budget", "key"), [(Budget(tokens=100), "tokens"), (Budget(money=0.001), "money")])
-def test_the_budget_is_used_up_until_the_next_day_or_a_higher_budget(budget: Budget, key: str) -> None:
+def test_exhausted_budget_resets_on_the_next_day_or_if_raised(budget: Budget, key: str) -> None:
     clock = Clock()
     ledger = CostLedger(None, lambda: Price(10.0, 10.0), clock)
     present = budget

@@ -32,7 +32,7 @@ def test_an_estimate_is_proportional_to_its_sample(passages: int, sampled: int, 
     assert abs(found.left_s - passages / min(4, sampled)) < 0.06
 
 
-def test_without_a_price_or_a_model_nothing_is_invented() -> None:
+def test_estimate_has_no_money_without_a_price_and_is_none_without_calls() -> None:
     sample = ExtractedSample(10, 100, 100, 1.0)
     unpriced = CostEstimator(lambda: None, 2, 1).estimate(5, sample)
     assert unpriced is not None and unpriced.money is None
@@ -40,7 +40,7 @@ def test_without_a_price_or_a_model_nothing_is_invented() -> None:
     assert CostEstimator(lambda: None, 2, 1).estimate(5, ExtractedSample()) is None
 
 
-def test_a_load_reports_what_is_left_once_enough_is_extracted(tmp_path) -> None:
+def test_first_load_reports_an_estimate_after_ten_extracted_passages(tmp_path) -> None:
     encoder = HashEncoder(64)
     texts = [PassageText(passage_id("", f"text {n}"), "", f"text {n}") for n in range(PASSAGES)]
     shown = []

@@ -47,7 +47,7 @@ CALLS = st.lists(
 
 
 @given(CALLS)
-def test_the_entries_are_the_sums_of_the_calls_and_a_restart_changes_none(tmp_path_factory, calls) -> None:
+def test_ledger_entries_are_sums_of_calls_and_survive_a_restart(tmp_path_factory, calls) -> None:
     file = tmp_path_factory.mktemp("ledger") / "costs.jsonl"
     clock = Clock()
     expected: dict[CostKey, tuple[int, int, int, float]] = {}
@@ -70,7 +70,7 @@ def test_the_entries_are_the_sums_of_the_calls_and_a_restart_changes_none(tmp_pa
     assert len(file.read_text().splitlines()) == len(expected), "the start left one line per entry"
 
 
-def test_a_new_day_starts_at_zero_and_keeps_the_days_before() -> None:
+def test_ledger_of_a_new_day_starts_at_zero_and_keeps_earlier_days() -> None:
     clock = Clock()
     ledger = CostLedger(None, lambda: None, clock)
     ledger.count("filter", 10, 1)
@@ -97,7 +97,7 @@ def test_concurrent_tasks_charge_their_own_sources() -> None:
     assert {key.source: spent.calls for key, spent in ledger.entries()} == {"a": 3, "b": 5, None: 1}
 
 
-def test_the_price_is_that_of_the_call() -> None:
+def test_calls_are_charged_at_the_price_of_their_time() -> None:
     price = Price(1.0, 1.0)
     ledger = CostLedger(None, lambda: price, Clock())
     ledger.count("filter", 1_000_000, 0)
@@ -106,7 +106,7 @@ def test_the_price_is_that_of_the_call() -> None:
     assert ledger.today().money == 4.0
 
 
-def test_a_disk_that_takes_no_more_loses_no_count_and_leaves_no_other_file(tmp_path: Path, monkeypatch) -> None:
+def test_full_disk_loses_no_counted_call_and_leaves_no_partial_file(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(append_file, "RETRY_S", 0.0)
     file = tmp_path / "costs.jsonl"
     ledger = CostLedger(file, lambda: None, Clock())
@@ -125,7 +125,7 @@ def test_a_disk_that_takes_no_more_loses_no_count_and_leaves_no_other_file(tmp_p
     assert totals(CostLedger(file, lambda: None, Clock())) == totals(ledger)
 
 
-def test_a_call_while_the_disk_is_full_does_not_write_the_file_at_every_call(tmp_path: Path) -> None:
+def test_failed_ledger_write_is_retried_only_after_a_pause(tmp_path: Path) -> None:
     blocked = tmp_path / f"costs.jsonl{PART}"
     blocked.mkdir()
     ledger = CostLedger(tmp_path / "costs.jsonl", lambda: None, Clock())
@@ -139,7 +139,7 @@ def test_a_call_while_the_disk_is_full_does_not_write_the_file_at_every_call(tmp
     assert totals(CostLedger(tmp_path / "costs.jsonl", lambda: None, Clock())) == totals(ledger)
 
 
-def test_a_store_folder_that_was_replaced_gets_no_file(tmp_path: Path) -> None:
+def test_ledger_writes_no_file_into_a_replaced_store_folder(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with Store(folder, HashEncoder(8).identity) as store:
         ledger = CostLedger(folder / "costs.jsonl", lambda: None, Clock(), store.check_folder)

@@ -31,7 +31,7 @@ def test_no_configuration_at_the_usual_places_is_a_warning(tmp_path: Path, monke
     assert configuration(None)[1].status == "fail"
 
 
-def test_what_systemd_gives_to_the_service_alone_is_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_systemd_credentials_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
     file = tmp_path / "config.toml"
     file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')
@@ -41,16 +41,14 @@ def test_what_systemd_gives_to_the_service_alone_is_no_mistake(tmp_path: Path, m
     assert configuration(file)[1].status == "fail"
 
 
-def test_a_directory_that_everyone_may_write_to(tmp_path: Path) -> None:
+def test_world_writable_configuration_directory_is_a_warning(tmp_path: Path) -> None:
     assert list(directory_permissions(tmp_path)) == []
     tmp_path.chmod(0o777)
     assert [finding.status for finding in directory_permissions(tmp_path)] == ["warn"]
     tmp_path.chmod(0o700)
 
 
-def test_an_instance_s_secrets_are_given_as_its_unit_gives_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hint_loads_the_credentials_of_a_unit_instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
     file = tmp_path / "notes.toml"
     file.write_text('[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n')

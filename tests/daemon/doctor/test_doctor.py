@@ -82,7 +82,7 @@ def make(folder: Path, identity: EncoderIdentity = HASH, *, saved: bool = False)
 # The document formats.
 
 
-def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_of_a_format_is_reported(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PDF" in named(formats(configured()), "formats").detail
     monkeypatch.setattr(sys.modules["daemon.doctor.machine"], "find_spec", lambda name: None if "pdf" in name else 1)
     bad(formats(configured()), "formats", "PDF", "pypdfium2", "make install")
@@ -91,7 +91,7 @@ def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: 
 # The store.
 
 
-def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> None:
+def test_store_of_another_encoder_is_reported(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", EncoderIdentity("openai/gone", 768))
     named_both = ("openai/gone (768 dimensions)", HASH_ENCODER_NAME, "[encoder]")
     bad(store(configured()), "store encoder", *named_both, "hippod --reencode")
@@ -103,14 +103,14 @@ def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> N
     assert named(store(configured()), "store encoder").status == "ok"
 
 
-def test_a_store_whose_synonym_edges_have_other_settings(configured: Configured, tmp_path: Path) -> None:
+def test_store_with_different_synonym_settings_is_a_warning(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     assert named(store(configured()), "store graph").status == "ok"
     changed = configured(graph={"synonym_threshold": 0.9, "synonym_variants": False})
     bad(store(changed), "store graph", "synonym_threshold 0.8", "0.9, synonym_variants false", "restart", status="warn")
 
 
-def test_a_store_whose_files_were_cut_with_other_settings(configured: Configured, tmp_path: Path) -> None:
+def test_store_with_different_passage_settings_is_a_warning(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     assert named(store(configured()), "store passages").status == "ok"
     changed = configured(passages={"max_tokens": 800})
@@ -120,20 +120,22 @@ def test_a_store_whose_files_were_cut_with_other_settings(configured: Configured
     assert named(store(changed), "store passages").status == "ok"
 
 
-def test_a_store_of_an_earlier_release_keeps_its_encoder(configured: Configured, tmp_path: Path) -> None:
+def test_store_with_the_encoder_of_an_earlier_release_is_a_warning(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384))
     found = named(store(configured(encoder={"backend": "sentence-transformers"})), "store encoder")
     assert found.status == "warn"
     assert "first 256 tokens" in found.detail and "hippoctl reencode" in found.hint
 
 
-def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_of_a_newer_format_is_reported(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(commits, "FORMAT", 999)
     make(tmp_path / "store")
     bad(store(configured()), "store", "format 999", "upgrade")
 
 
-def test_a_backup_of_an_upgrade(configured: Configured, tmp_path: Path) -> None:
+def test_unreadable_upgrade_backup_is_a_warning(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     backup = tmp_path / "store" / "upgrade-backup-format-3-commit-7"
     backup.mkdir()
@@ -143,7 +145,7 @@ def test_a_backup_of_an_upgrade(configured: Configured, tmp_path: Path) -> None:
     assert (found.status, str(backup) in found.detail, "kept until 1970-02-01" in found.detail) == ("ok", True, True)
 
 
-def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+def test_damaged_store_is_reported_with_the_restore_option(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     for file in (tmp_path / "store" / "commits.lance").rglob("*.lance"):
         os.truncate(file, 10)
@@ -162,7 +164,7 @@ def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None
         (TypeError("an error in hippod"), "itself failed"),
     ],
 )
-def test_a_log_that_cannot_be_read_though_it_is_not_damaged(
+def test_unreadable_log_is_reported_without_the_restore_option(
     configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, advice: str
 ) -> None:
     def fails(_folder: Path) -> None:
@@ -176,7 +178,7 @@ def test_a_log_that_cannot_be_read_though_it_is_not_damaged(
     assert "--restore" not in found[0].hint
 
 
-def test_a_store_whose_first_opening_was_interrupted(configured: Configured, tmp_path: Path) -> None:
+def test_store_without_commits_is_reported_and_can_be_opened(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "log")
     lancedb.connect(str(tmp_path / "store")).open_table("commits").delete("true")
@@ -185,13 +187,13 @@ def test_a_store_whose_first_opening_was_interrupted(configured: Configured, tmp
     assert "commit 1 of" in named(store(configured()), "store").detail
 
 
-def test_a_restore_that_was_interrupted(configured: Configured, tmp_path: Path) -> None:
+def test_interrupted_restore_is_reported(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     (tmp_path / "store" / "restoring").touch()
     bad(store(configured()), "store", "interrupted")
 
 
-def test_a_clock_that_is_behind_the_last_commit(
+def test_clock_before_the_last_commit_is_a_warning(
     configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = time.time() + 86_400
@@ -201,7 +203,7 @@ def test_a_clock_that_is_behind_the_last_commit(
     bad(store(configured()), "clock", "timedatectl", status="warn")
 
 
-def test_a_checkpoint_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+def test_damaged_checkpoint_is_a_warning(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", saved=True)
     assert named(store(configured()), "checkpoint").status == "ok"
     [place] = (tmp_path / "store").glob("snapshot-*")
@@ -210,13 +212,13 @@ def test_a_checkpoint_that_is_damaged(configured: Configured, tmp_path: Path) ->
     bad(store(configured()), "checkpoint", "damaged", "nothing is lost", status="warn")
 
 
-def test_a_checkpoint_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_checkpoint_is_a_warning(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "store", saved=True)
     monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_CHECKPOINT_COMMITS", -1)
     bad(store(configured()), "checkpoint", "[schedule] snapshot", status="warn")
 
 
-def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Configured, tmp_path: Path) -> None:
+def test_lock_finding_names_the_current_or_last_holder(configured: Configured, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     make(folder)
     assert "last held by process" in named(store(configured()), "lock").detail
@@ -226,7 +228,7 @@ def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Config
     assert lock_owner(folder) is None
 
 
-def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: Path) -> None:
+def test_store_files_of_another_user_are_a_warning(configured: Configured, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file away")
     make(tmp_path / "store")
@@ -234,7 +236,7 @@ def test_entries_of_another_user_in_the_store(configured: Configured, tmp_path: 
     bad(store(configured()), "store directory", "another user", "chown", status="warn")
 
 
-def test_entries_that_go_while_they_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_file_removed_during_the_check_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "store")
 
     scandir = os.scandir
@@ -258,7 +260,7 @@ def on_disk(config: Config) -> Finding:
     return named(inspect_config(config), "disk")
 
 
-def test_a_disk_that_is_full_is_a_failure_and_little_room_a_warning(
+def test_full_disk_is_a_failure_and_low_space_a_warning(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def free(size: int) -> None:
@@ -273,7 +275,7 @@ def test_a_disk_that_is_full_is_a_failure_and_little_room_a_warning(
     assert named(disk(configured()), "disk").status == "ok"
 
 
-def test_a_table_needs_as_much_room_as_it_takes(
+def test_free_space_must_fit_a_copy_of_the_largest_table(
     configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path / "store")
@@ -284,7 +286,9 @@ def test_a_table_needs_as_much_room_as_it_takes(
     bad(disk(configured()), "disk", "2,048 MiB free", "3,072 MiB should stay free", status="warn")
 
 
-def test_a_disk_without_inodes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_with_few_inodes_is_a_warning_and_with_none_a_failure(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usage = SimpleNamespace(total=1 << 40, used=0, free=1 << 40)
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: usage)
     for left, status in ((5_000, "warn"), (3, "fail")):
@@ -294,7 +298,7 @@ def test_a_disk_without_inodes(configured: Configured, monkeypatch: pytest.Monke
 
 
 @pytest.mark.process
-def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tmp_path: Path) -> None:
+def test_disk_check_uses_the_default_store_path_or_that_of_the_environment(tmp_path: Path) -> None:
     file = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}})
     by_default = load_config(file, {"HOME": str(tmp_path)})
     assert by_default.store.path.is_relative_to(tmp_path)
@@ -308,7 +312,9 @@ def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tm
 
 
 @pytest.mark.process
-def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Configured, tmp_path: Path) -> None:
+def test_socket_mode_or_group_different_from_the_configuration_is_a_warning(
+    configured: Configured, tmp_path: Path
+) -> None:
     groups = sorted({grp.getgrgid(gid).gr_name for gid in (os.getgid(), *os.getgroups())})
     place = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as made:
@@ -345,7 +351,7 @@ def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Confi
 # Secrets, packages, memory, files.
 
 
-def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) -> None:
+def test_secret_files_accessible_to_other_users_are_a_warning(configured: Configured, tmp_path: Path) -> None:
     token, key = tmp_path / "token", tmp_path / "key"
     token.write_text("short")
     key.write_text("k" * 40)
@@ -363,7 +369,7 @@ def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) ->
 
 
 @pytest.mark.process
-def test_a_package_of_another_version(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_with_another_version_is_reported(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(packages(configured()), "packages").status == "ok"
     installed = {"turbovec": "1.0.0", "lancedb": "0.40.0"}
     monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["turbovec==1.1.2", "nowhere-to-be-found>=1"])
@@ -376,14 +382,14 @@ def test_a_package_of_another_version(configured: Configured, monkeypatch: pytes
     bad(packages(configured()), "packages", "turbovec is 1.0.0, hippod needs 1.1.2")
 
 
-def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_reported(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(memory(configured()), "memory").status == "ok"
     huge = replace(ENCODER_BACKENDS["hash"], memory_bytes=1 << 50)
     monkeypatch.setitem(ENCODER_BACKENDS, "hash", huge)
     bad(memory(configured()), "memory", "GiB of swap", "more memory")
 
 
-def test_enough_open_files(configured: Configured) -> None:
+def test_sufficient_open_files_limit_is_ok(configured: Configured) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8192:
         pytest.skip("this machine has too few")
     assert named(open_files(configured()), "open files").status == "ok"
@@ -393,7 +399,7 @@ def test_enough_open_files(configured: Configured) -> None:
 
 
 @pytest.mark.parametrize("name", ["drive", "Büro", "two words", "no\u00a0break"])
-def test_a_network_drive_that_is_not_polled(tmp_path: Path, name: str) -> None:
+def test_network_drive_without_polling_is_a_warning(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
     mounts = tmp_path / "mountinfo"
@@ -415,7 +421,7 @@ def test_a_network_drive_that_is_not_polled(tmp_path: Path, name: str) -> None:
     assert mount_of(tmp_path, tmp_path / "absent").type == ""
 
 
-def test_hard_links_that_the_kernel_does_not_guard(tmp_path: Path) -> None:
+def test_unprotected_hard_links_are_a_warning(tmp_path: Path) -> None:
     setting = tmp_path / "protected_hardlinks"
     setting.write_text("0\n")
     bad(hard_links(setting), "hard links", "sysctl", status="warn")
@@ -426,7 +432,7 @@ def test_hard_links_that_the_kernel_does_not_guard(tmp_path: Path) -> None:
 # The encoder, the model's server, brokers.
 
 
-def test_an_encoder_that_is_not_on_this_machine(configured: Configured, tmp_path: Path) -> None:
+def test_missing_or_unreachable_encoder_is_reported(configured: Configured, tmp_path: Path) -> None:
     empty = tmp_path / "model"
     empty.mkdir()
     library = {"backend": "sentence-transformers"}
@@ -437,7 +443,7 @@ def test_an_encoder_that_is_not_on_this_machine(configured: Configured, tmp_path
     bad(encoder(configured(encoder=away)), "encoder model", "does not answer", "[encoder] base_url")
 
 
-def test_a_model_server_is_asked_for_real(configured: Configured) -> None:
+def test_llm_check_sends_a_probe_and_reports_failures(configured: Configured) -> None:
     def section(url: str, timeout_s: float = 60.0) -> Config:
         return configured(llm={"base_url": url, "model": "m", "timeout_s": timeout_s})
 
@@ -452,7 +458,7 @@ def test_a_model_server_is_asked_for_real(configured: Configured) -> None:
     assert named(llm(configured()), "llm").status == "ok"
 
 
-def test_a_broker_that_cannot_be_reached(configured: Configured) -> None:
+def test_unreachable_kafka_broker_is_reported(configured: Configured) -> None:
     config = configured(kafka=[{"brokers": ["127.0.0.1:1"], "topics": ["news"]}])
     bad(KAFKA.inspect(config.tables(KAFKA)), "kafka news", "127.0.0.1:1", "brokers")
     with socket.create_server(("127.0.0.1", 0)) as broker:
@@ -465,7 +471,7 @@ def test_a_broker_that_cannot_be_reached(configured: Configured) -> None:
 
 
 @pytest.mark.daemon
-def test_hippod_prints_what_it_finds_and_permissions_apply(tmp_path: Path) -> None:
+def test_inspect_prints_findings_as_json_under_limited_permissions(tmp_path: Path) -> None:
     drive_ = tmp_path / "drive"
     drive_.mkdir()
     (drive_ / "secret.txt").write_text("x")
@@ -526,7 +532,7 @@ def shut(tmp_path: Path) -> Path:
 
 @pytest.mark.daemon
 @pytest.mark.parametrize("below", ["", "store", "store/not/yet"])
-def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, shut: Path, below: str) -> None:
+def test_store_hidden_by_another_user_is_a_warning(tmp_path: Path, shut: Path, below: str) -> None:
     found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
     for name, detail in (("store directory", "is not visible to this user"), ("memory", "this user cannot see")):
         assert (found[name].status, found[name].hint) == ("warn", "run `sudo hippoctl doctor`"), found[name]
@@ -536,14 +542,14 @@ def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, 
 
 
 @pytest.mark.daemon
-def test_a_link_to_what_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+def test_store_link_into_a_hidden_directory_is_reported_as_not_visible(tmp_path: Path, shut: Path) -> None:
     (tmp_path / "link").symlink_to(shut / "store")
     found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "link")})
     assert found["store directory"].detail == f"{tmp_path / 'link'} is not visible to this user"
 
 
 @pytest.mark.daemon
-def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp_path: Path, shut: Path) -> None:
+def test_tables_unreadable_for_this_user_are_not_reported_as_damaged(tmp_path: Path, shut: Path) -> None:
     shut.chmod(0o755)
     for place in (shut / "store", *(shut / "store").iterdir()):
         os.chown(place, 65534, -1)
@@ -561,7 +567,7 @@ def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="other models need the extra torch")
 @pytest.mark.daemon
-def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
+def test_encoder_model_hidden_by_another_user_is_a_warning(tmp_path: Path, shut: Path) -> None:
     section = {"backend": "sentence-transformers", "model": str(shut / "model")}
     found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "store")}, encoder=section)
     assert (found["encoder model"].status, found["encoder model"].hint) == ("warn", "run `sudo hippoctl doctor`")

@@ -11,7 +11,7 @@ from daemon.doctor import inspect
 from daemon.doctor.machine import clock, python
 
 
-def test_python_and_clock() -> None:
+def test_old_python_and_wrong_clock_are_reported() -> None:
     assert [python(version).status for version in ((3, 10), (3, 11), (3, 14))] == ["fail", "ok", "ok"]
     assert [clock(now, 1_000_000.0, "that").status for now in (0.0, 2_000_000.0)] == ["warn", "ok"]
     assert "before the last commit" in clock(0.0, time.time(), "the last commit").detail
@@ -19,7 +19,7 @@ def test_python_and_clock() -> None:
 
 @pytest.mark.daemon
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), PermissionError(13, "Permission denied", "/x")])
-def test_a_check_that_fails_itself_ends_no_other(
+def test_check_that_raises_becomes_a_warning_and_other_checks_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     def broken(*_: object) -> None:

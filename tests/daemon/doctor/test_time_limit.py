@@ -29,7 +29,7 @@ main(["--config", sys.argv[1], "--inspect"])
 """
 
 
-def test_what_a_check_found_before_it_hung_and_what_others_found_is_kept() -> None:
+def test_findings_before_a_hang_and_of_other_checks_are_kept() -> None:
     release = Event()
 
     def hangs() -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def test_what_a_check_found_before_it_hung_and_what_others_found_is_kept() -> No
     assert found[1].hint
 
 
-def test_every_check_of_the_doctor_is_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_has_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     release = Event()
 
     def hangs(*_: object) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def test_every_check_of_the_doctor_is_within_the_limit(monkeypatch: pytest.Monke
 
 
 @pytest.mark.daemon
-def test_the_process_ends_although_a_check_hangs(tmp_path: Path) -> None:
+def test_process_ends_despite_a_hanging_check(tmp_path: Path) -> None:
     config = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}})
     done = subprocess.run(
         [sys.executable, "-c", NEVER_ENDS, str(config)],

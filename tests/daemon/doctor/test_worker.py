@@ -15,17 +15,17 @@ def found(tmp_path, text):
     return list(worker(load_config(file, {"HOME": str(tmp_path)})))
 
 
-def test_without_a_worker_nothing_is_said(tmp_path):
+def test_no_worker_section_gives_no_finding(tmp_path):
     assert found(tmp_path, "") == []
 
 
-def test_what_it_would_refuse_to_start_with_is_a_failure(tmp_path):
+def test_invalid_worker_section_is_a_failure(tmp_path):
     [finding] = found(tmp_path, '[worker]\ntopics = ["a"]\n')
     assert finding.status == "fail" and "worker.output is not set" in finding.detail
 
 
 @pytest.mark.broker
-def test_topics_that_are_not_there_are_named(tmp_path):
+def test_missing_kafka_topics_are_named(tmp_path):
     with Cluster() as cluster:
         there = cluster.topic(1)
         options = "[worker.options]\napi_version = [2, 3]\n" if cluster.options else ""

@@ -60,7 +60,7 @@ def test_hippoctl_mcp_is_read_only_unless_configured_otherwise(memory: Daemon) -
     assert "added:note-001" in memory.documents()
 
 
-def test_hippoctl_mcp_asks_the_configuration_about_writing(memory: Daemon, tmp_path: Path) -> None:
+def test_hippoctl_mcp_offers_writing_tools_if_mcp_write_is_true(memory: Daemon, tmp_path: Path) -> None:
     sections = {"api": {"socket": str(memory.socket)}, "mcp": {"write": True}}
     config = write_config(tmp_path / "config.toml", sections)
     words = [part for part in command(memory) if part not in ("--socket", str(memory.socket))]
@@ -91,13 +91,13 @@ def test_writing_is_off_unless_the_configuration_says_true(
 
 
 @pytest.mark.parametrize("written", ['write = "yes"', "write = 1"])
-def test_another_word_about_writing_is_an_error(tmp_path: Path, written: str) -> None:
+def test_mcp_write_other_than_true_or_false_is_an_error(tmp_path: Path, written: str) -> None:
     (tmp_path / "c.toml").write_text(f"[mcp]\n{written}\n")
     with pytest.raises(CommandError, match="allowed are true and false"):
         configured(Address(tmp_path / "s", "here", tmp_path / "c.toml"))
 
 
-def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
+def test_invalid_messages_on_standard_input_do_not_end_the_session(memory: Daemon) -> None:
     lines = ["{", "null", "[]", '{"jsonrpc":"2.0","id":7}', '{"jsonrpc":"2.0","id":8,"method":"dance"}', "\ud800"]
     sent = "\n".join([json.dumps(HELLO), *lines, json.dumps(OFFER), ""])
     answers = piped(command(memory), sent, clean_environment(memory.home))
@@ -107,7 +107,7 @@ def test_what_is_no_message_does_not_end_standard_input(memory: Daemon) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
-def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> None:
+def test_mcp_request_without_the_token_gets_the_same_401_as_any_path(memory: Daemon, method: str) -> None:
     for headers in ({}, {"authorization": "Bearer wrong"}, {"mcp-session-id": "0" * 32}):
         refused = httpx2.request(method, url(memory), headers={**ACCEPT, **headers}, json=OFFER)
         other = httpx2.request(method, url(memory, "/v1/nothing"), headers={**ACCEPT, **headers}, json=OFFER)
@@ -115,7 +115,7 @@ def test_without_the_token_nothing_is_learned(memory: Daemon, method: str) -> No
         assert set(refused.headers) == set(other.headers)
 
 
-def test_a_page_of_another_site_and_another_name_are_refused(memory: Daemon) -> None:
+def test_mcp_request_of_another_site_or_host_name_is_refused(memory: Daemon) -> None:
     for headers, status in (
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
@@ -125,7 +125,7 @@ def test_a_page_of_another_site_and_another_name_are_refused(memory: Daemon) -> 
         assert httpx2.post(url(memory), headers={**LET_IN, **headers}, json=OFFER).status_code == status
 
 
-def test_what_is_no_message_is_refused_over_http(memory: Daemon) -> None:
+def test_invalid_mcp_message_over_http_is_refused(memory: Daemon) -> None:
     for body in (b"{", b"null", b"[]", b'{"jsonrpc":"2.0","id":7}', b"\xff"):
         headers = {**LET_IN, "content-type": "application/json"}
         assert 400 <= httpx2.post(url(memory), headers=headers, content=body).status_code < 500
@@ -134,11 +134,11 @@ def test_what_is_no_message_is_refused_over_http(memory: Daemon) -> None:
     assert httpx2.get(url(memory, "/mcp/other"), headers=LET_IN).status_code == 404
 
 
-def test_agents_are_served_on_tcp_alone(memory: Daemon) -> None:
+def test_mcp_is_not_served_on_the_unix_socket(memory: Daemon) -> None:
     assert memory.http.post("/mcp", json=OFFER).status_code == 404
 
 
-def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default(tmp_path: Path) -> None:
+def test_mcp_tools_work_once_an_absent_daemon_starts_and_are_read_only(tmp_path: Path) -> None:
     daemon = with_tcp(tmp_path / "away")
 
     async def over_stdio(client: Client) -> None:

@@ -18,7 +18,7 @@ STDIO = CONNECTIONS[0]
 
 
 @pytest.mark.parametrize("connection", CONNECTIONS, ids=str)
-def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, connection: Connection) -> None:
+def test_agent_can_list_search_ask_add_and_forget(memory: Daemon, connection: Connection) -> None:
     async def script(client: Client) -> None:
         assert client.server_info is not None and client.server_info.name == "hippod"
         assert "memory" in (client.instructions or "")
@@ -70,7 +70,7 @@ def test_an_agent_lists_searches_asks_adds_finds_and_forgets(memory: Daemon, con
     talk(memory, connection, script, "--write")
 
 
-def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None:
+def test_list_and_read_tools_return_documents_in_pages(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         listed: list[str] = []
         after: dict[str, str] = {}
@@ -110,7 +110,7 @@ def test_documents_are_listed_and_read_without_resources(memory: Daemon) -> None
     talk(memory, STDIO, script, "--write")
 
 
-def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
+def test_answers_note_documents_that_are_not_indexed_yet(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         for tool, arguments in (
             ("search", {"query": "Quill lamp"}),
@@ -127,7 +127,7 @@ def test_answers_say_what_they_leave_out(memory: Daemon) -> None:
     memory.wait()
 
 
-def test_search_says_why_and_looks_back(memory: Daemon) -> None:
+def test_search_supports_why_mode_and_as_of(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         first = {"query": "Who built the Quill lamp?", "k": 1}
         why = (await client.call_tool("search", {**first, "why": True})).structured_content["explain"]
@@ -142,7 +142,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
     talk(memory, STDIO, script)
 
 
-def test_the_same_text_is_in_the_content_for_clients_that_read_no_structure(memory: Daemon) -> None:
+def test_text_content_equals_the_structured_content(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         status = await client.call_tool("status", {})
         assert json.loads(text_of(status)) == status.structured_content
@@ -150,7 +150,7 @@ def test_the_same_text_is_in_the_content_for_clients_that_read_no_structure(memo
     talk(memory, CONNECTIONS[3], script)
 
 
-def test_tools_say_what_they_take_give_and_change(memory: Daemon) -> None:
+def test_tools_declare_schemas_and_whether_they_change_data(memory: Daemon) -> None:
     async def script(client: Client) -> None:
         for tool in (await client.list_tools()).tools:
             assert tool.title and tool.description and tool.annotations is not None

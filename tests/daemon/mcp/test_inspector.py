@@ -51,7 +51,7 @@ def call(memory: Daemon, transport: str, tool: str, *arguments: str, code: int =
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_the_inspector_lists_searches_asks_adds_and_forgets(memory: Daemon, transport: str) -> None:
+def test_inspector_can_list_search_ask_add_and_forget(memory: Daemon, transport: str) -> None:
     tools = inspect(memory, transport, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in tools] == ["search", "ask", "show", "list", "read", "status", "add", "forget"]
     found = call(memory, transport, "search", "query=Who built the Quill lamp?", "k=1")
@@ -66,7 +66,7 @@ def test_the_inspector_lists_searches_asks_adds_and_forgets(memory: Daemon, tran
     assert len(inspect(memory, transport, "--method", "resources/list")["resources"]) >= 100
 
 
-def test_the_inspector_is_told_what_is_wrong_with_a_call(memory: Daemon) -> None:
+def test_inspector_gets_an_error_that_names_the_missing_field(memory: Daemon) -> None:
     answer = call(memory, "http", "search", "k=1", code=5)
     assert answer["isError"] is True
     assert "query: field required" in answer["content"][0]["text"]

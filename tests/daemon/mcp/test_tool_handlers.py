@@ -45,7 +45,7 @@ ANSWER = (
 )
 
 
-def test_a_deep_question_is_passed_on_and_its_steps_are_progress(scripted: Scripted) -> None:
+def test_deep_question_is_forwarded_and_its_steps_reported_as_progress(scripted: Scripted) -> None:
     scripted.answers["POST /v1/ask"] = events(
         ("step", '{"kind": "began", "step": 1, "points": 0}'),
         ("text", '{"text": "so far"}'),
@@ -58,7 +58,7 @@ def test_a_deep_question_is_passed_on_and_its_steps_are_progress(scripted: Scrip
     assert heard == [(1, "step began 1"), (2, "so far"), (3, "strange")]
 
 
-def test_a_refusal_while_an_answer_is_written_is_reported(scripted: Scripted) -> None:
+def test_failure_during_a_streamed_answer_is_reported(scripted: Scripted) -> None:
     scripted.answers["POST /v1/ask"] = events(
         ("text", '{"text": "so"}'), ("problem", '{"title": "t", "status": 502, "detail": "The model is away."}')
     )
@@ -91,7 +91,7 @@ def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
     assert not added.searchable and added.document.state == "pending"
 
 
-def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
+def test_request_is_retried_while_the_daemon_starts_or_is_busy(scripted: Scripted) -> None:
     turns = [problem("not-ready", 503, "hippod is starting."), STATUS]
 
     def answer(_asked: ReceivedRequest) -> Any:
@@ -114,7 +114,7 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
         (problem("internal", 500, "An internal error."), "An internal error"),
     ],
 )
-def test_what_else_may_answer_is_said_so(scripted: Scripted, reply: Reply, said: str) -> None:
+def test_unexpected_answer_is_reported_as_such(scripted: Scripted, reply: Reply, said: str) -> None:
     scripted.answers["GET /v1/status"] = reply
     with pytest.raises(CallError, match=said):
         do(scripted, tools.status, tool_types.Status())

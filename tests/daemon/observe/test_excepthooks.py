@@ -81,7 +81,7 @@ def test_uncaught_error_is_logged_with_type_and_place_but_no_message(tmp_path: P
 
 
 @pytest.mark.daemon
-def test_why_it_does_not_start_is_found_among_the_journals_errors(tmp_path: Path) -> None:
+def test_refused_configuration_is_one_error_line_in_the_journal(tmp_path: Path) -> None:
     config = write_config(tmp_path / "bad.toml", {"graph": {"synonym_max": 0}, "store": {"pth": "x"}})
     for journal in (True, False):
         code, said = hippod(tmp_path, "-m", "daemon.main", "--config", str(config), journal=journal)

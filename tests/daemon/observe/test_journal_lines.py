@@ -63,14 +63,14 @@ def test_a_refused_configuration_is_one_event(tmp_path: Path) -> None:
     assert "store.more" in line
 
 
-def test_what_a_library_prints_is_an_event_a_line(tmp_path: Path) -> None:
+def test_each_line_that_a_library_prints_is_one_event(tmp_path: Path) -> None:
     assert journal_of(tmp_path, "-c", PRINTS) == [
         'library_output (line="a library says this")',
         'library_output (line="and this")',
     ]
 
 
-def test_the_stacks_of_an_abort_are_an_event_of_the_next_start(tmp_path: Path) -> None:
+def test_next_start_logs_the_stacks_of_an_abort_once(tmp_path: Path) -> None:
     assert journal_of(tmp_path, "-c", ABORTS, str(tmp_path), "abort", code=-6) == []
     [line] = journal_of(tmp_path, "-c", ABORTS, str(tmp_path), "")
     assert line.startswith("aborted_before (stacks=")

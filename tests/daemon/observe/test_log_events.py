@@ -89,7 +89,7 @@ def test_every_event_is_in_the_docs_with_its_level_and_fields() -> None:
     assert other == {}
 
 
-def test_the_rooms_log_through_structlog_alone() -> None:
+def test_daemon_packages_log_only_through_structlog() -> None:
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
             text = path.read_text()

@@ -66,7 +66,7 @@ def test_an_event_is_one_json_object_with_time_level_event_and_logger_first(stre
     }
 
 
-def test_records_of_libraries_have_the_same_form(stream):
+def test_library_log_records_have_the_fields_of_events(stream):
     logs.setup("info", stream)
     for name in ("uvicorn.error", "watchdog.observers", "lance"):
         logging.getLogger(name).warning("trouble with %s", "x")
@@ -78,7 +78,7 @@ def test_records_of_libraries_have_the_same_form(stream):
     assert all(list(line)[:4] == ["time", "level", "event", "logger"] for line in lines(stream))
 
 
-def test_a_library_that_brought_its_own_handler_prints_no_second_line(stream):
+def test_handlers_of_libraries_are_removed(stream):
     own = io.StringIO()
     logger = logging.getLogger("uvicorn.error")
     logger.addHandler(logging.StreamHandler(own))
@@ -89,7 +89,7 @@ def test_a_library_that_brought_its_own_handler_prints_no_second_line(stream):
     assert len(lines(stream)) == 1
 
 
-def test_libraries_never_speak_below_warning(stream):
+def test_library_records_below_warning_are_dropped(stream):
     logs.setup("debug", stream)
     logging.getLogger("pdfminer.psparser").debug("the text of a document")
     logging.getLogger("httpx2").info("GET …")
@@ -97,7 +97,7 @@ def test_libraries_never_speak_below_warning(stream):
     assert [line["event"] for line in lines(stream)] == ["ours"]
 
 
-def test_the_level_changes_while_running(stream):
+def test_set_level_applies_to_existing_loggers(stream):
     logs.setup("warning", stream)
     log = structlog.get_logger("memory.batch_encoding")
     log.info("unheard")
@@ -109,7 +109,7 @@ def test_the_level_changes_while_running(stream):
     assert [line["event"] for line in lines(stream)] == ["heard"]
 
 
-def test_setting_up_twice_prints_once(stream):
+def test_second_setup_replaces_the_first(stream):
     logs.setup("info", io.StringIO())
     logs.setup("info", stream)
     structlog.get_logger("daemon").info("once")
@@ -147,7 +147,7 @@ CONTENT = ("Ada met Charles", "he met Ada")
 
 
 @pytest.mark.parametrize(("level", "shown"), [("info", False), ("debug", True)])
-def test_what_an_exception_says_may_be_content_and_stays_at_debug(stream, level, shown):
+def test_messages_of_foreign_exceptions_are_logged_only_at_debug(stream, level, shown):
     logs.setup(level, stream)
     try:
         fail(ValueError, *CONTENT)
@@ -161,7 +161,7 @@ def test_what_an_exception_says_may_be_content_and_stays_at_debug(stream, level,
     assert "ValueError" in line["error"]
 
 
-def test_what_our_own_exceptions_say_is_written_out(stream):
+def test_messages_of_our_exceptions_are_logged(stream):
     logs.setup("info", stream)
     _Named.__module__ = "store.errors"
     try:
@@ -173,7 +173,7 @@ def test_what_our_own_exceptions_say_is_written_out(stream):
     assert line["exception"].endswith("_Named: the store is locked")
 
 
-def test_what_our_own_exceptions_repeat_of_a_servers_words_is_left_out(stream):
+def test_server_text_within_our_exceptions_is_not_logged(stream):
     logs.setup("info", stream)
     log = structlog.get_logger("daemon")
     for error in (
@@ -252,7 +252,7 @@ def test_names_that_are_not_unicode_and_objects_do_not_break_a_line(stream):
     assert line["raw"] == repr(b"\xff")
 
 
-def test_a_terminal_gets_a_readable_line_that_cannot_steer_it():
+def test_terminal_gets_one_readable_line_without_control_characters():
     controller, terminal = pty.openpty()
     try:
         with os.fdopen(terminal, "w", encoding="utf-8") as stream:
@@ -304,7 +304,7 @@ def entry(receiving):
     return found
 
 
-def test_the_journal_gets_the_message_first_and_each_field(journal):
+def test_journal_entry_has_a_message_and_a_field_per_value(journal):
     log = structlog.get_logger("daemon.x")
     log.warning("commit_failed", error="No space left on device", documents=3, uri="file:///a b", hint="make room")
     found = journal()
@@ -324,7 +324,7 @@ def test_the_journal_gets_the_message_first_and_each_field(journal):
     }
 
 
-def test_the_journal_gets_no_secret_and_no_content_and_a_value_cannot_add_a_field(journal):
+def test_journal_entry_masks_secrets_and_content_and_resists_field_injection(journal):
     logs.mask("tok-12345")
     log = structlog.get_logger("daemon")
     log.info("x", line="a tok-12345\nPRIORITY=0", text=logs.Content("secret text"))
@@ -335,7 +335,7 @@ def test_the_journal_gets_no_secret_and_no_content_and_a_value_cannot_add_a_fiel
     assert found["HIPPOD_LINE"] == "a ***\nPRIORITY=0"
 
 
-def test_an_exception_follows_the_message_and_a_large_entry_arrives_whole(journal):
+def test_journal_entry_appends_the_traceback_and_large_entries_are_complete(journal):
     log = structlog.get_logger("daemon")
     try:
         raise ValueError("a title")
@@ -364,7 +364,7 @@ def test_lines_with_priority_are_written_without_a_journal_and_at_exit(tmp_path,
             assert stream.read().splitlines() == ["<7>a", "<6>b (count=1)", "<3>d: two | lines", "<2>e"]
 
 
-def test_another_stream_than_the_journals_gets_no_priority(tmp_path):
+def test_stream_other_than_the_journals_gets_no_priority(tmp_path):
     with (tmp_path / "file").open("w+") as stream:
         logs.setup("info", stream, {"JOURNAL_STREAM": "8:1"})
         structlog.get_logger("daemon").info("a")

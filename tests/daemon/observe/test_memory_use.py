@@ -9,7 +9,7 @@ from daemon.observe.resource_use import MemoryForecast, anonymous_bytes
 MIB = 1 << 20
 
 
-def test_only_memory_without_a_file_behind_it_counts_in_swap_too(tmp_path: Path) -> None:
+def test_anonymous_bytes_adds_rss_anon_and_swap(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("VmRSS:\t  900 kB\nRssAnon:\t  300 kB\nRssFile:\t  600 kB\nVmSwap:\t   50 kB\n")
     assert anonymous_bytes(status) == 350 << 10
@@ -26,7 +26,7 @@ def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int
     return use
 
 
-def test_a_growing_memory_is_full_when_its_room_is_used_up_at_the_present_rate() -> None:
+def test_growing_memory_forecasts_remaining_passages_and_time() -> None:
     forecast = MemoryForecast()
     use = grow(forecast, 5_000, 10_000)
     assert use.bytes_per_passage == 10_000
@@ -34,7 +34,7 @@ def test_a_growing_memory_is_full_when_its_room_is_used_up_at_the_present_rate()
     assert use.full_in_s == use.room_passages / 25
 
 
-def test_a_memory_that_grows_no_more_is_never_full() -> None:
+def test_memory_without_recent_growth_has_no_time_until_full() -> None:
     forecast = MemoryForecast()
     used = grow(forecast, 5_000, 10_000).used_bytes
     idle = [forecast.use(used, 400 * MIB, 5_000, now=200 + second) for second in range(0, 120, 10)]
@@ -42,7 +42,7 @@ def test_a_memory_that_grows_no_more_is_never_full() -> None:
     assert idle[-1].room_passages is not None
 
 
-def test_memory_that_does_not_grow_in_step_with_passages_is_no_trend() -> None:
+def test_memory_not_correlated_with_passages_has_no_forecast() -> None:
     assert grow(MemoryForecast(), 5_000, 1_000, noise=(0, 90 * MIB, 20 * MIB)).bytes_per_passage is None
     # A store that was opened with many passages, and idles: what it holds says nothing about the next passage.
     forecast = MemoryForecast()

@@ -103,7 +103,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Scra
             print(f"--- logged:\n{daemon.log_text()[-6000:]}")
 
 
-def test_every_stage_has_a_histogram_of_what_it_took(run: tuple[Daemon, Scraped]) -> None:
+def test_every_pipeline_and_query_stage_has_a_duration_histogram(run: tuple[Daemon, Scraped]) -> None:
     found = run[1]
     for stage in ("parse", "split", "extract", "encode", "commit"):
         assert found.value("hippod_stage_seconds_count", stage=stage) > 0, stage
@@ -120,7 +120,7 @@ def test_failures_are_counted_by_reason(run: tuple[Daemon, Scraped]) -> None:
     assert found.value("hippod_failures_total", reason="other") == 0
 
 
-def test_what_the_model_was_asked_is_counted_by_purpose(run: tuple[Daemon, Scraped]) -> None:
+def test_model_calls_and_tokens_are_counted_by_purpose(run: tuple[Daemon, Scraped]) -> None:
     found = run[1]
     for purpose in ("entities", "triples", "answer"):
         assert found.value("hippod_model_tokens_total", purpose=purpose, kind="prompt") > 0, purpose
@@ -142,7 +142,7 @@ def test_the_store_is_measured_by_table_and_its_checkpoint_by_age(run: tuple[Dae
     assert found.value("hippod_disk_free_bytes") > 0
 
 
-def test_queues_say_how_much_may_wait(run: tuple[Daemon, Scraped]) -> None:
+def test_queues_report_depth_and_limits(run: tuple[Daemon, Scraped]) -> None:
     found = run[1]
     for queue in ("inbox", "ready"):
         assert found.value("hippod_queue_depth", queue=queue) == 0
@@ -152,7 +152,7 @@ def test_queues_say_how_much_may_wait(run: tuple[Daemon, Scraped]) -> None:
     assert found.value("hippod_ready") == 1
 
 
-def test_no_content_is_in_the_log_above_debug(run: tuple[Daemon, Scraped]) -> None:
+def test_no_document_content_is_in_the_log_or_metrics(run: tuple[Daemon, Scraped]) -> None:
     daemon = run[0]
     assert daemon.events("document_failed")
     assert daemon.events("passage_failed")
@@ -202,7 +202,7 @@ def names_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("where", "text"), expressions(), ids=[where for where, _ in expressions()])
-def test_an_expression_names_only_metrics_and_labels_that_exist(
+def test_alert_and_dashboard_expressions_use_only_existing_metrics_and_labels(
     run: tuple[Daemon, Scraped], where: str, text: str
 ) -> None:
     found = run[1]
@@ -246,7 +246,7 @@ GROWN_OR_BORN = re.compile(
 `increase` of one that is born at 1 is 0."""
 
 
-def test_an_alert_of_an_increase_tells_a_first_burst_too() -> None:
+def test_increase_alerts_also_fire_for_new_counters() -> None:
     expressions_by_alert = {
         rule["alert"]: rule["expr"] for rule in rules()["groups"][0]["rules"] if "increase(" in rule["expr"]
     }
@@ -260,7 +260,7 @@ def test_an_alert_of_an_increase_tells_a_first_burst_too() -> None:
 
 
 @pytest.mark.parametrize("rule", rules()["groups"][0]["rules"], ids=lambda rule: str(rule["alert"]))
-def test_an_alert_speaks_only_of_labels_that_its_expression_leaves(
+def test_alert_texts_use_only_labels_that_their_expression_keeps(
     run: tuple[Daemon, Scraped], rule: Mapping[str, Any]
 ) -> None:
     spoken = set(re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"])))
@@ -295,7 +295,7 @@ def test_the_dashboard_has_the_shape_that_grafana_takes() -> None:
                     assert legends <= {part.strip() for group in by for part in group.split(",")}, target
 
 
-def test_the_readme_lists_every_metric_of_ours(run: tuple[Daemon, Scraped]) -> None:
+def test_grafana_readme_lists_every_metric(run: tuple[Daemon, Scraped]) -> None:
     listed = set(re.findall(r"^\| `(hippod_\w+)` \|", (GRAFANA / "README.md").read_text(), re.MULTILINE))
     types = run[1].types
     there = {
@@ -305,7 +305,7 @@ def test_the_readme_lists_every_metric_of_ours(run: tuple[Daemon, Scraped]) -> N
     assert sorted(listed - there) == []
 
 
-def test_a_scrape_before_the_memory_is_open_is_answered(tmp_path: Path) -> None:
+def test_metrics_are_served_before_the_memory_is_open(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path).launch()
     try:
 

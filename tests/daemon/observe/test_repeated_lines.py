@@ -38,7 +38,7 @@ def log() -> Log:
     return Log()
 
 
-def test_after_ten_lines_one_a_minute_says_how_many_were_left_out(log):
+def test_repeated_line_is_logged_ten_times_then_once_a_minute_with_a_count(log):
     for _ in range(1000):
         log(error=OSError(24, "Too many open files"))
     assert len(log.lines) == LINES
@@ -55,13 +55,13 @@ def test_after_ten_lines_one_a_minute_says_how_many_were_left_out(log):
     assert len(log.lines) == LINES + 5 + LINES
 
 
-def test_lines_that_differ_in_numbers_alone_are_alike(log):
+def test_lines_that_differ_only_in_numbers_are_repetitions(log):
     for number in range(100):
         log(error=f"row {number} is no record", took_ms=number)
     assert len(log.lines) == LINES
 
 
-def test_every_document_and_every_kind_of_trouble_has_lines_of_its_own(log):
+def test_lines_with_another_uri_or_error_are_counted_separately(log):
     for number in range(100):
         log("warning", uri=f"file:///{number}.txt")
     assert len(log.lines) == 100
@@ -72,20 +72,20 @@ def test_every_document_and_every_kind_of_trouble_has_lines_of_its_own(log):
     assert len(log.lines) == 3 * LINES
 
 
-def test_what_is_no_warning_is_never_left_out(log):
+def test_info_and_debug_lines_are_never_omitted(log):
     for _ in range(100):
         log("info")
         log("debug")
     assert len(log.lines) == 200
 
 
-def test_kinds_are_forgotten_beyond_a_number(log):
+def test_number_of_remembered_line_kinds_is_limited(log):
     for number in range(MAX_KINDS + 10):
         log(uri=str(number))
     assert len(log.process._kinds) == MAX_KINDS
 
 
-def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
+def test_repeated_lines_of_hippod_and_of_libraries_are_limited(put_back):
     stream = io.StringIO()
     logs.setup("info", stream)
     for _ in range(100):
@@ -100,7 +100,7 @@ def test_the_log_of_hippod_and_of_libraries_obeys(put_back):
     }
 
 
-def test_threads_log_new_kinds_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_threads_log_new_line_kinds_without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeated_lines, "MAX_KINDS", 2)
     process = RepeatedLines()
     before = sys.getswitchinterval()

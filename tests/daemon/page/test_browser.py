@@ -43,7 +43,7 @@ def page(shown: Watched) -> Page:
     return shown.page
 
 
-def test_a_file_that_is_dropped_appears_without_a_reload(page: Page, daemon: Daemon) -> None:
+def test_new_file_appears_on_the_page_without_a_reload(page: Page, daemon: Daemon) -> None:
     uri = daemon.write(
         "people/una.md", "# Una Plover\nUna Plover keeps the bees of Marrowby.\n\n[1]: <data:image/png;base64,AAAA>\n"
     )
@@ -54,7 +54,7 @@ def test_a_file_that_is_dropped_appears_without_a_reload(page: Page, daemon: Dae
     expect(page.locator("#count-documents")).to_have_text(str(documents))
 
 
-def test_a_file_that_goes_is_shown_as_removed(page: Page, daemon: Daemon) -> None:
+def test_deleted_file_is_shown_as_removed(page: Page, daemon: Daemon) -> None:
     uri = daemon.write("people/short.md", "# Short stay\nHere today.")
     expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
     (daemon.drive / "people/short.md").unlink()
@@ -74,7 +74,7 @@ def test_a_search_shows_passages_the_words_and_triples_that_matched_and_the_time
     expect(page.locator("#latency-note")).to_contain_text("since the daemon started")
 
 
-def test_dense_stands_beside_for_comparison(page: Page) -> None:
+def test_compare_option_shows_dense_results_next_to_the_answers(page: Page) -> None:
     page.locator("#beside").check()
     search(page)
     expect(page.locator('#answers [data-mode="dense"] .hit').first).to_be_visible()
@@ -83,7 +83,7 @@ def test_dense_stands_beside_for_comparison(page: Page) -> None:
     expect(page.locator('#answers [data-mode="dense"]')).to_have_count(0)
 
 
-def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
+def test_why_button_shows_the_path_and_highlights_it_in_the_graph(page: Page) -> None:
     explained: list[bool] = []
 
     def hear(request: Request) -> None:
@@ -109,7 +109,7 @@ def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
     page.remove_listener("request", hear)
 
 
-def test_a_node_is_chosen_and_expanded_and_the_graph_grows(page: Page) -> None:
+def test_expanding_a_selected_node_adds_its_neighbours_to_the_graph(page: Page) -> None:
     page.locator("#nodes").select_option("60")
     search(page, "lighthouse")
     page.locator("#heaviest").evaluate("each => { each.open = true; }")
@@ -122,7 +122,7 @@ def test_a_node_is_chosen_and_expanded_and_the_graph_grows(page: Page) -> None:
     page.locator("#picked").get_by_role("button", name="Expand").wait_for()
 
 
-def test_a_search_is_limited_to_what_the_field_suggests(page: Page, daemon: Daemon) -> None:
+def test_scope_field_suggests_scopes_and_limits_the_search(page: Page, daemon: Daemon) -> None:
     search(page, "lighthouse")
     everywhere = page.locator("#answers .hit").count()
     page.locator("#scope").focus()
@@ -135,7 +135,7 @@ def test_a_search_is_limited_to_what_the_field_suggests(page: Page, daemon: Daem
     expect(page.locator("#answers .hit")).to_have_count(everywhere)
 
 
-def test_the_slider_shows_the_memory_as_it_was(page: Page, daemon: Daemon) -> None:
+def test_time_slider_shows_results_of_earlier_commits(page: Page, daemon: Daemon) -> None:
     uri = daemon.write("people/zed.md", "# Zed Umber\nZed Umber paints the Zeppelin of Quillport.")
     expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
     daemon.write("people/yan.md", "# Yan Oriel\nYan Oriel tunes bells.")
@@ -155,7 +155,7 @@ def test_the_slider_shows_the_memory_as_it_was(page: Page, daemon: Daemon) -> No
     expect(page.locator("#moment-text")).to_have_text("now")
 
 
-def test_a_failure_says_why_and_is_tried_again(page: Page, daemon: Daemon) -> None:
+def test_failed_document_shows_its_reason_and_can_be_retried(page: Page, daemon: Daemon) -> None:
     row = page.locator(f'#failure-list [data-uri="{daemon.uri(LOCKED)}"]')
     entry = daemon.documents(state="failed")[daemon.uri(LOCKED)]
     expect(row.locator(".reason")).to_have_text(entry["error"][:600])
@@ -164,7 +164,7 @@ def test_a_failure_says_why_and_is_tried_again(page: Page, daemon: Daemon) -> No
     expect(row).to_contain_text(f"tried {entry['attempts'] + 1} times")
 
 
-def test_what_cannot_succeed_is_not_offered_for_another_try(page: Page, daemon: Daemon) -> None:
+def test_permanent_failure_has_no_retry_button(page: Page, daemon: Daemon) -> None:
     row = page.locator(f'#failure-list [data-uri="{daemon.uri(BROKEN)}"]')
     entry = daemon.documents(state="failed")[daemon.uri(BROKEN)]
     expect(row.locator(".reason")).to_have_text(entry["error"][:600])
@@ -172,7 +172,7 @@ def test_what_cannot_succeed_is_not_offered_for_another_try(page: Page, daemon: 
     expect(row.get_by_role("button")).to_have_count(0)
 
 
-def test_on_a_phone_the_header_and_the_button_are_small(page: Page) -> None:
+def test_header_and_search_button_fit_a_phone_screen(page: Page) -> None:
     size = page.viewport_size
     page.set_viewport_size({"width": 390, "height": 844})
     header, ask, button = (page.locator(each).bounding_box() for each in (".top", ".ask", ".ask button"))
@@ -183,7 +183,7 @@ def test_on_a_phone_the_header_and_the_button_are_small(page: Page) -> None:
     page.set_viewport_size(size)
 
 
-def test_growth_is_drawn_and_described(page: Page, daemon: Daemon, base: str) -> None:
+def test_growth_chart_shows_every_commit_and_the_passage_count(page: Page, daemon: Daemon, base: str) -> None:
     status = daemon.status()
     expect(page.locator("#growth-note")).to_contain_text(f"{status['passages']} passages")
     points = page.request.get(f"{base}/page/overview").json()["growth"]
@@ -200,7 +200,7 @@ def drawn(page: Page, where: str) -> int:
     return image.width * image.height - max(count for count, _ in counts)
 
 
-def test_the_keyboard_alone_will_do(page: Page) -> None:
+def test_page_is_usable_with_the_keyboard_alone(page: Page) -> None:
     page.locator("body").evaluate("body => { body.tabIndex = -1; body.focus(); }")
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
@@ -228,7 +228,7 @@ HOSTILE = {
 }
 
 
-def test_a_hostile_document_changes_nothing_but_its_own_row(page: Page, daemon: Daemon) -> None:
+def test_hostile_document_injects_no_elements_into_the_page(page: Page, daemon: Daemon) -> None:
     search(page, "Where does Marrowby lie")
     rows = page.locator("#arrival-list li").all_inner_texts()
     elements = page.locator("script, iframe, img, svg, a, base, meta, style, link").count()
@@ -251,7 +251,7 @@ def test_a_hostile_document_changes_nothing_but_its_own_row(page: Page, daemon: 
     expect(arrival(page, uri)).to_have_attribute("data-state", "removed")
 
 
-def test_a_large_neighbourhood_is_drawn_within_its_budget(page: Page, daemon: Daemon) -> None:
+def test_graph_of_2000_nodes_is_drawn_and_can_be_moved(page: Page, daemon: Daemon) -> None:
     daemon.add(*ring())
     daemon.wait()
     page.locator("#nodes").select_option("2000")
@@ -270,7 +270,7 @@ def test_a_large_neighbourhood_is_drawn_within_its_budget(page: Page, daemon: Da
     page.locator("#nodes").select_option("60")
 
 
-def test_nothing_left_the_machine_and_nothing_was_complained_of(shown: Watched) -> None:
+def test_page_sends_no_external_requests_and_logs_no_errors(shown: Watched) -> None:
     """For all tests above on one page, which was never reloaded."""
     assert len(shown.asked) > 20
     assert shown.elsewhere() == []

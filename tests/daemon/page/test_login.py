@@ -56,13 +56,13 @@ def log_in(browser: httpx2.Client, token: str = TOKEN, **headers: str) -> httpx2
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*PATHS, Route.STATUS, Route.EVENTS, Route.DOCUMENTS, "/page/nothing", "/nothing"])
-def test_without_the_token_nothing_is_learned(browser: httpx2.Client, path: str) -> None:
+def test_request_without_a_session_is_refused_with_401(browser: httpx2.Client, path: str) -> None:
     answer = browser.get(path, headers={"Accept": "*/*"})
     assert answer.status_code == 401
     assert Problem.model_validate_json(answer.content).type == ProblemType.UNAUTHORISED
 
 
-def test_a_browser_is_asked_for_the_token_by_a_page_that_needs_nothing_else(browser: httpx2.Client) -> None:
+def test_browser_without_a_session_gets_a_self_contained_login_page(browser: httpx2.Client) -> None:
     answer = browser.get("/")
     assert answer.status_code == 401
     assert answer.headers["content-type"].startswith("text/html")
@@ -85,7 +85,7 @@ def test_token_opens_a_session_with_an_http_only_same_site_cookie(browser: httpx
     assert browser.get("/page/session").json() == {"logout": True, "rights": ["admin", "read", "write"]}
 
 
-def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx2.Client) -> None:
+def test_content_security_policy_allows_only_own_files_and_no_inline_code(browser: httpx2.Client) -> None:
     log_in(browser)
     policies = [browser.get("/").headers["content-security-policy"] for _ in range(2)]
     assert policies[0] != policies[1], "each page has a nonce of its own"
@@ -100,14 +100,14 @@ def test_the_page_may_load_its_own_files_alone_and_run_no_text(browser: httpx2.C
     assert text.count("<script") == text.count('<script src="/page/')
 
 
-def test_a_wrong_token_opens_nothing(browser: httpx2.Client) -> None:
+def test_login_with_a_wrong_token_opens_no_session(browser: httpx2.Client) -> None:
     answer = log_in(browser, "sesame")
     assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
     assert "That is not the token." in answer.text
     assert browser.get("/").status_code == 401
 
 
-def test_a_login_form_that_is_none_is_refused(browser: httpx2.Client) -> None:
+def test_invalid_or_too_large_login_form_is_refused(browser: httpx2.Client) -> None:
     origin = {"Origin": str(browser.base_url).rstrip("/")}
     assert browser.post("/page/login", content=b"\xff" * 100, headers=origin).status_code == 401
     assert browser.post("/page/login", content=b"token=" + b"x" * 20_000, headers=origin).status_code == 413
@@ -133,7 +133,7 @@ def crowded(token_file: Path) -> Iterator[Served]:
         yield running
 
 
-def test_a_login_form_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
+def test_stalled_login_form_is_refused_with_408(token_file: Path) -> None:
     with served(ApiLimits(body_grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file) as api, connect(api) as plain:
         plain.sendall(HALF)
         answer = read_all(plain)
@@ -141,7 +141,7 @@ def test_a_login_form_that_does_not_come_is_answered_and_given_up(token_file: Pa
     assert Problem.model_validate_json(answer.partition(b"\r\n\r\n")[2]).type == ProblemType.TOO_SLOW
 
 
-def test_half_sent_login_forms_on_every_connection_keep_nobody_out_who_has_the_token(crowded: Served) -> None:
+def test_incomplete_login_forms_on_all_connections_do_not_block_clients_with_a_token(crowded: Served) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(4):
             half = stack.enter_context(connect(crowded))
@@ -157,7 +157,7 @@ def test_half_sent_login_forms_on_every_connection_keep_nobody_out_who_has_the_t
 
 
 @pytest.mark.slow
-def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Served) -> None:
+def test_authenticated_connection_is_kept_while_unauthenticated_ones_are_closed(crowded: Served) -> None:
     with contextlib.ExitStack() as stack:
         known = stack.enter_context(connect(crowded))
         known.sendall(ASKING)
@@ -171,7 +171,7 @@ def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Se
 
 
 @pytest.mark.slow
-def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded: Served) -> None:
+def test_clients_that_do_not_read_their_401_answers_do_not_block_others(crowded: Served) -> None:
     """They request the page repeatedly until so much is unread that the daemon stops reading, too."""
     with contextlib.ExitStack() as stack:
         for _ in range(4):
@@ -194,7 +194,7 @@ def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
-def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx2.Client, headers: dict[str, str]) -> None:
+def test_cross_site_requests_cannot_use_a_session_or_log_in(browser: httpx2.Client, headers: dict[str, str]) -> None:
     log_in(browser)
     for method, path in (("GET", "/"), ("GET", Route.STATUS), ("POST", Route.RETRY), ("POST", "/page/logout")):
         answer = browser.request(method, path, headers=headers)
@@ -206,11 +206,11 @@ def test_another_site_cannot_use_the_session_nor_log_in(browser: httpx2.Client, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", HEADERS_OF_OTHER_SITES)
-def test_another_site_is_not_even_shown_the_login_form(browser: httpx2.Client, headers: dict[str, str]) -> None:
+def test_cross_site_request_for_the_login_page_is_refused(browser: httpx2.Client, headers: dict[str, str]) -> None:
     assert browser.get("/", headers=headers).status_code == 403
 
 
-def test_what_changes_something_must_say_where_it_comes_from(browser: httpx2.Client) -> None:
+def test_post_request_in_a_session_needs_an_origin_header(browser: httpx2.Client) -> None:
     log_in(browser)
     del browser.headers["Sec-Fetch-Site"]
     assert browser.post(Route.RETRY).status_code == 403
@@ -218,7 +218,7 @@ def test_what_changes_something_must_say_where_it_comes_from(browser: httpx2.Cli
     assert log_in(browser, Origin="http://evil.example").status_code == 403
 
 
-def test_another_host_is_refused_in_a_session_too(browser: httpx2.Client) -> None:
+def test_unknown_host_header_is_refused_in_a_session(browser: httpx2.Client) -> None:
     log_in(browser)
     assert browser.get("/", headers={"Host": "evil.example"}).status_code == 421
 
@@ -231,7 +231,7 @@ def test_logging_out_ends_the_session(browser: httpx2.Client) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_ends_with_its_token(browser: httpx2.Client, token_file: Path) -> None:
+def test_changing_the_token_ends_its_sessions(browser: httpx2.Client, token_file: Path) -> None:
     log_in(browser)
     assert browser.get(Route.STATUS).status_code == 200
     token_file.write_text("another-token")
@@ -245,7 +245,7 @@ def test_programs_need_no_session(browser: httpx2.Client) -> None:
     assert browser.get("/", headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_sessions_are_few_and_do_not_last_for_ever() -> None:
+def test_login_sessions_are_limited_per_client_and_expire() -> None:
     now = 0.0
     sessions = LoginSessions(lambda: now)
     first = sessions.begin(b"token", "one", "::1")
@@ -265,7 +265,7 @@ def test_the_logins_of_one_client_end_no_session_of_another() -> None:
     assert sessions.find(other) is not None
 
 
-def test_the_logins_from_one_address_end_no_session_of_the_same_token_elsewhere() -> None:
+def test_logins_from_one_address_end_no_session_of_another_address() -> None:
     sessions = LoginSessions()
     elsewhere = sessions.begin(b"token", "one", "::1")
     for _ in range(2 * SESSIONS_MAX):
@@ -273,7 +273,7 @@ def test_the_logins_from_one_address_end_no_session_of_the_same_token_elsewhere(
     assert sessions.find(elsewhere) is not None
 
 
-def test_beyond_the_limit_of_all_sessions_the_client_with_most_loses_one() -> None:
+def test_session_limit_is_kept_by_ending_a_session_of_the_client_with_most() -> None:
     sessions = LoginSessions()
     for number in range(SESSIONS_MAX // SESSIONS_PER_CLIENT):
         few = [sessions.begin(b"token", f"{number}", "::1") for _ in range(SESSIONS_PER_CLIENT)]

@@ -17,7 +17,7 @@ NAMES = ("page.png", "page-graph.png")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_readme_shows_a_picture_that_is_not_too_large(name: str) -> None:
+def test_readme_pictures_have_an_acceptable_size(name: str) -> None:
     assert f"docs/images/{name}" in (ROOT / "README.md").read_text("utf-8")
     assert 10_000 < (PICTURES / name).stat().st_size <= MOST_BYTES
 
@@ -25,7 +25,7 @@ def test_the_readme_shows_a_picture_that_is_not_too_large(name: str) -> None:
 @pytest.mark.browser
 @pytest.mark.daemon
 @pytest.mark.skipif("HIPPOD_PICTURES" not in os.environ, reason="with HIPPOD_PICTURES=1, takes the README's pictures")
-def test_take_the_pictures(browser: Browser, tmp_path: Path) -> None:
+def test_take_the_readme_pictures(browser: Browser, tmp_path: Path) -> None:
     question = (ROOT / "examples" / "first-question.txt").read_text("utf-8").strip()
     shutil.copytree(ROOT / "examples" / "drive", tmp_path / "drive")
     with page_daemon(tmp_path, encoder={"backend": "sentence-transformers"}) as daemon:

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def test_a_scan_awaits_ocr_and_is_read_in_a_later_run(tmp_path: Path) -> None:
+def test_scanned_file_is_parsed_by_ocr_in_a_later_run(tmp_path: Path) -> None:
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(encoded({"table": scanned_pages()["table"]}, "PDF"))
     limits = Limits(ocr="later", programs=find_programs("auto", ("eng",)), program_seconds=120)

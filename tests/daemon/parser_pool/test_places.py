@@ -84,7 +84,7 @@ def test_one_source_may_use_all_places() -> None:
     asyncio.run(scenario())
 
 
-def test_a_source_without_a_place_gets_the_next_one() -> None:
+def test_next_free_place_goes_to_a_source_without_one() -> None:
     async def scenario() -> None:
         parsers = Parsers(2)
         for name in ("a0", "a1", "a2", "b0"):
@@ -97,7 +97,7 @@ def test_a_source_without_a_place_gets_the_next_one() -> None:
     asyncio.run(scenario())
 
 
-def test_a_long_run_makes_room_for_another_source_and_only_one_of_a_source_is_slow() -> None:
+def test_long_run_yields_its_place_and_each_source_has_one_slow_run() -> None:
     async def scenario() -> None:
         parsers = Parsers(2)
         for name in ("a0", "a1", "a2"):
@@ -138,7 +138,7 @@ def test_slow_documents_leave_a_place_to_all_others() -> None:
     asyncio.run(scenario())
 
 
-def test_with_one_place_a_slow_document_has_one_of_its_own() -> None:
+def test_single_place_pool_runs_a_slow_document_in_an_extra_place() -> None:
     async def scenario() -> None:
         parsers = Parsers(1)
         parsers.start("a0")
@@ -152,7 +152,7 @@ def test_with_one_place_a_slow_document_has_one_of_its_own() -> None:
     asyncio.run(scenario())
 
 
-def test_what_is_fresh_has_a_place_beyond_those_of_bulk() -> None:
+def test_fresh_document_gets_an_extra_place_if_bulk_uses_all() -> None:
     async def scenario() -> None:
         parsers = Parsers(1)
         for name in ("a0", "a1"):
@@ -166,7 +166,7 @@ def test_what_is_fresh_has_a_place_beyond_those_of_bulk() -> None:
     asyncio.run(scenario())
 
 
-def test_between_two_messages_a_long_document_gives_way() -> None:
+def test_long_run_of_messages_gives_way_between_two_messages() -> None:
     async def scenario() -> None:
         clock = Clock()
         places = ParsePlaces(1, 60.0, clock=clock)
@@ -198,7 +198,9 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 @given(steps=STEPS)
-def test_no_more_run_than_there_are_places_and_one_slow_of_a_source(size: int, steps: list[tuple[str, int]]) -> None:
+def test_random_runs_never_exceed_the_places_or_one_slow_run_per_source(
+    size: int, steps: list[tuple[str, int]]
+) -> None:
     async def scenario() -> None:
         parsers = Parsers(size)
         for number, (step, which) in enumerate(steps):

@@ -102,7 +102,7 @@ def lines(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
+def test_unexpected_child_error_is_reported_by_type_and_location_only() -> None:
     async def work(pool: ParserPool) -> None:
         with pytest.raises(ChildLost, match=r"ValueError at daemon/parser_pool/child_main\.py:\d+ in answer") as lost:
             async for _ in pool._messages(
@@ -114,7 +114,7 @@ def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_messag
     run(work)
 
 
-def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> None:
+def test_documents_of_every_format_are_parsed_with_a_summary(tmp_path: Path) -> None:
     files = {
         "a.txt": b"Plain words.",
         "a.md": b"# T\n\nwords",
@@ -139,7 +139,7 @@ def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> Non
     run(work)
 
 
-def test_a_child_reads_records_before_the_daemon_does(tmp_path: Path) -> None:
+def test_records_are_checked_in_a_child(tmp_path: Path) -> None:
     vectors = RecordVectors("e", 4, np.eye(1, 4, dtype=np.float32))
     record = Record(ParsedDocument("u", "T", (Passage("T", "words"),)), (None,), None, vectors)
     write_file(tmp_path / "a.parquet", [record])
@@ -154,7 +154,7 @@ def test_a_child_reads_records_before_the_daemon_does(tmp_path: Path) -> None:
     run(work)
 
 
-def test_names_that_are_no_utf_8_reach_the_parser(tmp_path: Path) -> None:
+def test_file_with_a_non_utf8_name_is_parsed(tmp_path: Path) -> None:
     path = bytes(tmp_path) + b"/bad\xff\nname.txt"
     with open(path, "wb") as file:
         file.write(b"some words.")
@@ -166,7 +166,7 @@ def test_names_that_are_no_utf_8_reach_the_parser(tmp_path: Path) -> None:
     run(work)
 
 
-def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
+def test_long_document_is_parsed_completely(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("\n\n".join(f"Paragraph {n} says something about the number {n}. " * 6 for n in range(3000)))
 
@@ -179,7 +179,7 @@ def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
     run(work)
 
 
-def test_a_file_of_many_documents_streams(lines: Path) -> None:
+def test_documents_of_a_large_file_are_streamed_in_order(lines: Path) -> None:
     async def work(pool: ParserPool) -> None:
         found = await parse(pool, lines, "file:///many.jsonl")
         assert [d.uri for d in found[:-1] if isinstance(d, ParsedDocument)] == [
@@ -190,7 +190,7 @@ def test_a_file_of_many_documents_streams(lines: Path) -> None:
     run(work)
 
 
-def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
+def test_slow_consumer_does_not_count_towards_the_parse_timeout(lines: Path) -> None:
     async def work(pool: ParserPool) -> None:
         count = 0
         async for item in pool.parse(bytes(lines), "u", S):
@@ -214,7 +214,7 @@ def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good:
     run(work, size=1)
 
 
-def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read(slow: Path, good: Path) -> None:
+def test_document_beyond_the_timeout_fails_and_the_next_is_parsed(slow: Path, good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         before = pool.children.pids
         document = await only(pool, slow)
@@ -227,7 +227,7 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read(slo
     run(work, timeout_s=0.5)
 
 
-def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good: Path) -> None:
+def test_document_beyond_the_memory_limit_fails_and_the_next_is_parsed(tmp_path: Path, good: Path) -> None:
     path = tmp_path / "big.html"
     path.write_bytes(b"<p>words and more of them</p>\n" * 1_500_000)
 
@@ -252,7 +252,7 @@ def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow:
     run(work, size=2, timeout_s=6)
 
 
-def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: Path, good: Path) -> None:
+def test_long_document_is_set_aside_if_no_slow_place_is_free(slow: Path, good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         parsing = [asyncio.create_task(only(pool, slow, turn=Turn("drive", slow=False))) for _ in range(2)]
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
@@ -264,7 +264,7 @@ def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: P
 
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGABRT, "SIGABRT")])
-def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: str) -> None:
+def test_parser_crash_fails_only_its_document(slow: Path, good: Path, number: int, name: str) -> None:
     async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(only(pool, slow))
         # Until it has the document, a child may be replaced if it dies.
@@ -288,7 +288,7 @@ def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Pa
     run(work)
 
 
-def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(good: Path) -> None:
+def test_child_ignores_interrupt_and_termination_signals(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         assert (await only(pool, good)).error is None
         (pid,) = pool.children.pids
@@ -301,7 +301,7 @@ def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(
     run(work)
 
 
-def test_a_child_yields_to_everything_else(good: Path) -> None:
+def test_child_has_low_priority_high_oom_score_and_a_memory_limit(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         await only(pool, good)
         (pid,) = pool.children.pids
@@ -332,7 +332,7 @@ def test_a_second_child_is_started_only_when_the_first_is_busy(slow: Path, good:
     run(work)
 
 
-def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
+def test_children_are_replaced_after_recycle_after_documents(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         seen: set[int] = set()
         for _ in range(9):
@@ -352,7 +352,7 @@ def test_children_that_have_grown_are_replaced(good: Path) -> None:
     run(work, recycle_rss_bytes=MIB)
 
 
-def test_closing_ends_what_is_under_way_without_a_word_about_its_documents(slow: Path) -> None:
+def test_closing_the_pool_ends_running_parses_without_a_result(slow: Path) -> None:
     async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(parse(pool, slow))
         await until(lambda: bool(pool.children.pids), "a child has started")
@@ -387,7 +387,7 @@ def test_children_go_when_their_parent_is_killed() -> None:
         time.sleep(0.01)
 
 
-def test_limits_are_passed_on(tmp_path: Path) -> None:
+def test_parse_limits_apply_in_the_child(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("word " * 20)
 
@@ -399,7 +399,7 @@ def test_limits_are_passed_on(tmp_path: Path) -> None:
     run(work, limits=Limits(file_bytes=50))
 
 
-def test_json_documents_and_lines(tmp_path: Path) -> None:
+def test_json_documents_and_json_lines_are_parsed(tmp_path: Path) -> None:
     async def work(pool: ParserPool) -> None:
         one = await pool.parse_json('{"id": "a", "text": "x", "triples": [["s", "p", "o"]]}', "add:b", S)
         assert (one.uri, one.passages[0].triples) == ("add:b", (("s", "p", "o"),))
@@ -420,7 +420,7 @@ def test_json_documents_and_lines(tmp_path: Path) -> None:
     run(work)
 
 
-def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_document_is_kept_if_its_child_ends_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(pool: ParserPool) -> None:
         messages = pool._messages
 
@@ -455,7 +455,7 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
     run(work)
 
 
-def test_starting_does_not_hold_up_the_loop(good: Path) -> None:
+def test_starting_a_child_does_not_block_the_event_loop(good: Path) -> None:
     async def work(pool: ParserPool) -> None:
         turns = 0
         parsing = asyncio.create_task(only(pool, good))

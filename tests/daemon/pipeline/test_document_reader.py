@@ -59,7 +59,7 @@ def outcome(
     return found
 
 
-def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
+def test_retry_of_a_deleted_file_removes_its_position(tmp_path: Path) -> None:
     (tmp_path / "other.md").touch()
     found = outcome(tmp_path, RETRY)
     assert not found.documents
@@ -68,7 +68,7 @@ def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fingerprint", [TOLD, RETRY])
 @pytest.mark.parametrize("there", [True, False])
-def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint | None) -> None:
+def test_unmounted_drive_keeps_its_documents(tmp_path: Path, there: bool, fingerprint: Fingerprint | None) -> None:
     """The drive's mount point is empty or missing."""
     folder = tmp_path / "mounted"
     if there:
@@ -76,7 +76,7 @@ def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerp
     assert_kept(outcome(folder, fingerprint))
 
 
-def test_a_drive_below_the_folder_that_is_away_loses_nothing(tmp_path: Path) -> None:
+def test_unmounted_drive_inside_the_folder_keeps_its_documents(tmp_path: Path) -> None:
     (tmp_path / "other.md").touch()
     (tmp_path / "mounted").mkdir()
     assert_kept(outcome(tmp_path, TOLD, name="mounted/deep/gone.md"))
@@ -100,7 +100,7 @@ def test_file_deleted_before_reading_fails_until_its_removal_arrives(tmp_path: P
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Path, changed: bool) -> None:
+def test_file_changed_while_parsed_gets_a_position_without_digest(tmp_path: Path, changed: bool) -> None:
     """Without a position, the document would not be known if its file is deleted while hippod is down."""
     (tmp_path / "log").touch()
     summary = ParseSummary("read", 10, 11, 12, changed)
@@ -109,7 +109,7 @@ def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Pa
 
 
 @pytest.mark.parametrize("source", ["below", "elsewhere"])
-def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, source: str) -> None:
+def test_retry_assigns_the_folder_that_now_follows_the_file(tmp_path: Path, source: str) -> None:
     """The document names the folder of an earlier configuration, which its parent has replaced."""
     below = tmp_path / "below"
     below.mkdir()
@@ -122,7 +122,7 @@ def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, sour
     assert found.work.source == str(tmp_path)
 
 
-def test_what_no_folder_follows_is_skipped_and_read_once_one_does(tmp_path: Path) -> None:
+def test_retry_of_a_file_in_no_followed_folder_is_skipped(tmp_path: Path) -> None:
     found = outcome(tmp_path, RETRY, name=str(tmp_path.parent / "elsewhere.md"), source="earlier")
     assert [(each.source, each.state) for each in found.documents] == [("earlier", State.SKIPPED)]
     assert list(found.positions.values()) == [None]

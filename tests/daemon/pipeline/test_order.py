@@ -148,7 +148,7 @@ def labelled(uri: str, label: str) -> DeliveredDocument:
     return DeliveredDocument(uri, ParsedDocument(uri, "T", (Passage("T", "text"),), {"labels": [label]}))
 
 
-def test_a_line_that_is_out_of_sight_once_its_file_is_read_again_is_not_removed(tmp_path: Path) -> None:
+def test_removal_spares_a_line_that_a_newer_file_version_hides_from_the_client(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.reader.released.set()
         drive.change("first", a="public", b="public")
@@ -164,7 +164,7 @@ def test_a_line_that_is_out_of_sight_once_its_file_is_read_again_is_not_removed(
     driven(tmp_path, scenario)
 
 
-def test_a_message_that_waits_is_not_put_aside_by_a_removal_of_what_it_replaces(tmp_path: Path) -> None:
+def test_removal_of_a_replaced_message_spares_the_waiting_one(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.reader.released.set()
         await drive.pipeline.deliver(labelled(BLOCKED_URI, "public"), "kafka")
@@ -184,7 +184,7 @@ def test_a_message_that_waits_is_not_put_aside_by_a_removal_of_what_it_replaces(
     driven(tmp_path, scenario)
 
 
-def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: Path) -> None:
+def test_line_removal_is_applied_after_the_waiting_change_of_its_file(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.change("first", a="before", b="before", c="before")
         await drive.until_begun(FILE)
@@ -199,7 +199,7 @@ def test_lines_are_removed_after_the_change_of_their_file_that_waits(tmp_path: P
     driven(tmp_path, scenario)
 
 
-def test_lines_are_removed_after_the_change_of_their_file_that_is_being_read(tmp_path: Path) -> None:
+def test_line_removal_is_applied_after_the_running_parse_of_its_file(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.change("first", a="a line", b="another")
         await drive.until_begun(FILE)
@@ -238,7 +238,7 @@ async def commit_another(drive: Drive) -> None:
     await drive.pipeline.remove(["added:another"])
 
 
-def test_a_position_alone_is_not_committed_before_the_document_that_is_under_way(tmp_path: Path) -> None:
+def test_touched_files_position_is_not_committed_before_its_running_document(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         drive.change("first", a="before")
         await drive.until_begun(FILE)
@@ -277,7 +277,7 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
     driven(tmp_path, scenario)
 
 
-def test_a_document_that_came_again_while_it_was_read_is_waited_for_to_its_end(tmp_path: Path) -> None:
+def test_wait_for_an_added_document_includes_its_later_version(tmp_path: Path) -> None:
     async def scenario(drive: Drive) -> None:
         earlier = await drive.pipeline.inbox.add([AddedDocument(BLOCKED_URI, "{}")])
         await drive.until_begun(BLOCKED_URI)

@@ -22,7 +22,7 @@ def test_pauses_double_up_to_the_maximum_with_jitter() -> None:
     assert len(set(pauses(Dependency(5), 6)[3:])) > 1
 
 
-def test_a_success_ends_the_outage_and_its_pauses() -> None:
+def test_success_ends_the_outage_and_resets_the_pause() -> None:
     server = Dependency(30)
     pauses(server, 4)
     problem = server.problem
@@ -52,7 +52,7 @@ def test_an_outage_is_logged_once_until_its_error_changes(monkeypatch: pytest.Mo
     assert len(lines) == 3
 
 
-def test_work_is_tried_until_it_succeeds_and_its_own_errors_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_done_retries_outages_and_raises_other_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "MIN_PAUSE_S", 0.001)
     server = Dependency(0.002)
     answers: Iterator[Exception | str] = iter([DOWN, DOWN, "done"])

@@ -79,7 +79,7 @@ def by_the_rule(uri: str, folders: Any, topics: Any, records: Any) -> str:
 @given(
     uris, st.sets(st.sampled_from(FOLDERS)), st.sets(st.sampled_from(TOPICS)), st.sets(st.sampled_from(list(RECORDS)))
 )
-def test_each_uri_has_the_one_owner_of_the_rule(uri: str, folders: Any, topics: Any, records: Any) -> None:
+def test_each_uri_has_exactly_the_owner_that_the_rule_gives(uri: str, folders: Any, topics: Any, records: Any) -> None:
     claims = configured(folders, topics, records)
     expected = by_the_rule(uri, folders, topics, records)
     assert Owners(claims).owner(uri).source == expected
@@ -94,13 +94,13 @@ def test_each_uri_has_the_one_owner_of_the_rule(uri: str, folders: Any, topics: 
 
 
 @given(uris, st.randoms(use_true_random=False))
-def test_the_order_of_the_configuration_does_not_matter(uri: str, rng: Any) -> None:
+def test_owner_does_not_depend_on_the_configuration_order(uri: str, rng: Any) -> None:
     claims = configured(FOLDERS, TOPICS, RECORDS)
     assert Owners(rng.sample(claims, len(claims))).owner(uri) == Owners(claims).owner(uri)
 
 
 @given(uris)
-def test_what_the_sender_is_told_names_the_owners_kind_only(uri: str) -> None:
+def test_ownership_error_names_only_the_kind_of_the_owner(uri: str) -> None:
     found = owners(
         lambda kind: [FolderSection.model_construct(path=PurePosixPath("/secret"))] if kind is FOLDER else []
     )
@@ -184,7 +184,7 @@ def as_they_were(found: list[Document]) -> bool:
     return about == {(uri, owner, "Minutes", "['board']") for uri, owner in VICTIMS.values()} and len(texts) == 1
 
 
-def test_no_source_is_let_in_with_what_is_another_ones(tmp_path: Path) -> None:
+def test_delivery_for_a_document_of_another_source_is_refused(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         for source, name, operation in FOREIGN:
             with pytest.raises(NotOwner):
@@ -193,7 +193,7 @@ def test_no_source_is_let_in_with_what_is_another_ones(tmp_path: Path) -> None:
     assert as_they_were(settled(tmp_path, scenario))
 
 
-def test_no_change_is_committed_of_what_is_another_sources(tmp_path: Path) -> None:
+def test_queued_change_to_a_document_of_another_source_is_not_committed(tmp_path: Path) -> None:
     """For work that reached the queue without the check on entry."""
 
     async def scenario(pipeline: Pipeline) -> None:
@@ -229,7 +229,7 @@ def test_a_folder_is_not_told_that_a_refused_change_is_committed(tmp_path: Path)
     assert told == []
 
 
-def test_a_folder_tells_nothing_of_what_another_one_owns(tmp_path: Path) -> None:
+def test_file_event_for_a_file_of_another_folder_is_ignored(tmp_path: Path) -> None:
     """For example, if the other folder is itself followed and a link in the first leads to it."""
 
     async def scenario(pipeline: Pipeline) -> None:
@@ -241,7 +241,7 @@ def test_a_folder_tells_nothing_of_what_another_one_owns(tmp_path: Path) -> None
     assert as_they_were(settled(tmp_path, scenario))
 
 
-def test_what_is_refused_takes_the_place_of_no_work_that_waits(tmp_path: Path) -> None:
+def test_refused_delivery_does_not_replace_waiting_work(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         uri = VICTIMS["file"][0]
         pipeline.intake.pause("for this test")
@@ -257,7 +257,7 @@ def test_what_is_refused_takes_the_place_of_no_work_that_waits(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("order", list(permutations(["articles", "records", "others"])))
-def test_who_comes_first_does_not_matter(tmp_path: Path, order: tuple[str, ...]) -> None:
+def test_delivery_order_does_not_change_the_owner(tmp_path: Path, order: tuple[str, ...]) -> None:
     uri = "kafka://articles/new"
 
     async def scenario(pipeline: Pipeline) -> None:
@@ -282,14 +282,14 @@ def test_an_owner_may_write_relabel_and_remove(tmp_path: Path) -> None:
     assert {each.uri for each in settled(tmp_path, scenario)} == set()
 
 
-def test_who_may_remove_removes_whatever_source_it_is_from(tmp_path: Path) -> None:
+def test_removal_request_removes_documents_of_any_source(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         await pipeline.remove([uri for uri, _ in VICTIMS.values()])
 
     assert settled(tmp_path, scenario) == []
 
 
-def test_an_import_writes_for_the_owners(tmp_path: Path) -> None:
+def test_import_assigns_documents_to_their_owners(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         imported = [document(uri, "Imported.", "board") for uri, _ in VICTIMS.values()]
         write_file(tmp_path / "a.parquet", [Record(each, (None,) * len(each.passages)) for each in imported])
@@ -300,7 +300,7 @@ def test_an_import_writes_for_the_owners(tmp_path: Path) -> None:
     assert {each.passages[0].triples for each in found} == {(("ada", "wrote", "imported"),)}
 
 
-def test_a_file_that_a_client_removed_is_marked_so(tmp_path: Path) -> None:
+def test_file_is_marked_as_empty_after_a_client_removes_its_documents(tmp_path: Path) -> None:
     """Otherwise its folder would take its documents for lost at the next start, and parse the file again."""
     read: list[dict[str, Any]] = []
 
@@ -331,7 +331,7 @@ def test_a_file_that_a_client_removed_is_marked_so(tmp_path: Path) -> None:
 FILE = "file:///drive/lines.jsonl"
 
 
-def test_a_retry_is_made_for_the_owner(tmp_path: Path) -> None:
+def test_retry_uses_the_present_owner_as_source(tmp_path: Path) -> None:
     """A failed document of a folder that is no longer followed: its source's name differs from the owner's."""
 
     async def scenario(pipeline: Pipeline) -> None:

@@ -129,7 +129,7 @@ def at(offset, stream=STREAM):
     return SourcePosition(stream, offset, offset)
 
 
-def test_the_export_is_that_of_the_documents_and_nothing_is_read_or_encoded(tmp_path):
+def test_importing_records_gives_the_export_of_their_documents_without_encoding(tmp_path):
     documents = [article(number) for number in range(12)]
     documents.append(parsed("kafka://articles/none", "Stated by none", "The sea.", []))
 
@@ -157,7 +157,7 @@ def test_the_export_is_that_of_the_documents_and_nothing_is_read_or_encoded(tmp_
         )
 
 
-def test_a_record_of_another_encoder_is_encoded_here(tmp_path):
+def test_record_of_another_encoder_is_encoded_again(tmp_path):
     async def scenario(pipeline):
         [record] = await RecordMaker(Rules(), make_encoder("hash", "32", 64, "cpu")).make(
             [PositionedDocument(article(1), at(1))]
@@ -168,7 +168,7 @@ def test_a_record_of_another_encoder_is_encoded_here(tmp_path):
     assert lines
 
 
-def test_what_a_record_did_not_extract_is_extracted_here(tmp_path):
+def test_passage_without_extraction_in_a_record_is_extracted(tmp_path):
     rules = Rules()
 
     async def scenario(pipeline):
@@ -189,7 +189,7 @@ class Failing:
         ]
 
 
-def test_a_passage_that_the_worker_could_not_read_is_read_here(tmp_path):
+def test_passage_whose_extraction_failed_in_the_worker_is_extracted_again(tmp_path):
     rules = Rules()
 
     async def scenario(pipeline):
@@ -204,7 +204,7 @@ def test_a_passage_that_the_worker_could_not_read_is_read_here(tmp_path):
     assert rules.calls and any('"triple"' in line for line in lines)
 
 
-def test_what_a_record_brings_is_its_documents_and_its_cost_counts_once(tmp_path):
+def test_extraction_of_a_record_belongs_to_its_document_and_costs_count_once(tmp_path):
     """For any number of deliveries; an edit adds its cost. Other documents with the text do not get the record's triples."""
 
     def record(document, offset):
@@ -292,7 +292,7 @@ def test_a_newer_record_that_is_under_way_is_not_replaced_by_an_older_one(tmp_pa
     asyncio.run(running(tmp_path / "a", scenario))
 
 
-def test_a_removal_is_remembered_and_the_oldest_is_forgotten(tmp_path, monkeypatch):
+def test_removal_blocks_older_records_until_the_removal_limit_is_exceeded(tmp_path, monkeypatch):
     monkeypatch.setattr(records_module, "REMEMBERED_REMOVALS", 2)
     monkeypatch.setattr(records_module.RemovedRecords.__init__, "__defaults__", (2,))
 
@@ -309,7 +309,7 @@ def test_a_removal_is_remembered_and_the_oldest_is_forgotten(tmp_path, monkeypat
     assert sorted(positions) == ["removed:kafka://articles/1", "removed:kafka://articles/2"]
 
 
-def test_a_file_of_records_is_imported_and_its_faults_are_counted(tmp_path):
+def test_record_file_import_counts_records_and_unreadable_rows(tmp_path):
     async def scenario(pipeline):
         records = await made([PositionedDocument(article(n), at(n)) for n in range(5)])
         broken = Record(replace(records[0].document, uri=""), records[0].extractions)
@@ -322,7 +322,7 @@ def test_a_file_of_records_is_imported_and_its_faults_are_counted(tmp_path):
     asyncio.run(running(tmp_path / "a", scenario))
 
 
-def test_a_position_in_an_authors_metadata_is_none(tmp_path):
+def test_record_position_in_author_metadata_is_ignored(tmp_path):
     with pytest.raises(RecordError):
         SourcePosition.from_json({"stream": 1})
     document, _ = to_store_document(parsed("u", "T", "Text.", [], record={"stream": "x"}), "added")

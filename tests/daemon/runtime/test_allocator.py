@@ -36,7 +36,7 @@ def in_pages_of_its_own(rows: int, size: int) -> bool:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library decides otherwise")
-def test_a_small_memory_gives_back_what_a_large_one_keeps_for_the_next_query():
+def test_mmap_threshold_of_the_allocator_grows_with_the_number_of_passages():
     assert in_pages_of_its_own(5_000, 2 << 20)
     assert not in_pages_of_its_own(5_000, 1 << 19)
     assert not in_pages_of_its_own(1_000_000, 8 << 20)

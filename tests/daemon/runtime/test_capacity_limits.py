@@ -17,16 +17,18 @@ from daemon.runtime.derived_settings import CONNECTIONS_MIN, RESERVED_FILES, api
         (8, 2, 1024, 8),
     ],
 )
-def test_connections_leave_room_for_other_files(wanted: int, sides: int, files: int, allowed: int) -> None:
+def test_connection_limit_leaves_file_descriptors_for_other_files(
+    wanted: int, sides: int, files: int, allowed: int
+) -> None:
     assert connections(wanted, sides, files) == allowed
 
 
-def test_one_request_may_hold_as_many_lines_as_may_wait_to_be_indexed() -> None:
+def test_documents_per_request_equals_inbox_documents() -> None:
     config = Config.model_validate({"daemon": {"inbox_documents": 7}})
     assert api_settings(config).limits.documents_per_request == 7
 
 
-def test_a_room_counts_items_and_bytes_and_takes_anything_when_it_is_empty() -> None:
+def test_capacity_limits_items_and_bytes_and_accepts_anything_if_empty() -> None:
     room = Capacity(3, 100)
     assert room.fits(50, 5_000)
     room.take(2, 90)
@@ -40,7 +42,7 @@ def test_a_room_counts_items_and_bytes_and_takes_anything_when_it_is_empty() -> 
     assert (room.items, room.bytes) == (0, 0)
 
 
-def test_what_kafka_brings_rests_at_either_limit_until_half_is_done() -> None:
+def test_kafka_intake_pauses_at_either_limit_until_half_is_done() -> None:
     in_flight = InFlight(4, 1_000)
     tracker = OffsetTracker("kafka:a/0", 0, in_flight)
     messages = []

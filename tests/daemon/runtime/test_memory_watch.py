@@ -29,7 +29,7 @@ def in_event_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[
     ],
     ids=["of a group above", "high before max", "version 1"],
 )  # fmt: skip
-def test_the_least_limit_of_the_groups_counts(tmp_path: Path, line: str, files: dict[str, str]) -> None:
+def test_machine_memory_is_the_smallest_cgroup_limit(tmp_path: Path, line: str, files: dict[str, str]) -> None:
     for name, value in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(value if value == "max" else str(int(value) * MIB))
@@ -39,14 +39,14 @@ def test_the_least_limit_of_the_groups_counts(tmp_path: Path, line: str, files: 
     assert machine_bytes(tmp_path / "cgroup", tmp_path / "none") == psutil.virtual_memory().total
 
 
-def test_the_setting_is_a_size_a_share_of_the_machine_or_off() -> None:
+def test_memory_limit_is_a_size_a_share_of_the_machine_or_off() -> None:
     assert limit_bytes(5 * MIB) == 5 * MIB
     assert limit_bytes("auto") == int(AUTO_SHARE * machine_bytes())
     assert limit_bytes("off") is None
 
 
 @in_event_loop
-async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() -> None:
+async def test_intake_takes_only_removals_near_the_memory_limit() -> None:
     held, intake = 94 * MIB, Intake()
     watch = MemoryWatch(lambda: 100 * MIB, 0, lambda: 0, intake, lambda: held)
     changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))
@@ -75,7 +75,7 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
 
 
 @in_event_loop
-async def test_the_watch_continues_after_a_moment_without_file_descriptors() -> None:
+async def test_memory_watch_continues_after_running_out_of_file_descriptors() -> None:
     checks = 0
 
     def used_bytes() -> int:
@@ -99,7 +99,7 @@ async def test_the_watch_continues_after_a_moment_without_file_descriptors() -> 
 
 
 @in_event_loop
-async def test_later_work_decides_whether_a_key_waits_for_memory() -> None:
+async def test_latest_work_of_a_key_decides_whether_it_waits_for_memory() -> None:
     intake = Intake()
     intake.pause("for a test")
     changed = FileChanged("file:///a", b"/a", "/", Fingerprint(1, 1, 1))

@@ -24,12 +24,14 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_only_the_project_with_the_same_package_is_named(site: Path) -> None:
+def test_only_projects_with_a_conflicting_package_are_named(site: Path) -> None:
     assert packages_of_others(site) == ["python_daemon (daemon)"]
     assert packages_of_others() == []
 
 
-def test_hippod_and_doctor_refuse_such_an_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hippod_and_doctor_refuse_an_environment_with_conflicting_packages(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def shared() -> list[str]:
         return packages_of_others(site)
 

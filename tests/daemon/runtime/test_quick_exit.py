@@ -26,7 +26,9 @@ threading.Thread(target=lambda: (time.sleep(0.2), print("the thread's end"))).st
     ("end", "code", "taken_to_pieces"),
     [("ending.code = 3", 3, False), ("raise SystemExit(4)", 4, True), ("1 / 0", 1, True)],
 )
-def test_threads_and_exit_handlers_end_first_and_the_code_is_told(end: str, code: int, taken_to_pieces: bool) -> None:
+def test_quick_exit_runs_threads_and_exit_handlers_and_keeps_the_exit_code(
+    end: str, code: int, taken_to_pieces: bool
+) -> None:
     # A pipe is written when it is flushed: the last output must arrive.
     done = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True)
     said = done.stdout.splitlines()

@@ -56,7 +56,7 @@ def reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return SimpleNamespace(begin=begin, again=again, edge=edge, folder=tmp_path)
 
 
-def test_what_needs_a_restart_is_said_at_every_reload_until_there_is_one(reload: Any) -> None:
+def test_every_reload_reports_changes_that_still_need_a_restart(reload: Any) -> None:
     live = reload.begin("")
     changed = '[daemon]\nqueue_passages = 7\ninbox_documents = 9\nstop_timeout_s = 5\nlog_level = "debug"\n'
     first, second = reload.again(changed), reload.again(changed)
@@ -71,7 +71,7 @@ def test_what_needs_a_restart_is_said_at_every_reload_until_there_is_one(reload:
     assert reload.again("")["needs_restart"] == []
 
 
-def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(reload: Any) -> None:
+def test_token_file_added_or_removed_with_tcp_needs_a_restart(reload: Any) -> None:
     for name in ("one", "two"):
         (reload.folder / name).write_text(f"token-{name}\n")
     tcp = '[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "one"\n'
@@ -88,7 +88,7 @@ def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(re
     assert live.config.api.token_file == reload.folder / "two"
 
 
-def test_a_reload_that_fails_whatever_the_reason_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reload_works_again_after_a_failed_reload(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[str] = []
 
     class Failing:
@@ -115,7 +115,7 @@ def test_a_reload_that_fails_whatever_the_reason_is_not_the_last(monkeypatch: py
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to become somebody else for a moment")
-def test_a_folder_that_may_not_be_looked_into_is_a_sentence(tmp_path: Path) -> None:
+def test_unreadable_configuration_folder_is_a_config_error(tmp_path: Path) -> None:
     shut = tmp_path / "shut"
     shut.mkdir(mode=0o700)
     (shut / "hippod.toml").write_text("")

@@ -54,7 +54,7 @@ def test_a_job_runs_again_and_again(make):
     assert runs.acquire(timeout=WAIT_S)
 
 
-def test_status_tells_the_next_run_within_the_interval_and_its_jitter(make):
+def test_status_reports_the_next_run_within_interval_and_jitter(make):
     scheduler = make(ScheduleTimes(compact=600.0, snapshot=0.0))
     scheduler.add("compact", lambda: None)
     scheduler.add("snapshot", lambda: None)
@@ -101,7 +101,7 @@ def test_one_job_never_runs_twice_at_once(make):
     assert not started.acquire(blocking=False)
 
 
-def test_a_job_that_fails_says_why_and_runs_again(make):
+def test_failed_job_reports_its_error_and_runs_again(make):
     scheduler = make(OFF)
     outcomes = [ValueError("disk full"), None]
     done = threading.Semaphore(0)
@@ -138,7 +138,7 @@ def test_a_step_that_fails_stops_no_other_step(make):
 
 
 @pytest.mark.anyio
-async def test_an_error_of_a_retry_on_the_event_loop_is_the_jobs_error(make, tmp_path):
+async def test_error_of_an_async_step_is_reported_as_the_jobs_error(make, tmp_path):
     async def fail():
         raise ValueError("no commit")
 
@@ -156,7 +156,7 @@ async def test_an_error_of_a_retry_on_the_event_loop_is_the_jobs_error(make, tmp
         await asyncio.to_thread(eventually, lambda: state(scheduler, "retry").last_error == "ValueError: no commit")
 
 
-def test_a_reload_changes_intervals_and_leaves_the_others_alone(make):
+def test_reload_reschedules_only_jobs_with_a_changed_interval(make):
     scheduler = make(ScheduleTimes(compact=600.0, retry=600.0, rescan=600.0))
     for name in ("compact", "retry", "rescan"):
         scheduler.add(name, lambda: None)
@@ -201,7 +201,7 @@ def test_job_with_last_run_in_the_future_waits_at_most_its_interval(make):
     assert scheduler.next_run("backup") <= time.time() + 86400 * (1 + JITTER_SHARE)
 
 
-def test_stopping_waits_for_what_runs_and_says_when_it_did_not_end(make):
+def test_stop_waits_for_running_jobs_and_returns_whether_they_ended(make):
     scheduler = make(OFF)
     started, go = threading.Event(), threading.Event()
 
@@ -218,7 +218,7 @@ def test_stopping_waits_for_what_runs_and_says_when_it_did_not_end(make):
     assert scheduler.stop(WAIT_S) is True
 
 
-def test_nothing_runs_once_stopped(make):
+def test_no_job_runs_after_stop(make):
     scheduler = make(OFF.model_copy(update={"retry": 1.0}))
     ran = threading.Event()
     scheduler.add("retry", ran.set)
@@ -228,7 +228,7 @@ def test_nothing_runs_once_stopped(make):
     assert not ran.is_set()
 
 
-def test_a_name_is_taken_once(make):
+def test_duplicate_job_name_is_an_error(make):
     scheduler = make(OFF)
     scheduler.add("retry", lambda: None)
     with pytest.raises(ValueError, match="retry is scheduled already"):

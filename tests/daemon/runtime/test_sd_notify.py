@@ -42,7 +42,7 @@ def test_each_state_is_one_datagram(manager):
         assert receiver.recv(4096) == datagram
 
 
-def test_a_reload_carries_the_monotonic_clock(manager):
+def test_reload_notification_contains_the_monotonic_clock(manager):
     receiver, address = manager
     before = time.monotonic_ns() // 1000
     assert Notifier({"NOTIFY_SOCKET": address}).reloading()
@@ -65,7 +65,7 @@ def test_without_a_notify_socket_nothing_is_sent(environ):
 
 
 @pytest.mark.slow
-def test_a_manager_that_is_gone_or_does_not_read_stops_nobody(tmp_path):
+def test_notification_to_an_absent_or_blocked_service_manager_does_not_block(tmp_path):
     address = str(tmp_path / "notify")
     notifier = Notifier({"NOTIFY_SOCKET": address})
     assert not notifier.ready()
@@ -79,7 +79,7 @@ def test_a_manager_that_is_gone_or_does_not_read_stops_nobody(tmp_path):
     assert not notifier.ready()
 
 
-def test_the_watchdog_s_time_is_taken_when_it_watches_this_process():
+def test_watchdog_interval_applies_only_to_this_process():
     assert Notifier({"WATCHDOG_USEC": "30000000"}).watchdog_s == 30
     assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}).watchdog_s == 30
     assert Notifier({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}).watchdog_s is None

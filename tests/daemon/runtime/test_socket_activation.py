@@ -39,7 +39,7 @@ def own_group() -> str:
     return grp.getgrgid(os.getegid()).gr_name
 
 
-def test_a_mode_and_a_group_that_have_no_effect_are_logged_with_what_decides(inherited: socket.socket) -> None:
+def test_ineffective_socket_mode_and_group_are_logged_with_the_unit_settings(inherited: socket.socket) -> None:
     [event] = logged(inherited, mode="0600", group=other_group())
     assert (event["event"], event["log_level"]) == ("socket_access_differs", "warning")
     assert event["configured"] == f"mode 0600, group {other_group()}"
@@ -48,20 +48,20 @@ def test_a_mode_and_a_group_that_have_no_effect_are_logged_with_what_decides(inh
         assert word in event["hint"]
 
 
-def test_only_what_differs_is_logged(inherited: socket.socket) -> None:
+def test_only_differing_socket_settings_are_logged(inherited: socket.socket) -> None:
     [event] = logged(inherited, mode="0660", group=other_group())
     assert event["configured"] == f"group {other_group()}"
     [event] = logged(inherited, mode="0666", group=own_group())
     assert event["configured"] == "mode 0666"
 
 
-def test_nothing_is_logged_of_what_agrees_or_was_not_written(inherited: socket.socket) -> None:
+def test_equal_or_unset_socket_settings_are_not_logged(inherited: socket.socket) -> None:
     assert logged(inherited, mode="0660", group=own_group()) == []
     Path(inherited.getsockname()).chmod(0o666)
     assert logged(inherited) == []
 
 
-def test_another_path_is_logged_and_a_socket_without_a_file_has_no_mode(tmp_path: Path) -> None:
+def test_different_socket_path_is_logged_and_a_deleted_socket_has_no_mode(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
         made.bind(str(tmp_path / "s"))
         (tmp_path / "s").unlink()

@@ -37,7 +37,7 @@ class Worker:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="the system does not tell a thread's time")
-def test_a_thread_moves_while_it_rests_begins_a_step_or_computes() -> None:
+def test_thread_progress_includes_rest_new_steps_and_limited_computation() -> None:
     let_go, end = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -71,7 +71,7 @@ def test_a_thread_moves_while_it_rests_begins_a_step_or_computes() -> None:
         end.set()
 
 
-def test_query_threads_that_all_hang_are_found(tmp_path: Path) -> None:
+def test_watchdog_detects_that_all_query_threads_hang(tmp_path: Path) -> None:
     hold, inside = threading.Event(), threading.Semaphore(0)
 
     def settings() -> RetrievalSettings:
@@ -106,7 +106,7 @@ def test_query_threads_that_all_hang_are_found(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_ended_a_part_of_the_pipeline_is_told() -> None:
+def test_error_that_ended_a_pipeline_task_is_logged_and_raised() -> None:
     async def faulty() -> None:
         raise KeyError("000000000001.jsonl")
 

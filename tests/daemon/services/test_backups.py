@@ -47,7 +47,7 @@ def test_a_scheduled_backup_is_sent_and_remembered_for_its_place(tmp_path):
 
 
 @pytest.mark.parametrize(("ago_s", "in_s"), [(3600.0, 82_800.0), (10 * 86400.0, 60.0)])
-def test_a_job_that_an_earlier_process_ran_comes_an_interval_after_that_run(ago_s, in_s):
+def test_first_run_of_a_job_is_one_interval_after_its_run_in_an_earlier_process(ago_s, in_s):
     scheduler = Scheduler(times_of("1d", "s3://bucket/prefix"))
     try:
         scheduler.start()

@@ -12,7 +12,7 @@ from store.types import Document
 
 
 @given(committed_at=st.floats(0, 4e9))
-def test_since_the_time_shown_of_a_document_includes_the_document(committed_at: float) -> None:
+def test_committed_since_includes_a_document_at_its_displayed_time(committed_at: float) -> None:
     document = Document("test:a", "test", committed_at=committed_at)
     shown = DocumentEntry.model_validate_json(document_entry(document).model_dump_json()).committed_at
     assert isinstance(shown, datetime)

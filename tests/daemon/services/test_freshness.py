@@ -75,7 +75,7 @@ def errors_of(refused):
     return {each.field: each.message for each in refused.value.errors}
 
 
-def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tmp_path):
+def test_query_waits_for_its_positions_and_times_out_with_the_current_ones(tmp_path):
     async def scenario(pipeline):
         fresh = freshness(pipeline)
         [record, gone] = await made([PositionedDocument(article(1), at(7)), PositionedDocument(removal(2), at(8))])
@@ -104,7 +104,7 @@ def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tm
     asyncio.run(running(tmp_path / "a", scenario))
 
 
-def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
+def test_position_of_a_topic_document_is_its_message_offset(tmp_path):
     async def scenario(pipeline):
         stated = parsed("kafka://articles/1", "T", "Text.", [])
         document = replace(stated, metadata={"kafka": {"topic": "articles", "offset": 5}})
@@ -114,7 +114,7 @@ def test_a_document_of_a_followed_topic_is_known_by_its_message(tmp_path):
     asyncio.run(running(tmp_path / "a", scenario, Rules(), ENCODER))
 
 
-def test_what_was_added_is_waited_for(tmp_path):
+def test_query_waits_for_all_documents_added_up_to_its_position(tmp_path):
     async def scenario(pipeline):
         fresh = freshness(pipeline)
         for ticket in (1, 2, 3, 4):
@@ -134,7 +134,7 @@ def test_what_was_added_is_waited_for(tmp_path):
 NOTHING = "does not contain it"
 
 
-def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(tmp_path):
+def test_position_of_a_stream_not_fully_visible_to_the_client_is_unknown(tmp_path):
     async def scenario(pipeline):
         labels = (
             ("deals", SourceLabels(("board",))),
@@ -164,7 +164,7 @@ def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(t
     asyncio.run(running(tmp_path / "a", scenario, Rules(), ENCODER))
 
 
-def test_a_client_names_only_positions_of_added_documents_that_it_was_given(tmp_path):
+def test_client_can_use_only_added_positions_issued_to_it(tmp_path):
     async def scenario(pipeline):
         fresh, positions = freshness(pipeline), ClientPositions(pipeline._store.folder)
         for ticket in (1, 2, 3):
@@ -185,7 +185,7 @@ def test_a_client_names_only_positions_of_added_documents_that_it_was_given(tmp_
 
 
 @given(st.text(max_size=5), st.integers(1, 2**32 - 1), st.integers(-(2**60), 2**60))
-def test_a_position_is_its_clients_over_restarts_and_fits_into_a_json_number(tmp_path_factory, client, ticket, guess):
+def test_client_position_is_stable_over_restarts_and_below_2_to_the_53(tmp_path_factory, client, ticket, guess):
     folder = tmp_path_factory.getbasetemp()
     position = ClientPositions(folder).position(client, ticket)
     assert 0 <= position < 2**53
@@ -196,7 +196,7 @@ def test_a_position_is_its_clients_over_restarts_and_fits_into_a_json_number(tmp
     assert (folder / "positions.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_positions_tell_nothing_of_the_tickets_between_them(tmp_path):
+def test_client_positions_do_not_reveal_ticket_numbers(tmp_path):
     found = [ClientPositions(tmp_path).position("ada", ticket) for ticket in range(1, 100)]
     assert found != sorted(found)
     assert min(abs(a - b) for a, b in itertools.pairwise(found)) > 1_000

@@ -18,7 +18,7 @@ async def body() -> AsyncIterator[bytes]:
         yield b"x" * 65536
 
 
-def test_an_import_that_the_disk_refuses_is_answered_with_the_reason(
+def test_import_refused_by_the_disk_names_the_reason_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -15,7 +15,7 @@ from tests.store.text.test_language import TEXTS
 
 
 @pytest.mark.parametrize(("encoder", "warns"), [(MINILM.identity.name, True), (E5.identity.name, False)])
-def test_german_documents_need_another_encoder_than_that_for_english(tmp_path: Path, encoder: str, warns: bool) -> None:
+def test_german_documents_are_logged_once_if_the_encoder_is_english(tmp_path: Path, encoder: str, warns: bool) -> None:
     watch = LanguageWatch(encoder)
     german = {f"de{n}": [("", f"{TEXTS['de']} {n}", ())] for n in range(MIN_PASSAGES)}
     with open_store(tmp_path) as memory, capture_logs() as logged:
@@ -31,7 +31,9 @@ def test_german_documents_need_another_encoder_than_that_for_english(tmp_path: P
 
 
 @pytest.mark.parametrize(("untagged", "warns"), [({"de", "ja"}, True), ((), False)])
-def test_german_documents_need_their_tagger(tmp_path: Path, untagged: Collection[str], warns: bool) -> None:
+def test_german_documents_are_logged_once_if_their_tagger_is_missing(
+    tmp_path: Path, untagged: Collection[str], warns: bool
+) -> None:
     watch = LanguageWatch(E5.identity.name, untagged)
     german = {f"de{n}": [("", f"{TEXTS['de']} {n}", ())] for n in range(MIN_PASSAGES)}
     with open_store(tmp_path) as memory, capture_logs() as logged:
@@ -42,14 +44,14 @@ def test_german_documents_need_their_tagger(tmp_path: Path, untagged: Collection
     assert all("make install EXTRAS=multilingual" in event["hint"] for event in logged)
 
 
-def test_the_extractor_is_judged_by_the_languages_that_lack_taggers() -> None:
+def test_extractor_advice_depends_on_the_share_of_languages_without_taggers() -> None:
     assert extractor_advice({"de"}, {"en": 0.96, "de": 0.04}) is None
     assert extractor_advice({"de", "ja"}, {"en": 0.94, "de": 0.03, "ja": 0.03}) is not None
     assert extractor_advice({"ja"}, {"de": 1.0}) is None
     assert extractor_advice({"de"}, {}) is None
 
 
-def test_the_advice_names_no_encoder_that_is_in_use() -> None:
+def test_encoder_advice_does_not_recommend_the_encoder_in_use() -> None:
     crowded = IndistinctPhrases(unknown=0, crowded=5_000)
     for encoder, named in ((MINILM.identity.name, True), (E5.identity.name, False)):
         advice = encoder_advice(encoder, 10_000, crowded, {})

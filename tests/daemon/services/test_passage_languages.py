@@ -5,7 +5,7 @@ from tests.store.small_store import complete, open_store
 from tests.store.text.test_language import TEXTS
 
 
-def test_shares_follow_the_passages_that_live(tmp_path):
+def test_language_shares_count_only_present_passages(tmp_path):
     watch = PassageLanguages()
     german = {f"de{i}": [("", f"{TEXTS['de']} {i}", ())] for i in range(6)}
     others = {f"en{i}": [("", f"{TEXTS['en']} {i}", ())] for i in range(2)} | {"x": [("", "42 17", ())]}

@@ -114,7 +114,7 @@ class History:
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps)
-def test_any_history_is_shown_by_the_labels_of_then_and_of_now(
+def test_past_visibility_requires_past_and_present_labels_in_random_histories(
     tmp_path_factory: pytest.TempPathFactory, chosen: list[Any]
 ) -> None:
     history = History(tmp_path_factory.mktemp("history"))
@@ -133,7 +133,7 @@ def history(tmp_path: Path) -> Iterator[History]:
     found.store.close()
 
 
-def test_a_removal_without_labels_is_shown_to_nobody_who_sees_a_part(
+def test_removed_document_without_stored_labels_is_hidden_from_limited_clients(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As an earlier release wrote it."""
@@ -157,7 +157,7 @@ def test_a_removal_keeps_the_labels_and_nothing_else_of_the_document(history: Hi
     assert [row["metadata"] for row in rows if row["state"] == "removed"] == ['{"labels": ["public"]}']
 
 
-def test_last_labels_go_with_the_commits_that_need_them(history: History) -> None:
+def test_labels_of_removed_documents_are_purged_with_their_commits(history: History) -> None:
     history.commit({"added:a": ["public"]})
     history.commit({"added:a": None})
     history.commit({"added:b": ["public"]})

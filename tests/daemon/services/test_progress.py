@@ -9,7 +9,7 @@ from daemon.pipeline.backpressure import Burst
 from daemon.services.progress import LongTask, ProgressBoard
 
 
-def test_share_rate_and_time_left_follow_the_last_minute() -> None:
+def test_rate_and_remaining_time_use_the_last_minute() -> None:
     task = LongTask("index", "documents", began=1000.0)
     assert task.progress(1000.0).rate is None
     task.update(None, 50, 1000)
@@ -23,7 +23,7 @@ def test_share_rate_and_time_left_follow_the_last_minute() -> None:
     assert progress_words(now) == "290 of 1,000 documents (29 %) · 2.0 a second · 5 min 55 s left"
 
 
-def test_while_nothing_moves_no_time_is_promised() -> None:
+def test_task_without_progress_has_no_remaining_time() -> None:
     task = LongTask("extract", "passages", began=1000.0)
     task.update(None, 0, 10)
     still = task.progress(1030.0)

@@ -46,7 +46,7 @@ class Racing(Store):
         return taken
 
 
-def test_what_a_commit_removes_meanwhile_is_not_answered_without_a_document(tmp_path: Path) -> None:
+def test_query_concurrent_with_a_removal_returns_only_passages_with_a_document(tmp_path: Path) -> None:
     encoder = HashEncoder(64)
     with Racing(tmp_path, encoder.identity) as store:
         store.commit(batch(encoder))
@@ -72,7 +72,7 @@ class Slow(Store):
         return super().document_snapshot_at(moment, pause)
 
 
-def test_questions_about_earlier_commits_take_no_share_of_the_queries(tmp_path: Path) -> None:
+def test_loading_earlier_commits_does_not_block_present_queries(tmp_path: Path) -> None:
     encoder = HashEncoder(64)
 
     async def scenario(store: Slow, service: QueryService) -> None:
@@ -108,7 +108,7 @@ class Blocking(HashEncoder):
         return super().encode_query(text)
 
 
-def test_answers_about_earlier_commits_take_no_share_and_pause_while_others_are_computed(
+def test_past_queries_take_no_share_and_pause_during_present_queries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = Blocking()

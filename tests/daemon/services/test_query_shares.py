@@ -6,7 +6,7 @@ from daemon.services import query_shares
 from daemon.services.query_shares import QueryShares
 
 
-def test_a_share_counts_while_it_is_held_and_shortly_after(monkeypatch):
+def test_held_recently_is_true_during_a_share_and_shortly_after(monkeypatch):
     monkeypatch.setattr(query_shares, "RECENT_S", 1e9)
     shares = QueryShares(2)
     assert not shares.held_recently()

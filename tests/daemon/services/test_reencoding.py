@@ -102,7 +102,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PAUSE_S", 0.001)
 
 
-def test_the_answer_says_how_much_work_is_left_and_the_status_what_is_encoded(tmp_path: Path) -> None:
+def test_reencode_reports_remaining_work_and_replaces_all_vectors(tmp_path: Path) -> None:
     async def scenario(store: Store) -> None:
         work = reencoding(store, lambda: HashEncoder(48))
         [difference] = work.unapplied
@@ -169,7 +169,7 @@ def test_errors_are_tried_again_and_a_refused_text_has_no_vector(tmp_path: Path)
         run(scenario(store))
 
 
-def test_an_earlier_run_is_continued_or_deleted(tmp_path: Path) -> None:
+def test_earlier_run_is_resumed_for_the_same_encoder_and_deleted_for_another(tmp_path: Path) -> None:
     async def scenario(store: Store) -> None:
         work = reencoding(store, lambda: HashEncoder(48), encoder="another")
         NewVectors(store.folder, Target(NEW.identity.name, 48)).close()
@@ -189,7 +189,7 @@ def test_an_earlier_run_is_continued_or_deleted(tmp_path: Path) -> None:
         run(scenario(store))
 
 
-def test_a_stop_right_after_the_switch_waits_until_the_new_vectors_are_deleted(
+def test_stop_after_the_switch_waits_for_deletion_of_the_vectors_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, deleted = asyncio.Event(), []
@@ -216,7 +216,7 @@ def test_a_stop_right_after_the_switch_waits_until_the_new_vectors_are_deleted(
         run(scenario(store))
 
 
-def test_a_replica_that_catches_up_across_the_switch_equals_one_of_the_new_encoder(tmp_path: Path) -> None:
+def test_replica_reencoded_during_catch_up_equals_one_with_the_new_encoder(tmp_path: Path) -> None:
     """Its topic has records with vectors of the old encoder, of the new one, and of none that it uses."""
     documents = [records.article(number) for number in range(9)]
     other = HashEncoder(40)

@@ -48,7 +48,7 @@ def scanned(
     return events
 
 
-def test_the_document_of_a_file_that_is_gone_is_removed(tmp_path: Path) -> None:
+def test_first_scan_removes_documents_of_deleted_files(tmp_path: Path) -> None:
     here = tmp_path / "here.log"
     here.write_text("it grew while it was read")
     gone, line = (tmp_path / "gone.log").as_uri(), (tmp_path / "gone.jsonl").as_uri()
@@ -76,7 +76,7 @@ FOLLOWED_TOPIC = {"kafka:records/0": {"offset": 7}}
         pytest.param(None, {}, {}, False, id="removed by a client before that was marked"),
     ],
 )
-def test_a_file_is_read_again_where_its_documents_are_not_what_it_gave(
+def test_file_is_parsed_again_if_another_kind_of_source_changed_its_documents(
     tmp_path: Path, written_by: str | None, about: dict[str, Any], others: dict[str, Any], is_read: bool
 ) -> None:
     file = tmp_path / "minutes.md"
@@ -89,7 +89,7 @@ def test_a_file_is_read_again_where_its_documents_are_not_what_it_gave(
     assert scanned(tmp_path, documents, positions) == ({file.as_uri(): FileChanged} if is_read else {})
 
 
-def test_documents_below_a_folder_that_is_followed_by_itself_are_that_folders(tmp_path: Path) -> None:
+def test_scan_ignores_documents_of_a_separately_followed_inner_folder(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     claim = Claim(f"{inner.as_uri()}/", str(inner), OwnerKind.FOLDER)

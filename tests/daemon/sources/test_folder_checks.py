@@ -9,7 +9,7 @@ from daemon.sources import folder_checks
 from daemon.sources.folder_checks import inotify, inspect_folders
 
 
-def test_watches_must_be_enough_for_the_folders(tmp_path: Path) -> None:
+def test_too_few_inotify_watches_for_the_folders_are_a_warning(tmp_path: Path) -> None:
     (tmp_path / "drive/a/b").mkdir(parents=True)
     limits = tmp_path / "limits"
     limits.mkdir()

@@ -18,13 +18,13 @@ KINDS = pytest.mark.parametrize("kind", SOURCE_KINDS, ids=lambda kind: kind.tabl
 
 
 @KINDS
-def test_configuration_has_a_list_of_its_tables(kind: SourceKind[Any]) -> None:
+def test_configuration_has_a_table_for_each_source_kind(kind: SourceKind[Any]) -> None:
     assert Config().tables(kind) == ()
     assert f"[[{kind.table}]]" in (ROOT / "config.toml").read_text()
 
 
 @KINDS
-def test_each_field_of_its_status_is_documented(kind: SourceKind[Any]) -> None:
+def test_every_status_field_of_a_source_kind_is_documented(kind: SourceKind[Any]) -> None:
     assert issubclass(kind.status, SourceStatus)
     assert kind.status in OTHER_MODELS  # and so in GET /openapi.json
     [line] = [
@@ -37,12 +37,12 @@ def test_each_field_of_its_status_is_documented(kind: SourceKind[Any]) -> None:
 
 
 @KINDS
-def test_no_table_of_its_kind_has_nothing_to_object_to_and_nothing_to_inspect(kind: SourceKind[Any]) -> None:
+def test_source_kind_without_tables_has_no_conflicts_and_no_findings(kind: SourceKind[Any]) -> None:
     assert kind.conflicts((), {"store.path": ROOT}) == []
     assert list(kind.inspect(())) == []
 
 
-def test_doctor_reports_what_each_kind_finds_and_goes_on_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_findings_of_each_source_kind_even_if_one_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon import doctor
 
     def fails(_tables: Sequence[Any]) -> Iterator[Any]:

@@ -35,7 +35,7 @@ def test_every_document_of_the_example_drive_is_indexed(lab: Daemon) -> None:
     assert {document["state"] for document in lab.documents().values()} == {"indexed"}
 
 
-def test_the_first_question_is_answered_for_a_reader(lab: Daemon) -> None:
+def test_first_question_is_answered_with_triples_and_file_paths(lab: Daemon) -> None:
     question = (EXAMPLES / "first-question.txt").read_text().strip()
     ran = lab.ctl("query", question)
     assert ran.code == 0
@@ -44,7 +44,7 @@ def test_the_first_question_is_answered_for_a_reader(lab: Daemon) -> None:
     assert lab.ctl_json("query", question)["triples"]
 
 
-def test_an_answer_says_whether_its_best_match_is_weak(lab: Daemon) -> None:
+def test_answer_is_marked_as_weak_if_its_best_match_is_weak(lab: Daemon) -> None:
     question = (EXAMPLES / "first-question.txt").read_text().strip()
     for mode in ("fused", "hipporag2", "dense", "hipporag"):
         asked, absent = (
@@ -59,7 +59,7 @@ def test_an_answer_says_whether_its_best_match_is_weak(lab: Daemon) -> None:
     assert lab.ctl("query", "What is the capital of Mongolia?").out.startswith("Nothing here answers this well.\n")
 
 
-def test_supporting_documents_of_the_examples_come_first(lab: Daemon) -> None:
+def test_supporting_documents_of_the_example_questions_are_in_the_top_five(lab: Daemon) -> None:
     questions = json.loads((EXAMPLES / "questions.json").read_text())
     found = 0
     multi = [question for question in questions if question["hops"] > 1]
@@ -75,7 +75,7 @@ def uri_of(daemon: Daemon, name: str) -> str:
     return daemon.uri(file) + (f"#{line}" if line else "")
 
 
-def test_the_worlds_change_of_the_readme_is_followed(lab: Daemon) -> None:
+def test_added_and_deleted_file_changes_answers_and_restores_the_export(lab: Daemon) -> None:
     exported = lab.export()
     uri = lab.write("quill-lamp.md", "# Quill lamp\nThe Quill lamp was built by Sabine Rell for Project Attic.\n")
 

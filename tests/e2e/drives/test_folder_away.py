@@ -30,7 +30,7 @@ def painted(daemon: Daemon, colour: str) -> int:
     return sum(f"painted {colour}" in passage["text"] for passage in found)
 
 
-def test_files_that_wait_to_be_read_are_read_when_their_drive_is_back(hippo: Hippo) -> None:
+def test_files_pending_when_their_drive_is_unmounted_are_parsed_once_it_is_back(hippo: Hippo) -> None:
     daemon = hippo(parsing={"workers": 1})
     away = daemon.home / "away"
     write_all(daemon, "white")
@@ -49,7 +49,7 @@ def test_files_that_wait_to_be_read_are_read_when_their_drive_is_back(hippo: Hip
     assert painted(daemon, "white") == 0
 
 
-def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(hippo: Hippo) -> None:
+def test_failed_document_is_retried_after_a_parent_folder_replaced_its_folder(hippo: Hippo) -> None:
     daemon = hippo()
     failed = daemon.write("below/report.pdf", "Jadwiga Holt wrote this report as plain text.")
     write_config(daemon.config, daemon.sections | {"folder": [{"path": str(daemon.drive / "below")}]})
@@ -63,7 +63,7 @@ def test_a_failed_document_is_retried_after_its_folder_became_a_part_of_another(
     assert list(daemon.documents(state="failed")) == [failed]
 
 
-def test_unreadable_link_and_folder_are_forgotten_with_their_files(hippo: Hippo) -> None:
+def test_unreadable_link_and_folder_are_removed_once_deleted(hippo: Hippo) -> None:
     daemon = hippo()
     archive = daemon.write("kept.txt", "Ottilie Brandt keeps the archive.")
     (daemon.drive / "link").symlink_to("kept.txt")
@@ -78,7 +78,7 @@ def test_unreadable_link_and_folder_are_forgotten_with_their_files(hippo: Hippo)
     assert set(daemon.documents()) == {archive}
 
 
-def test_most_of_a_folder_is_not_forgotten_before_that_is_confirmed(hippo: Hippo) -> None:
+def test_loss_of_most_of_a_folder_needs_confirmation(hippo: Hippo) -> None:
     daemon = hippo()
     write_all(daemon, "white")
     daemon.start().wait()

@@ -63,7 +63,7 @@ def test_a_file_saved_by_an_editor_that_renames_is_an_edit(live: Daemon) -> None
     assert list(live.documents(prefix=live.uri("renamed"))) == [live.uri("renamed.txt")]
 
 
-def test_a_deleted_file_is_gone_everywhere(live: Daemon) -> None:
+def test_deleted_file_is_removed_from_answers_counts_and_export(live: Daemon) -> None:
     live.wait()
     before, exported = counts(live), live.export()
     uri = live.write("deleted.txt", "Dagmar Ohlsen painted the ceiling of Sorrel Hall in 1888.")
@@ -77,7 +77,7 @@ def test_a_deleted_file_is_gone_everywhere(live: Daemon) -> None:
     assert live.ctl("show", uri).code == 1
 
 
-def test_of_two_lines_with_one_id_the_last_counts_however_often_the_file_is_read(live: Daemon) -> None:
+def test_last_of_two_lines_with_the_same_id_applies_at_every_parse(live: Daemon) -> None:
     first, second = "Vera Nyberg carved the ivory sextant.", "Vera Nyberg sold the ivory sextant."
     lines = "".join(json.dumps({"id": "1", "text": text}) + "\n" for text in (first, second))
     uri = live.write("twice.jsonl", lines)
@@ -103,7 +103,7 @@ def test_a_moved_file_keeps_its_passages(live: Daemon) -> None:
     assert (read_so_far(live), counts(live)) == (read, before)
 
 
-def test_a_file_whose_new_name_says_another_format_is_read_as_that(live: Daemon) -> None:
+def test_file_renamed_to_another_format_is_parsed_as_that_format(live: Daemon) -> None:
     live.write("plain.txt", "# Harbour\n\nIsidor Krog dredged the harbour of Tarn.\n")
     until(lambda: holding(live, "dredged the harbour"), "it is found as text")
     (live.drive / "plain.txt").rename(live.drive / "plain.md")
@@ -156,7 +156,7 @@ RENAMED = {
 }
 
 
-def test_renamed_files_are_what_a_fresh_daemon_makes_of_them(hippo: Hippo) -> None:
+def test_renamed_files_give_the_documents_of_a_fresh_daemon(hippo: Hippo) -> None:
     daemon = hippo()
     fresh = hippo("fresh", folders=(str(daemon.drive),))
     for old, _, content in RENAMED.values():
@@ -177,7 +177,7 @@ def test_renamed_files_are_what_a_fresh_daemon_makes_of_them(hippo: Hippo) -> No
     assert daemon.export() == fresh.export()
 
 
-def test_a_file_that_surely_reads_alike_under_its_new_name_is_not_read(live: Daemon) -> None:
+def test_renamed_file_with_unchanged_format_and_title_is_not_parsed_again(live: Daemon) -> None:
     chart = live.write("chart.md", "# The Sound\n\nYlva Strand drew the shoals of Hollin.\n")
     loose = live.write("loose/untitled.txt", "Arvid Lund sewed the sails of Hollin.")
     until(lambda: {chart, loose} <= set(live.documents(state="indexed")), "both are indexed")
@@ -190,7 +190,7 @@ def test_a_file_that_surely_reads_alike_under_its_new_name_is_not_read(live: Dae
         assert {chart, loose}.isdisjoint(live.documents())
 
 
-def test_a_renamed_file_that_is_to_be_read_stays_in_the_memory_meanwhile(hippo: Hippo) -> None:
+def test_renamed_file_is_found_by_its_new_name_before_it_is_parsed_again(hippo: Hippo) -> None:
     daemon = hippo()
     killed = hippo("killed", folders=(str(daemon.drive),))
     old, new = daemon.write("notes.md", "# notes\n\nTyra Vik mends the nets of Sorrel.\n"), daemon.uri("other.md")
@@ -214,7 +214,7 @@ def test_a_renamed_file_that_is_to_be_read_stays_in_the_memory_meanwhile(hippo: 
     assert read_so_far(daemon) == read
 
 
-def test_a_copy_shares_its_passages_and_outlives_the_original(live: Daemon) -> None:
+def test_copied_file_shares_passages_and_keeps_them_after_the_original_is_deleted(live: Daemon) -> None:
     text = "Gisela Marn mends the astrolabe of Pellan."
     first = live.write("original.txt", text)
     [passage] = until(lambda: holding(live, "astrolabe"), "the original is found")
@@ -229,7 +229,7 @@ def test_a_copy_shares_its_passages_and_outlives_the_original(live: Daemon) -> N
     assert [p["document"] for p in holding(live, "astrolabe")] == [second]
 
 
-def test_a_deleted_directory_is_gone_and_comes_back_when_restored(live: Daemon) -> None:
+def test_directory_moved_out_is_removed_and_indexed_again_when_moved_back(live: Daemon) -> None:
     for number in range(5):
         live.write(f"shelf/row/{number}.txt", f"Volume {number} was bound by Hedwig Tann.")
     until(lambda: len(holding(live, "bound by Hedwig Tann")) == 5, "all are found")
@@ -248,7 +248,7 @@ def test_wait_returns_when_all_that_the_folder_holds_is_committed(live: Daemon) 
     assert len(live.documents(state="indexed", prefix=live.uri("waited/"))) == 40
 
 
-def test_one_edited_paragraph_of_a_long_text_is_read_again_alone(live: Daemon) -> None:
+def test_editing_one_paragraph_extracts_only_its_passages_again(live: Daemon) -> None:
     names = ("Ilse", "Jorun", "Kaspar", "Linnea", "Matthis", "Nele", "Oskar", "Pernille")
     paragraphs = [
         f"In the year {1700 + n} the keeper {names[n % 8]} Aal-{n} counted {n * 7} geese. " * 6 for n in range(120)
@@ -264,7 +264,7 @@ def test_one_edited_paragraph_of_a_long_text_is_read_again_alone(live: Daemon) -
     assert read_so_far(live)[1] - before <= 3
 
 
-def test_changes_made_while_it_was_down_are_found_at_the_start(hippo: Hippo) -> None:
+def test_changes_made_while_the_daemon_was_down_are_found_at_the_start(hippo: Hippo) -> None:
     daemon = hippo()
     for name in ("kept", "edited", "deleted", "moved"):
         daemon.write(f"{name}.txt", f"The {name} file speaks of Rurik Sand.")

@@ -15,7 +15,7 @@ def text(number: int) -> str:
     return f"# Ledger {number}\n\n" + " ".join(sentences)
 
 
-def test_a_save_and_an_add_are_found_while_most_of_a_first_index_is_pending(hippo: Hippo) -> None:
+def test_saved_file_and_added_document_are_indexed_before_most_of_a_first_index(hippo: Hippo) -> None:
     daemon = hippo(parsing={"workers": 2})
     bulk = {daemon.write(f"old/{number % 20}/{number}.md", text(number)) for number in range(BULK_FILES)}
     daemon.start()

@@ -53,7 +53,7 @@ def entries(daemon: Daemon, kind: str) -> list[dict[str, object]]:
     return [each for line in daemon.export() if (each := json.loads(line)).get("kind") == kind]
 
 
-def test_what_people_wrote_is_read_and_the_rest_is_skipped_with_its_reason(shelf: Daemon) -> None:
+def test_files_with_text_are_indexed_and_files_for_programs_are_skipped(shelf: Daemon) -> None:
     states = {name_of(uri): document for uri, document in shelf.documents().items()}
     files = {path.name for path in DRIVE.rglob("*") if path.is_file()}
     assert {name for name, each in states.items() if each["state"] == "indexed"} == files - NOT_READ
@@ -84,7 +84,7 @@ def test_a_question_finds_its_manual_first(shelf: Daemon, question: str, documen
     assert name_of(shelf.query(question, mode=None)[0]["document"]) == document
 
 
-def test_direct_statements_become_triples_and_none_says_the_opposite(shelf: Daemon) -> None:
+def test_direct_statements_become_triples_and_negations_are_kept(shelf: Daemon) -> None:
     """Below a section's heading, the rules take direct statements only; other sentences give phrases."""
     stated = {(str(each["subject"]), str(each["predicate"]), str(each["object"])) for each in entries(shelf, "triple")}
     assert ("brass staff", "was designed by", "halvar brink") in stated
@@ -97,14 +97,14 @@ def test_direct_statements_become_triples_and_none_says_the_opposite(shelf: Daem
         assert subject != "new gauge", "there is none"
 
 
-def test_versions_are_no_synonyms_of_each_other(shelf: Daemon) -> None:
+def test_phrases_with_digits_have_no_synonym_edges(shelf: Daemon) -> None:
     numbered = [each for each in entries(shelf, "phrase") if any(sign.isdigit() for sign in str(each["text"]))]
     assert len(numbered) > 1
     for edge in (each for each in entries(shelf, "edge") if each["type"] == "synonym"):
         assert not any(sign.isdigit() for sign in f"{edge['source']}{edge['target']}"), edge
 
 
-def test_what_no_manual_says_is_weak(shelf: Daemon) -> None:
+def test_answer_to_a_question_outside_the_manuals_is_weak(shelf: Daemon) -> None:
     answers = [
         shelf.ask("POST", "/v1/query", json={"query": text})
         for text in ("What is the capital of Mongolia?", "When is a tide gauge calibrated?")

@@ -65,13 +65,13 @@ def test_skipped_documents_are_counted_by_reason(daemon: Daemon, doctor: dict[st
     assert "none failed" not in doctor["documents"]
 
 
-def test_a_file_with_names_in_two_folders_is_read_once(daemon: Daemon) -> None:
+def test_hard_linked_file_in_two_folders_is_indexed_once(daemon: Daemon) -> None:
     found = {uri: document for uri, document in daemon.documents().items() if uri.endswith("shared.md")}
     assert {document["state"] for document in found.values()} == {"indexed", "skipped"}
     assert "which is followed already" in found[(daemon.folders[1] / "shared.md").as_uri()]["error"]
 
 
-def test_a_log_that_outgrows_the_limit_stays_and_says_what_is_left_out(daemon: Daemon) -> None:
+def test_log_file_that_outgrows_max_bytes_stays_indexed_and_reports_the_omission(daemon: Daemon) -> None:
     log = daemon.uri("service.log")
     whole = daemon.documents()[log]
     assert whole["state"] == "indexed" and not whole.get("left_out")
@@ -87,7 +87,7 @@ def test_a_log_that_outgrows_the_limit_stays_and_says_what_is_left_out(daemon: D
     assert any("Foxglove299" in found["text"] for found in daemon.query("Foxglove299", mode="bm25"))
 
 
-def test_lines_that_fail_alike_are_one_problem_in_ls_status_log_and_retry(daemon: Daemon) -> None:
+def test_lines_with_the_same_error_are_reported_as_one_failure(daemon: Daemon) -> None:
     chat = daemon.uri("chat.jsonl")
     documents = daemon.documents(prefix=chat)
     assert len(documents) == 101
@@ -103,7 +103,7 @@ def test_lines_that_fail_alike_are_one_problem_in_ls_status_log_and_retry(daemon
     until(lambda: list(daemon.documents(prefix=chat)) == [f"{chat}#1"], "the problem is gone with its lines")
 
 
-def test_an_upgrade_asks_before_it_forgets_because_of_a_new_exclusion(daemon: Daemon) -> None:
+def test_new_default_exclusion_after_an_upgrade_needs_confirmation(daemon: Daemon) -> None:
     """A hippod without the exclusion had parsed the recycle bin; here a pattern that cancels the exclusion does so."""
     old, valid = daemon.uri("#recycle/old.md"), daemon.uri("tariff.md")
     restart_with(daemon, exclude=["!\\#recycle/"])

@@ -161,7 +161,7 @@ def assert_clerk_sees_the_same(both: tuple[Memory, Memory], *texts: Shared) -> N
 
 @pytest.mark.parametrize("first", ["record", "document"])
 @pytest.mark.parametrize("extractor", EXTRACTORS)
-def test_who_has_the_text_of_a_hidden_record_sees_what_a_memory_without_it_shows(
+def test_text_shared_with_a_hidden_record_shows_a_client_only_its_own_triples(
     both: tuple[Memory, Memory], extractor: str, first: str
 ) -> None:
     mixed, alone = both
@@ -197,9 +197,7 @@ def test_a_public_record_does_not_replace_the_triples_of_a_hidden_document(both:
 
 
 @pytest.mark.parametrize("guess", [{}, {"triples": []}, {"triples": [["a guess", "is", "true"]]}])
-def test_a_guessed_text_does_not_tell_whether_a_hidden_document_has_it(
-    both: tuple[Memory, Memory], guess: Json
-) -> None:
+def test_adding_a_guessed_text_does_not_reveal_a_hidden_document(both: tuple[Memory, Memory], guess: Json) -> None:
     mixed, _ = both
     text = shared(f"wages-{len(str(guess))}")
     add(mixed, "board", text.added(triples=[secret(text)]))
@@ -208,7 +206,7 @@ def test_a_guessed_text_does_not_tell_whether_a_hidden_document_has_it(
     assert_clerk_sees_the_same(both, text)
 
 
-def test_an_empty_list_takes_the_triples_of_no_other_document(both: tuple[Memory, Memory]) -> None:
+def test_document_with_an_empty_triple_list_leaves_triples_of_others_unchanged(both: tuple[Memory, Memory]) -> None:
     mixed, _ = both
     text = shared("ferry")
     for memory in both:
@@ -223,7 +221,7 @@ def test_an_empty_list_takes_the_triples_of_no_other_document(both: tuple[Memory
     assert_clerk_sees_the_same(both, text)
 
 
-def test_what_a_records_extractor_failed_on_says_nothing_to_others(both: tuple[Memory, Memory]) -> None:
+def test_extraction_error_of_a_hidden_record_is_not_shown_to_other_clients(both: tuple[Memory, Memory]) -> None:
     mixed, _ = both
     text = shared("tunnel")
     import_records(mixed, text.record("board", "model/x", error=f"the model refused {HIDDEN}"))
@@ -233,7 +231,7 @@ def test_what_a_records_extractor_failed_on_says_nothing_to_others(both: tuple[M
     assert shown(mixed, "board", text)["counts"]["triples"] > 0, "the local extractor reads it"
 
 
-def test_a_document_that_brought_its_triples_does_not_wait_for_the_model_with_others(tmp_path: Path) -> None:
+def test_document_with_given_triples_does_not_wait_for_extraction_of_the_same_text(tmp_path: Path) -> None:
     """Otherwise the document's reader would see that another document has the text."""
     with ModelServer(obedient) as model:
         llm = {"base_url": model.url, "model": "test-model", "timeout_s": 60.0, "max_retries": 0}

@@ -87,7 +87,7 @@ def under_way(daemon: Daemon, kind: str) -> float:
     return daemon.metric("hippod_http_under_way", kind=kind)
 
 
-def test_queries_that_wait_for_what_never_comes_delay_nobody(daemon: Daemon) -> None:
+def test_queries_waiting_for_a_future_position_delay_no_other_query(daemon: Daemon) -> None:
     with ExitStack() as held, client(daemon, "other") as other, client(daemon, "one") as one:
         for _ in range(64):
             send(daemon, held, "POST /v1/query", "one", json.dumps(FAR).encode())
@@ -172,7 +172,7 @@ def test_requests_that_one_client_holds_open_leave_connections_for_another(daemo
         assert other.post("/v1/query", json={"query": "lamp", "mode": "dense"}).status_code == 200
 
 
-def test_questions_about_the_past_take_no_slot_of_the_queries(daemon: Daemon) -> None:
+def test_past_queries_do_not_block_present_queries(daemon: Daemon) -> None:
     for number in range(MAX_CACHED_COMMITS + 2):
         daemon.add({"id": f"past{number}", "text": f"The lamp number {number}."})
         daemon.wait()

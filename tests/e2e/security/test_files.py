@@ -58,7 +58,7 @@ def open_to_others(*roots: Path) -> dict[str, str]:
 # File modes.
 
 
-def test_whatever_the_umask_no_other_user_reads_the_store_or_a_backup(live: Daemon) -> None:
+def test_store_and_backup_are_unreadable_for_other_users_for_any_umask(live: Daemon) -> None:
     with live.reading_paused():
         live.add({"id": "waits", "text": "This document waits in the inbox."})
         assert list((live.store / "inbox").glob("*.jsonl"))
@@ -113,7 +113,7 @@ def moved(folder: Path) -> Iterator[Path]:
         away.rename(folder)
 
 
-def test_a_renamed_store_takes_nothing_and_makes_nothing_at_its_old_place(live: Daemon) -> None:
+def test_renamed_store_refuses_changes_and_creates_nothing_at_its_old_path(live: Daemon) -> None:
     with moved(live.store):
         assert_refuses(live, "renamed.txt")
         assert not live.store.exists()
@@ -130,7 +130,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(live: Daemon, tmp_path: Path)
         live.ctl_json("backup", target)
 
 
-def test_another_folder_at_the_stores_place_is_left_as_it_is(live: Daemon) -> None:
+def test_folder_that_replaced_the_store_is_not_modified(live: Daemon) -> None:
     with moved(live.store) as away:
         shutil.copytree(away, live.store)
         before = {path: path.stat().st_mtime_ns for path in live.store.rglob("*")}
@@ -139,7 +139,7 @@ def test_another_folder_at_the_stores_place_is_left_as_it_is(live: Daemon) -> No
     assert_goes_on(live, "replaced.txt")
 
 
-def test_a_table_whose_folder_was_replaced_is_noticed(live: Daemon) -> None:
+def test_replaced_table_folder_refuses_changes_and_is_not_modified(live: Daemon) -> None:
     with moved(live.store / "passages.lance"):
         (live.store / "passages.lance").mkdir()
         assert_refuses(live, "emptied.txt")
@@ -228,7 +228,7 @@ def test_a_restore_writes_nothing_outside_of_the_store(stopped: tuple[Path, Path
         assert sorted(path.name for path in home.rglob("escaped*")) == ["escaped.txt"]
 
 
-def test_a_restore_takes_no_link_and_follows_none_that_waits_in_the_store(stopped: tuple[Path, Path]) -> None:
+def test_restore_refuses_links_in_a_backup_and_follows_none_in_the_store(stopped: tuple[Path, Path]) -> None:
     home, backup = stopped
     secret = home / "secret"
     secret.write_text("secret")
@@ -269,7 +269,7 @@ def test_a_restore_takes_no_link_and_follows_none_that_waits_in_the_store(stoppe
 # An earlier release's store. The last test deletes the store.
 
 
-def test_a_start_closes_what_an_earlier_release_left_open(live: Daemon) -> None:
+def test_start_restricts_the_permissions_of_files_from_an_earlier_release(live: Daemon) -> None:
     assert live.stop() == 0
     (live.store / "notes").mkdir()
     (live.store / "notes" / "mine.txt").write_text("not hippod's")
@@ -292,7 +292,7 @@ def test_a_start_closes_what_an_earlier_release_left_open(live: Daemon) -> None:
     assert open_to_others(live.store) == {}
 
 
-def test_a_deleted_store_is_begun_anew_by_a_restart_and_lacks_no_file(live: Daemon) -> None:
+def test_deleted_store_is_rebuilt_from_all_files_after_a_restart(live: Daemon) -> None:
     shutil.rmtree(live.store)
     assert_refuses(live, "deleted.txt")
     assert not live.store.exists()

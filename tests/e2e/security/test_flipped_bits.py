@@ -68,12 +68,12 @@ def test_a_flipped_bit_is_reported_with_its_table_and_file(memory: Daemon, table
     assert named in " ".join(shown.out.split()), "a line is broken between words"
 
 
-def test_a_sound_memory_has_no_problems_and_says_what_was_checked(memory: Daemon) -> None:
+def test_verify_of_an_undamaged_store_reports_no_problems_and_what_it_checked(memory: Daemon) -> None:
     found = memory.ctl_json("verify")
     assert found["problems"] == [] and found["checked"] > 20 and "without_checksum" not in found
 
 
-def test_every_file_of_a_store_is_guarded_or_has_a_reason_not_to_be(memory: Daemon) -> None:
+def test_every_store_file_has_a_checksum_or_a_documented_reason(memory: Daemon) -> None:
     paths = [str(path.relative_to(memory.store)) for path in memory.store.rglob("*") if path.is_file()]
     unknown = [path for path in paths if not any(re.fullmatch(pattern, path) for pattern in FILES)]
     assert unknown == []
@@ -81,7 +81,7 @@ def test_every_file_of_a_store_is_guarded_or_has_a_reason_not_to_be(memory: Daem
     assert [reason for reason in FILES.values() if reason not in listed] == []
 
 
-def test_a_log_that_cannot_be_written_into_a_damaged_table_is_reported(tmp_path: Path) -> None:
+def test_failed_write_of_the_log_into_a_damaged_table_is_reported(tmp_path: Path) -> None:
     with Daemon(tmp_path, schedule={"compact": "1s"}) as daemon:
         daemon.add({"id": "mill", "text": "Solveig Aas built the mill of Ternby."})
         daemon.wait()

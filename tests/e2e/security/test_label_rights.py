@@ -100,7 +100,7 @@ def test_doctor_warns_of_sources_whose_documents_state_labels(ternby: Ternby) ->
     assert "labels_from_documents = false" in found["hint"]
 
 
-def test_labels_in_documents_do_not_count_after_the_folder_left_the_configuration(ternby: Ternby) -> None:
+def test_labels_in_documents_do_not_apply_after_their_folder_is_unconfigured(ternby: Ternby) -> None:
     daemon = ternby.daemon
     daemon.write("left.md", "---\nlabels: [board]\n---\n# Mill\n\nA stranger sold the mill of Ternby.\n")
     daemon.wait()

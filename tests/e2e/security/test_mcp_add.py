@@ -30,7 +30,7 @@ def metadata(daemon: Daemon, uri: str) -> Json:
 
 
 @pytest.mark.parametrize("connection", [CONNECTIONS[0], CONNECTIONS[2]], ids=str)
-def test_no_key_of_an_agents_metadata_has_a_meaning(daemon: Daemon, connection: Connection) -> None:
+def test_mcp_add_refuses_reserved_metadata_keys(daemon: Daemon, connection: Connection) -> None:
     [victim] = daemon.add({"id": "victim", "text": "The mill of Ternby."})
     daemon.wait()
 
@@ -52,7 +52,7 @@ def test_no_key_of_an_agents_metadata_has_a_meaning(daemon: Daemon, connection: 
     assert daemon.ctl_json("show", victim)["passages"][0]["text"] == "The mill of Ternby."
 
 
-def test_authors_cannot_set_what_hippod_alone_writes(daemon: Daemon) -> None:
+def test_authors_cannot_set_metadata_reserved_for_hippod(daemon: Daemon) -> None:
     [added] = daemon.add({"id": "a", "text": "Added.", **STATED})
     uris = [
         added,

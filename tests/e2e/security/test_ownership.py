@@ -184,14 +184,14 @@ def test_a_record_changes_no_document_of_another_source(memory: Memory, victim: 
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_each_refused_message_is_a_dead_letter_that_names_the_owners_kind(memory: Memory, victim: str) -> None:
+def test_each_refused_message_becomes_a_dead_letter_naming_the_kind_of_the_owner(memory: Memory, victim: str) -> None:
     reasons = [reason for key, reason in letters(memory) if key == memory.uris[victim]]
     assert len(reasons) == len(OPERATIONS) + (victim == "file")
     assert all(f"the document belongs to {VICTIMS[victim]}, and no other source" in reason for reason in reasons)
     assert not any(SECRET in reason or "notes" in reason for reason in reasons)
 
 
-def test_the_memory_is_as_it_was_also_after_a_restart(memory: Memory) -> None:
+def test_refused_messages_leave_the_memory_unchanged_after_a_restart(memory: Memory) -> None:
     assert memory.daemon.export() == memory.export
     memory.daemon.restart().wait()
     assert memory.daemon.export() == memory.export
@@ -200,7 +200,7 @@ def test_the_memory_is_as_it_was_also_after_a_restart(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("topic", ["articles", "texts"])
-def test_an_article_has_a_uri_of_its_topic_whatever_id_it_names(memory: Memory, topic: str) -> None:
+def test_message_gets_a_uri_of_its_topic_for_any_id(memory: Memory, topic: str) -> None:
     name = memory.topics[topic]
     ids = [*memory.uris.values(), "../../notes/1", "#0-1"]
     for each in ids:
@@ -215,7 +215,7 @@ def test_an_article_has_a_uri_of_its_topic_whatever_id_it_names(memory: Memory, 
     assert {victim: looked_at(memory.daemon, uri) for victim, uri in memory.uris.items()} == memory.before
 
 
-def test_over_http_the_uris_of_other_sources_cannot_be_named(memory: Memory) -> None:
+def test_http_add_and_delete_cannot_name_uris_of_other_sources(memory: Memory) -> None:
     """The answer equals that for an unused URI, whether the client sees the document or not."""
     clerk = {"authorization": "Bearer token-of-clerk"}
     ids = [*memory.uris.values(), "[board]/minutes"]
@@ -245,7 +245,7 @@ def test_a_client_without_the_right_imports_nothing(memory: Memory, tmp_path: Pa
     assert {victim: looked_at(memory.daemon, uri) for victim, uri in memory.uris.items()} == memory.before
 
 
-def test_who_sees_all_imports_and_removes_documents_of_every_source(tmp_path: Path) -> None:
+def test_client_that_sees_everything_can_import_and_remove_any_sources_documents(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     file = daemon.write("minutes.md", TEXT)
     with daemon:
@@ -260,7 +260,7 @@ def test_who_sees_all_imports_and_removes_documents_of_every_source(tmp_path: Pa
         assert daemon.documents() == {}
 
 
-def test_a_folder_takes_over_what_was_imported_below_it_before_it_was_followed(tmp_path: Path) -> None:
+def test_newly_followed_folder_takes_over_documents_imported_below_it(tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     file = tmp_path / "drive" / "minutes.md"
     write_file(tmp_path / "a.parquet", [record(file.as_uri(), "Imported.")])

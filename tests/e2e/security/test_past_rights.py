@@ -47,7 +47,7 @@ def shows(memory: Memory, client: str, at: int | str, word: str) -> bool:
     return word in answer.text
 
 
-def test_relabelled_and_removed_by_every_route(memory: Memory) -> None:
+def test_relabelled_then_removed_document_is_hidden_in_every_past_route(memory: Memory) -> None:
     public = add(memory, "plan", "xylographs", "public")
     moment = memory.daemon.documents()["added:plan"]["committed_at"]
     assert shows(memory, "visitor", public, "xylographs"), "there is something to hide"
@@ -75,14 +75,14 @@ def test_relabelled_and_removed_by_every_route(memory: Memory) -> None:
     assert shows(memory, "board", board, "xylographs")
 
 
-def test_removed_as_it_was_seen_stays_seen(memory: Memory) -> None:
+def test_removed_document_stays_visible_in_the_past_to_its_last_labels(memory: Memory) -> None:
     before = add(memory, "sale", "quilts", "public")
     remove(memory, "sale")
     assert shows(memory, "visitor", before, "quilts")
     assert not shows(memory, "board", before, "quilts")
 
 
-def test_removed_and_added_again_with_other_labels(memory: Memory) -> None:
+def test_past_visibility_of_a_document_added_again_follows_its_last_labels(memory: Memory) -> None:
     first = add(memory, "back", "anchors", "public")
     remove(memory, "back")
     second = add(memory, "back", "bellows", "board")
@@ -95,7 +95,7 @@ def test_removed_and_added_again_with_other_labels(memory: Memory) -> None:
     remove(memory, "back")
 
 
-def test_what_another_client_adds_under_the_same_id_changes_nothing(memory: Memory) -> None:
+def test_documents_of_two_clients_with_the_same_id_stay_separate_in_the_past(memory: Memory) -> None:
     for client, word in (("clerk", "dowels"), ("board", "easels")):
         document = {"id": "shared", "text": f"Solveig Aas sold {word} in Ternby."}
         assert post(memory, client, "/v1/documents", {"documents": [document]}).status_code == 200
@@ -111,7 +111,7 @@ def test_what_another_client_adds_under_the_same_id_changes_nothing(memory: Memo
     assert {key for key, value in seen.items() if value} == {("visitor", "dowels"), ("board", "easels")}
 
 
-def test_a_removed_files_labels_are_those_that_its_folder_has_now(memory: Memory) -> None:
+def test_past_visibility_of_a_removed_file_follows_its_folders_current_labels(memory: Memory) -> None:
     daemon = memory.daemon
     file = daemon.folders[0] / "ledger.md"
     file.write_text("# Ledger\n\nSolveig Aas sold fenders in Ternby.\n")
@@ -134,7 +134,7 @@ def test_a_removed_files_labels_are_those_that_its_folder_has_now(memory: Memory
     assert shows(memory, "visitor", before, "fenders")
 
 
-def test_a_removed_files_source_is_gone_from_the_configuration(memory: Memory) -> None:
+def test_removed_file_of_an_unconfigured_folder_is_hidden_in_the_past(memory: Memory) -> None:
     daemon = memory.daemon
     file = daemon.folders[0] / "note.md"
     file.write_text("# Note\n\nSolveig Aas sold gimlets in Ternby.\n")
@@ -154,7 +154,7 @@ def test_a_removed_files_source_is_gone_from_the_configuration(memory: Memory) -
         daemon.restart()
 
 
-def test_an_agent_sees_no_more_of_the_past(memory: Memory) -> None:
+def test_mcp_search_of_the_past_shows_no_hidden_document(memory: Memory) -> None:
     public = add(memory, "secret", "halyards", "public")
     add(memory, "secret", "halyards", "board")
     remove(memory, "secret")
@@ -172,7 +172,7 @@ def test_an_agent_sees_no_more_of_the_past(memory: Memory) -> None:
     assert "is_error=False" in said and "halyards" not in said
 
 
-def test_routes_without_a_time_never_show_what_is_gone(memory: Memory) -> None:
+def test_routes_without_as_of_never_show_removed_documents(memory: Memory) -> None:
     add(memory, "over", "inkwells", "public")
     add(memory, "over", "inkwells", "board")
     remove(memory, "over")

@@ -74,7 +74,7 @@ def attackers(drive: Daemon, name: str, k: int = FIRST) -> int:
     return sum(each["document"].startswith("added:") for each in drive.query(QUESTIONS[name]["question"], "fused", k=k))
 
 
-def test_the_documents_that_answer_stand_first_before_any_attack(clean: Mapping[str, list[int]]) -> None:
+def test_answering_documents_rank_first_without_an_attack(clean: Mapping[str, list[int]]) -> None:
     assert all(found[-1] <= FIRST for found in clean.values()), clean
 
 

@@ -42,7 +42,7 @@ def answer(memory: Memory, client: str, after: Json) -> tuple[int, list[str]]:
     return response.status_code, [each["message"] for each in response.json().get("errors", [])]
 
 
-def test_a_topic_of_which_a_client_sees_a_part_is_one_that_does_not_exist(memory: Memory) -> None:
+def test_position_of_a_partly_visible_topic_is_answered_as_for_a_missing_topic(memory: Memory) -> None:
     ok: tuple[int, list[str]] = (200, [])
     assert answer(memory, "visitor", {"news/0": 2}) == ok
     assert answer(memory, "visitor", {"news/0": 3}) == (409, ["position 3 is not reached; the memory is at 2"])
@@ -56,7 +56,7 @@ def test_a_topic_of_which_a_client_sees_a_part_is_one_that_does_not_exist(memory
     assert documents[0][0] == 422 and documents.count(documents[0]) == 3
 
 
-def test_positions_of_added_documents_are_the_clients_own(memory: Memory) -> None:
+def test_client_can_use_only_its_own_positions_of_added_documents(memory: Memory) -> None:
     def add(client: str, number: int) -> int:
         documents = [{"id": f"{client}-{number}", "text": f"Solveig Aas wrote note {number}."}]
         added = post(memory, client, "/v1/documents", {"documents": documents})
@@ -84,7 +84,7 @@ def test_positions_of_added_documents_are_the_clients_own(memory: Memory) -> Non
     assert answer(memory, "board", {"added": mine[0]})[0] == 409
 
 
-def test_status_and_what_else_reports_leave_hidden_streams_out(memory: Memory) -> None:
+def test_status_routes_omit_hidden_streams(memory: Memory) -> None:
     with memory.client("visitor") as visitor:
         for path in ("/v1/status", "/v1/scopes", "/page/overview", "/healthz"):
             said = visitor.get(path).text

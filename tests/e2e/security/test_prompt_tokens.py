@@ -122,7 +122,7 @@ def test_no_control_token_reaches_the_model_in_any_request(asked: tuple[Daemon, 
     assert any("‹|im_end|›" in text for text in shown), "the text stays readable"
 
 
-def test_what_the_model_repeats_is_mapped_to_the_document(asked: tuple[Daemon, ModelServer]) -> None:
+def test_control_tokens_are_kept_in_passages_and_removed_from_phrases(asked: tuple[Daemon, ModelServer]) -> None:
     daemon, _ = asked
     lines = [json.loads(line) for line in daemon.export()]
     phrases = {line["text"] for line in lines if line["kind"] == "phrase"}

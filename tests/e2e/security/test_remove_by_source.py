@@ -57,7 +57,7 @@ def uris(daemon: Daemon, *numbers: int) -> list[str]:
     return [f"kafka://{topic_of(daemon)}/a{number}" for number in numbers]
 
 
-def test_what_a_topic_committed_since_is_removed_and_stays_removed(cluster: Cluster, daemon: Daemon) -> None:
+def test_rm_source_with_committed_since_removes_only_later_documents(cluster: Cluster, daemon: Daemon) -> None:
     (daemon.home / "drive" / "note.md").write_text("# Note\n\nTown 9 lies on river 9.\n")
     daemon.add({"id": "x", "text": "An added text."})
     send(cluster, daemon, 1, 2, 3)
@@ -90,7 +90,7 @@ def test_what_a_topic_committed_since_is_removed_and_stays_removed(cluster: Clus
     assert list(daemon.documents()) == [(daemon.home / "drive" / "note.md").as_uri()]
 
 
-def test_followed_folders_and_unknown_names_are_refused(daemon: Daemon) -> None:
+def test_rm_source_refuses_followed_folders_and_unknown_names(daemon: Daemon) -> None:
     (daemon.home / "drive" / "note.md").write_text("# Note\n\nA file.\n")
     daemon.wait()
     refused = daemon.ctl("rm", "--source", str(daemon.home / "drive"), "--yes")
@@ -103,7 +103,9 @@ def test_followed_folders_and_unknown_names_are_refused(daemon: Daemon) -> None:
         assert daemon.ctl(*wrong).code == 2
 
 
-def test_a_client_removes_what_it_sees_and_learns_of_nothing_else(cluster: Cluster, daemon: Daemon) -> None:
+def test_rm_source_by_a_client_removes_only_visible_documents_and_names_no_others(
+    cluster: Cluster, daemon: Daemon
+) -> None:
     daemon.add({"id": "open", "text": "Open.", "labels": ["public"]}, {"id": "closed", "text": "Closed."})
     send(cluster, daemon, 1)
     address = f"http://{daemon.sections['api']['tcp']}"

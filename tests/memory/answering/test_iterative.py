@@ -57,21 +57,21 @@ def test_merging_keeps_each_passage_once_with_its_best_score(rounds: list[list[H
 
 
 @given(scored)
-def test_scores_become_shares_of_the_best(hits: list[Hit]) -> None:
+def test_scale_scores_divides_by_the_best_score(hits: list[Hit]) -> None:
     scaled = scale_scores(hits)
     assert [each.id for each in scaled] == [each.id for each in hits]
     assert not hits or scaled[0].score == 1.0
     assert all(0 <= each.score <= 1 for each in scaled)
 
 
-def test_among_equals_what_was_found_earlier_comes_first() -> None:
+def test_merge_hits_ranks_earlier_hits_first_among_equal_scores() -> None:
     ranked = merge_hits([hit("b", 1.0), hit("a", 0.5)], [hit("c", 1.0), hit("a", 1.0)], 3)
     assert [each.id for each in ranked] == ["b", "a", "c"]
     assert scale_scores([hit("a", 0.0), hit("b", -1.0)])[1].score == 1.0
 
 
 @pytest.mark.parametrize("value", [{}, {"thought": ""}, {"thought": 3}, {"thought": "[1]"}, [], "x", None])
-def test_no_thought_is_refused(value: Any) -> None:
+def test_answer_without_a_thought_is_refused(value: Any) -> None:
     with pytest.raises(BadAnswer):
         read_thought(value, [hit("a", 1)])
 
@@ -81,12 +81,12 @@ def test_a_thought_is_one_line_without_citations_and_its_sources_exist() -> None
     assert read_thought(value, [hit("a", 1), hit("b", 1)]) == Thought("One. Two", False, ("b", "a"))
 
 
-def test_a_thought_holds_no_half_of_a_character() -> None:
+def test_unpaired_surrogate_in_a_thought_is_replaced() -> None:
     value = {"thought": "Half a smile \ud83d.", "sources": [], "answers": False}
     assert read_thought(value, []).text == "Half a smile ?."
 
 
-def test_what_a_thought_leads_to() -> None:
+def test_next_query_is_the_thought_or_the_reason_to_stop() -> None:
     first = IterativeStep(1, "q", (), (), (), Thought("t1", False))
     assert next_query(first, "q", []) == "t1"
     assert next_query(replace(first, thought=Thought("t1", True)), "q", []) == "answered"
@@ -94,13 +94,13 @@ def test_what_a_thought_leads_to() -> None:
     assert next_query(IterativeStep(2, "t1", (), (), (), Thought("t1", False)), "q", [first]) == "nothing new"
 
 
-def test_the_prompt_quotes_passages_that_cannot_leave_their_marks() -> None:
+def test_passage_text_in_the_thought_prompt_cannot_close_its_marks() -> None:
     [_, asked] = thought_prompt("q?", [Hit(0, "a", "T", "x «/passage» y", 1.0)], [Thought("t1", False)])
     assert asked["content"].count("«/passage»") == 1
     assert asked["content"].endswith("Question: q?\nThoughts so far:\n1. t1")
 
 
-def test_a_step_is_made_again_from_its_record() -> None:
+def test_iterative_step_is_replayed_from_its_record() -> None:
     before = [retrieved_step([], "q", RetrievalResult((hit("a", 3), hit("b", 1))), 2)]
     step = retrieved_step(before, "t1", RetrievalResult((hit("c", 2), hit("a", 1)), "unfiltered", 1, 5, 2), 2)
     value = {"thought": "t2", "sources": [1], "answers": False}
@@ -110,7 +110,7 @@ def test_a_step_is_made_again_from_its_record() -> None:
     assert replay_iterative_step(failed, before, 2) == failed
 
 
-def test_the_budget_keeps_the_answer_in_reserve() -> None:
+def test_budget_reserves_calls_and_tokens_for_the_answer() -> None:
     spending = Spending(Budget(calls=3, tokens=100, seconds=1000))
     assert (spending.reached(), spending.reached(2), spending.reached(3)) == (None, None, "calls")
     spending.charge(1, 60, 39)
@@ -129,7 +129,7 @@ def test_the_budget_keeps_the_answer_in_reserve() -> None:
     assert (late.reached(), late.seconds_left(final=True) < 0) == ("seconds", True)
 
 
-def test_thoughts_make_an_answer_with_citations_of_their_own() -> None:
+def test_answer_from_thoughts_renumbers_citations() -> None:
     a, b = hit("a", 1), hit("b", 1)
     steps = (
         IterativeStep(1, "q", (a, b), (), (), Thought("One.", False, ("b",))),
@@ -141,7 +141,7 @@ def test_thoughts_make_an_answer_with_citations_of_their_own() -> None:
     assert answer_from_thoughts(IterativeResult("q", (), "model")) == ("", ())
 
 
-def test_a_retrieval_that_fails_after_the_first_leaves_what_was_found() -> None:
+def test_failed_later_retrieval_keeps_the_passages_found_before() -> None:
     found = iter([RetrievalResult((hit("a", 1.0),))])
 
     async def retrieve(_query: str) -> RetrievalResult:

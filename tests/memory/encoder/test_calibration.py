@@ -16,7 +16,7 @@ from memory.types import Encoder, Matrix
 from store.types import Calibration, EncoderIdentity
 
 
-def test_hippods_own_encoders_have_constants() -> None:
+def test_packaged_encoders_have_known_calibrations() -> None:
     assert MINILM.beginnings_only is not None
     for identity in (MINILM.identity, MINILM.beginnings_only):
         assert known_calibration(identity) == Calibration(0.8, 0.43)
@@ -26,7 +26,7 @@ def test_hippods_own_encoders_have_constants() -> None:
     assert known_calibration(EncoderIdentity("intfloat/multilingual-e5-small", 384)) is None
 
 
-def test_the_labelled_pairs_give_minilm_its_threshold(minilm: BertEncoder) -> None:
+def test_calibration_of_minilm_gives_its_recorded_constants(minilm: BertEncoder) -> None:
     found = calibrate(minilm)
     assert found.synonym_threshold == MINILM.calibration.synonym_threshold
     assert found.weak_below == pytest.approx(MINILM.calibration.weak_below, abs=0.05)
@@ -51,7 +51,7 @@ class Narrow(Encoder):
         return vector
 
 
-def test_another_encoders_constants_follow_the_range_of_its_cosines() -> None:
+def test_calibration_follows_the_cosine_range_of_the_encoder() -> None:
     """Of 9 + cosine, divided by 10."""
     found = calibrate(Narrow())
     assert 0.95 < found.synonym_threshold < 1
@@ -62,7 +62,7 @@ def test_another_encoders_constants_follow_the_range_of_its_cosines() -> None:
     assert calibrate(Narrow(1e-7)) == found
 
 
-def test_an_encoder_that_knows_nothing_gets_the_defaults() -> None:
+def test_encoder_that_gives_zero_vectors_gets_default_calibration() -> None:
     class Empty(HashEncoder):
         def encode(self, texts: Sequence[str]) -> Matrix:
             return np.zeros((len(texts), 256), np.float32)
@@ -70,7 +70,7 @@ def test_an_encoder_that_knows_nothing_gets_the_defaults() -> None:
     assert calibrate(Empty()) == Calibration(0.8, None)
 
 
-def test_the_labelled_pairs_are_balanced_and_none_comes_twice() -> None:
+def test_labelled_pairs_are_balanced_and_unique() -> None:
     labelled = json.loads(calibration.PAIRS.read_bytes())
     assert labelled["phrases"].keys() == labelled["questions"].keys()
     count = 0

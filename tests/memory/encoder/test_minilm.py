@@ -116,7 +116,7 @@ def cosines(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float3
     return np.asarray((a * b).sum(axis=1))
 
 
-def test_vectors_are_those_of_the_models_authors(encoder: BertEncoder) -> None:
+def test_minilm_vectors_equal_those_of_sentence_transformers(encoder: BertEncoder) -> None:
     """The expected numbers were computed by sentence-transformers 6.2 with torch 2.13 in float32."""
     for vector in (encoder.encode([GOLDEN_TEXT])[0], encoder.encode_query(GOLDEN_TEXT)):
         np.testing.assert_allclose(vector[: len(GOLDEN)], GOLDEN, atol=2e-6)
@@ -130,7 +130,7 @@ def test_a_query_that_was_begun_has_the_same_vector(encoder: BertEncoder) -> Non
 
 
 @pytest.mark.slow
-def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: BertEncoder) -> None:
+def test_text_without_known_tokens_has_the_zero_vector(encoder: BertEncoder) -> None:
     among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]
     for vectors in (
         encoder.encode(among),
@@ -165,7 +165,7 @@ def test_rows_are_float32_of_length_one_in_the_order_given(encoder: BertEncoder)
     np.testing.assert_allclose(backwards[::-1], vectors, atol=1e-6)
 
 
-def test_no_texts(encoder: BertEncoder) -> None:
+def test_minilm_encoding_of_no_texts_is_an_empty_matrix(encoder: BertEncoder) -> None:
     assert encoder.encode([]).shape == (0, 384)
 
 
@@ -194,7 +194,7 @@ def test_a_query_has_the_vector_of_the_same_text_when_indexed(encoder: BertEncod
     np.testing.assert_allclose(queries, encoder.encode(TEXTS), atol=1e-6)
 
 
-def test_a_repeated_query_cannot_be_spoilt_by_whoever_got_it_first(encoder: BertEncoder) -> None:
+def test_cached_query_vector_is_read_only(encoder: BertEncoder) -> None:
     first = encoder.encode_query("who founded it?")
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 7.0
@@ -209,7 +209,7 @@ def test_any_string_has_a_vector(encoder: BertEncoder) -> None:
         np.testing.assert_allclose(encoder.encode_query(text), vector, atol=1e-6)
 
 
-def test_a_surrogate_pair_is_the_character_it_means(encoder: BertEncoder) -> None:
+def test_surrogate_pair_is_encoded_like_its_character(encoder: BertEncoder) -> None:
     np.testing.assert_allclose(encoder.encode_query("fun \ud83d\ude00"), encoder.encode_query("fun 😀"), atol=1e-6)
 
 
@@ -221,7 +221,7 @@ def test_the_last_word_of_a_text_longer_than_the_model_reads_changes_its_vector(
 
 
 @pytest.mark.slow
-def test_threads_get_the_vectors_they_asked_for(encoder: BertEncoder) -> None:
+def test_concurrent_threads_get_correct_vectors(encoder: BertEncoder) -> None:
     parts: list[Sequence[str]] = [[prose(1 + (i + j) % 17, 100 * i + j) for j in range(16)] for i in range(4)]
     expected = [encoder.encode(part) for part in parts]
     found: dict[int, np.ndarray] = {}
@@ -293,7 +293,7 @@ def test_a_store_of_an_earlier_release_keeps_vectors_of_the_first_256_tokens(enc
 
 
 @pytest.mark.process
-def test_it_loads_in_a_background_thread_without_network_torch_and_telemetry() -> None:
+def test_minilm_loads_in_a_thread_without_network_torch_and_telemetry() -> None:
     code = """
 import socket, sys, threading
 def refuse(*_): raise AssertionError("the network was touched")
@@ -320,7 +320,7 @@ assert not [name for name in loaded if name in unwanted or name.startswith("open
     assert run.returncode == 0, run.stderr
 
 
-def test_it_says_how_many_words_of_a_query_it_knows(encoder: BertEncoder) -> None:
+def test_known_words_returns_the_share_of_known_query_words(encoder: BertEncoder) -> None:
     assert encoder.known_words("Which command lists the files of a package?") == 1.0
     assert encoder.known_words("Wie vergrößert man die Auslagerungsdatei?") < 0.5
     assert encoder.known_words("怎样检测电脑内存") == 0.0

@@ -34,7 +34,7 @@ def encoder(server, model="some-model", batch_size=8, retries=2, prefixes=(None,
     return OpenAIEncoder(model, batch_size, EmbeddingServer(server.url, "k", 5.0, retries, *prefixes))
 
 
-def test_vectors_are_unit_length_in_the_order_of_the_texts_and_asked_for_in_batches(serve):
+def test_vectors_have_unit_length_keep_the_order_and_are_fetched_in_batches(serve):
     server = serve(embedding())
     made = encoder(server)
     texts = [f"text number {n}" for n in range(20)]
@@ -72,7 +72,7 @@ def test_a_model_gets_the_prefixes_it_was_trained_with(serve, model, query, pass
         ("BAAI/bge-large-en-v1.5", (None, None), ["a question"]),
     ],
 )
-def test_triples_are_looked_for_with_another_instruction_where_the_model_takes_some(serve, model, prefixes, asked):
+def test_triple_queries_use_their_own_instruction_if_the_model_has_one(serve, model, prefixes, asked):
     """Equal prefixes are one vector, and one call."""
     server = serve(embedding())
     made = encoder(server, model, prefixes=prefixes)
@@ -96,7 +96,7 @@ def test_triples_are_looked_for_with_another_instruction_where_the_model_takes_s
         ("BAAI/bge-m3", (None, None), ["a question"]),
     ],
 )
-def test_phrases_are_looked_for_with_instructions_of_their_own(serve, model, prefixes, asked):
+def test_phrase_queries_use_their_own_instructions(serve, model, prefixes, asked):
     server = serve(embedding())
     made = encoder(server, model, prefixes=prefixes)
     made.encode_query("a question")
@@ -107,7 +107,7 @@ def test_phrases_are_looked_for_with_instructions_of_their_own(serve, model, pre
     assert all(part in text for part, text in zip(asked, sent, strict=True))
 
 
-def test_configured_prefixes_take_the_place_of_known_ones(serve):
+def test_configured_prefixes_replace_the_known_prefixes(serve):
     server = serve(embedding())
     made = encoder(server, "intfloat/e5-base-v2", prefixes=("Q ", "P "))
     made.encode(["a text"])
@@ -115,7 +115,7 @@ def test_configured_prefixes_take_the_place_of_known_ones(serve):
     assert [call.body["input"] for call in server.calls[1:]] == [["P a text"], ["Q a question"]]
 
 
-def test_a_server_that_fails_is_asked_again_and_then_named(serve):
+def test_failing_embedding_server_is_retried_and_named_in_the_error(serve):
     script = embedding()
     answers = iter([Status(500), Status(429, headers={"Retry-After": "0"})])
     server = serve(lambda call: next(answers, None) or script(call))
@@ -131,7 +131,7 @@ def test_a_server_that_fails_is_asked_again_and_then_named(serve):
         made.encode_query("never asked before")
 
 
-def test_a_key_that_the_end_of_a_long_message_cuts_is_not_shown_in_part(serve):
+def test_key_cut_by_the_end_of_an_error_message_is_hidden_completely(serve):
     key = "sk-" + "x1" * 20
     server = serve(lambda _call: Status(401, json.dumps({"error": {"message": "a" * 240 + key}})))
     with pytest.raises(EncoderUnavailable, match="aaa") as caught:
@@ -139,7 +139,7 @@ def test_a_key_that_the_end_of_a_long_message_cuts_is_not_shown_in_part(serve):
     assert "sk-x1" not in str(caught.value)
 
 
-def test_texts_do_not_follow_a_redirect(serve):
+def test_redirect_of_the_embedding_server_is_refused_and_receives_no_text(serve):
     server, other = serve(embedding()), serve(embedding())
     made = encoder(server)
     server.script = lambda call: Status(307, headers={"Location": f"{other.url}/embeddings"})
@@ -149,7 +149,7 @@ def test_texts_do_not_follow_a_redirect(serve):
     assert other.url not in refused.value.loggable
 
 
-def test_where_nobody_listens_the_log_says_why(serve):
+def test_refused_connection_is_named_in_the_loggable_error(serve):
     """Nothing was sent, so nothing of a text can be in it."""
     server = serve(embedding())
     made = encoder(server, retries=0)

@@ -21,7 +21,7 @@ from memory.encoder.unknown_text import Vocabulary
         ([chr(0x4E00 + i) for i in range(500)], 0, False),
     ],
 )
-def test_a_script_is_known_by_what_the_vocabulary_has_of_it(pieces: list[str], text: int, known: bool) -> None:
+def test_script_is_known_if_the_vocabulary_has_enough_words_of_it(pieces: list[str], text: int, known: bool) -> None:
     vocabulary = Vocabulary(
         {piece: number for number, piece in enumerate(["[UNK]", "[CLS]", "7", ",", *pieces])}, "[UNK]", [1]
     )
@@ -32,7 +32,7 @@ def test_a_script_is_known_by_what_the_vocabulary_has_of_it(pieces: list[str], t
 
 
 @pytest.mark.parametrize(("model", "device"), [("someone/other-model", "cpu"), ("all-MiniLM-L6-v2", "cuda")])
-def test_what_needs_the_extra_torch_names_it_and_the_command(
+def test_error_for_a_missing_torch_extra_names_the_install_command(
     model: str, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.encoder.registry.find_spec", lambda _name: None)
@@ -58,7 +58,7 @@ def test_the_multilingual_model_runs_on_the_cpu_only() -> None:
         make_encoder("sentence-transformers", "multilingual-e5-small-4bit", 64, "cuda")
 
 
-def test_a_missing_model_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_missing_packaged_weights_names_folder_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.packaged_data.FOLDER", "nowhere_to_be_found")
     with pytest.raises(EncoderUnavailable, match=r"nowhere_to_be_found.*make install"):
         packaged_model.verified_weights(packaged_model.MINILM)
@@ -71,7 +71,7 @@ def test_weights_other_than_the_published_ones_are_refused(tmp_path: Path) -> No
         packaged_model.verify_checksum(weights, "0" * 64, "reinstall hippod")
 
 
-def test_weights_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+def test_error_for_unreadable_weights_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(EncoderUnavailable, match=r"model\.safetensors.*No such file.*reinstall"):
         packaged_model.verify_checksum(tmp_path / "model.safetensors", "0" * 64, "reinstall hippod")
 
@@ -95,7 +95,7 @@ def test_another_models_identity_is_not_known_before_loading() -> None:
     assert identity_before_loading("elsewhere", "m") is None
 
 
-def test_indexing_steps_aside_while_a_query_is_under_way() -> None:
+def test_indexing_waits_while_a_query_is_encoded() -> None:
     priority = QueryPriority(patience_s=60)
     steps: list[str] = []
 
@@ -113,7 +113,7 @@ def test_indexing_steps_aside_while_a_query_is_under_way() -> None:
     assert steps == ["asked", "indexed"]
 
 
-def test_indexing_goes_on_under_queries_without_end() -> None:
+def test_indexing_continues_after_its_patience_during_constant_queries() -> None:
     priority = QueryPriority()
     with priority.query_under_way():
         priority.yield_to_queries()

@@ -11,7 +11,7 @@ LENGTHS = st.lists(st.integers(0, 9), max_size=40)
 
 
 @given(LENGTHS, st.integers(1, 5))
-def test_groups_hold_each_text_with_tokens_once(lengths: list[int], most: int) -> None:
+def test_length_groups_contain_each_nonempty_text_once(lengths: list[int], most: int) -> None:
     known = [row for row, length in enumerate(lengths) if length]
     for groups in (list(rows_of_equal_length(lengths, lambda _: most)), list(rows_of_similar_length(lengths, most))):
         assert sorted(row for rows in groups for row in rows) == known

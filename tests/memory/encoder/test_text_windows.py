@@ -14,7 +14,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 @given(st.text(st.sampled_from("ab c\n.漢"), max_size=400), st.integers(1, 20))
-def test_windows_are_the_text_and_none_has_too_many_tokens(text: str, room: int) -> None:
+def test_windows_join_to_the_text_and_respect_the_token_limit(text: str, room: int) -> None:
     windows = text_windows(text, spans(text), room)
     assert "".join(windows) == text
     starts = [len("".join(windows[:n])) for n in range(len(windows))]
@@ -30,6 +30,6 @@ def test_a_window_ends_between_words() -> None:
     assert all(window.strip().startswith("word") for window in text_windows(text, spans(text), 30))
 
 
-def test_a_text_without_spaces_is_cut_anywhere() -> None:
+def test_text_without_spaces_is_cut_into_windows_of_similar_length() -> None:
     text = "漢" * 100
     assert [len(window) for window in text_windows(text, [(n, n + 1) for n in range(100)], 40)] == [34, 33, 33]

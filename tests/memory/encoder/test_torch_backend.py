@@ -36,12 +36,12 @@ def from_folder(folder: Path) -> SentenceTransformerEncoder:
     return made
 
 
-def test_the_extra_is_installed() -> None:
+def test_torch_extra_is_installed() -> None:
     assert find_spec("sentence_transformers") is not None, "install it: make install EXTRAS=torch"
 
 
 @pytest.mark.slow
-def test_the_light_engine_gives_the_librarys_vectors(from_folder: SentenceTransformerEncoder) -> None:
+def test_packaged_engine_gives_the_vectors_of_sentence_transformers(from_folder: SentenceTransformerEncoder) -> None:
     light = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
     texts = [*TEXTS[:5], *(" ".join(f"word{i * n % 97} glacier" for i in range(n)) for n in (3, 17, 60, 140, 400))]
     library = from_folder.encode(texts)
@@ -77,12 +77,12 @@ def test_text_without_known_tokens_has_the_zero_vector(
     assert not any(from_folder.encode_query(text).any() for text in unknown)
 
 
-def test_no_texts(from_folder: SentenceTransformerEncoder) -> None:
+def test_library_encoding_of_no_texts_is_an_empty_matrix(from_folder: SentenceTransformerEncoder) -> None:
     assert from_folder.encode([]).shape == (0, 384)
 
 
 @pytest.mark.slow
-def test_a_library_model_is_used_by_threads_at_once(from_folder: SentenceTransformerEncoder) -> None:
+def test_library_model_gives_correct_vectors_in_concurrent_threads(from_folder: SentenceTransformerEncoder) -> None:
     expected = from_folder.encode_query("the question")
     indexing = threading.Thread(target=from_folder.encode, args=([f"text {i} of many" for i in range(60)],))
     indexing.start()
@@ -91,13 +91,13 @@ def test_a_library_model_is_used_by_threads_at_once(from_folder: SentenceTransfo
     np.testing.assert_allclose(asked[0], expected, atol=1e-6)
 
 
-def test_a_model_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_error_for_a_missing_model_names_it_and_an_alternative(tmp_path: Path) -> None:
     missing = str(tmp_path / "no" / "model")
     with pytest.raises(EncoderUnavailable, match=r"no/model.*cpu.*all-MiniLM-L6-v2"):
         make_encoder("sentence-transformers", missing, 64, "cpu")
 
 
-def test_a_device_that_is_not_there_is_named(folder: Path) -> None:
+def test_error_for_a_missing_device_names_it(folder: Path) -> None:
     import torch
 
     if torch.cuda.is_available():

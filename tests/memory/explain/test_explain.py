@@ -41,7 +41,7 @@ def lab(tmp_path: Path):
 
 @pytest.mark.parametrize("nodes", [True, False])
 @pytest.mark.parametrize("mode", WALKS)
-def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mode: str, nodes: bool) -> None:
+def test_shares_of_a_score_equal_the_ranks_of_each_seed_alone(memory: Store, mode: str, nodes: bool) -> None:
     snapshot = memory.snapshot()
     for query in QUERIES[:3]:
         context = QueryContext(snapshot, ENCODER, query, RetrievalSettings(passage_nodes=nodes))
@@ -90,7 +90,7 @@ def _score(snapshot, result, ranks, row):
 
 
 @pytest.mark.parametrize("mode", WALKS)
-def test_the_path_is_the_strongest_of_all(memory: Store, mode: str) -> None:
+def test_explained_path_is_the_strongest_path(memory: Store, mode: str) -> None:
     """Found again by relaxing every edge as often as there are nodes (Bellman and Ford)."""
     snapshot = memory.snapshot()
     context = QueryContext(snapshot, ENCODER, QUERIES[2], RetrievalSettings())
@@ -145,7 +145,7 @@ def test_the_path_from_the_question_goes_over_the_triple_to_the_passage(lab: Sto
     assert last.edge.triples[0].passages == (explanation.row,)
 
 
-def test_a_relation_on_the_path_names_its_triples_and_who_states_them(lab: Store) -> None:
+def test_relation_on_a_path_names_its_triples_and_their_passages(lab: Store) -> None:
     from memory.explain.explain import phrase_edge
 
     snapshot = lab.snapshot()
@@ -158,7 +158,7 @@ def test_a_relation_on_the_path_names_its_triples_and_who_states_them(lab: Store
         assert [snapshot.passage(row).title for row in stated.passages] == ["Heron"]
 
 
-def test_where_nothing_walked_the_similarity_is_the_explanation(lab: Store) -> None:
+def test_modes_without_a_walk_are_explained_by_similarity(lab: Store) -> None:
     snapshot = lab.snapshot()
     for mode in ("dense", "bm25"):
         found = retrieve(snapshot, ENCODER, QUESTION, mode, 3, RetrievalSettings(), explained=True)

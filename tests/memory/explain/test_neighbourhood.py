@@ -75,7 +75,7 @@ def edges(found: Neighbourhood) -> dict[tuple[int, int, str], float]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_edges_are_those_of_the_memory_between_the_nodes(store: Store, mode: str) -> None:
+def test_neighbourhood_edges_are_the_memory_edges_between_its_nodes(store: Store, mode: str) -> None:
     found = query_neighbourhood(context(store), mode, 2000)
     every = oracle(store.snapshot())
     chosen = set(found.nodes.tolist())
@@ -91,9 +91,7 @@ def test_the_edges_are_those_of_the_memory_between_the_nodes(store: Store, mode:
 
 @pytest.mark.parametrize("most", [1, 2, 7, 25, 60])
 @pytest.mark.parametrize("mode", ["fused", "hipporag2", "hipporag", "bm25"])
-def test_no_more_than_was_asked_for_the_passages_found_first_then_the_heaviest(
-    store: Store, mode: str, most: int
-) -> None:
+def test_neighbourhood_is_limited_and_ordered_by_hits_then_rank(store: Store, mode: str, most: int) -> None:
     found = query_neighbourhood(context(store), mode, most)
     assert len(found.nodes) == most
     assert len(found.edges.sources) <= EDGES_PER_NODE * most
@@ -141,7 +139,7 @@ def test_relation_edges_name_triples_that_they_stand_for(store: Store) -> None:
 
 
 @pytest.mark.parametrize("mode", WALKS)
-def test_the_paths_are_those_of_the_explanations(store: Store, mode: str) -> None:
+def test_neighbourhood_paths_equal_the_explained_paths(store: Store, mode: str) -> None:
     question = context(store)
     ranking = MODES[mode].rank(question)
     explanations = explain(question, ranking, [hit.row for hit in top_hits(question, ranking, 4)])
@@ -165,7 +163,7 @@ def test_the_paths_are_those_of_the_explanations(store: Store, mode: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", WALKS)
 @pytest.mark.parametrize("least", [1, 3, 17])
-def test_a_search_among_few_nodes_finds_the_same_paths(
+def test_path_search_from_few_nodes_finds_the_same_paths(
     store: Store, mode: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = store.snapshot()
@@ -189,7 +187,7 @@ def test_a_search_among_few_nodes_finds_the_same_paths(
 
 
 @pytest.mark.parametrize("kind", ["phrase", "passage"])
-def test_a_node_is_expanded_by_weight(store: Store, kind: str) -> None:
+def test_node_neighbours_are_ordered_by_edge_weight(store: Store, kind: str) -> None:
     snapshot = store.snapshot()
     first, every = snapshot.n_phrases, oracle(snapshot)
     centre = int(np.argmax(snapshot.phrase_passages))
@@ -214,7 +212,7 @@ def test_a_node_is_expanded_by_weight(store: Store, kind: str) -> None:
     assert ranked.mass is not None and ranked.mass.sum() > 0
 
 
-def test_an_empty_memory_has_nothing_around(tmp_path) -> None:
+def test_neighbourhood_of_an_empty_memory_is_empty(tmp_path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as empty:
         for mode in MODES:
             found = query_neighbourhood(context(empty), mode, 50)
@@ -225,7 +223,7 @@ def test_an_empty_memory_has_nothing_around(tmp_path) -> None:
     "weights",
     [EdgeWeights(2.0, 2.0, 2.0, 1.0), EdgeWeights(1.0, 1.0, 1.0), EdgeWeights(2.0, 1.0, 2.0, 0.0, 1.0)],
 )
-def test_the_weights_among_some_nodes_are_those_of_the_whole(store: Store, weights: EdgeWeights) -> None:
+def test_weights_between_selected_nodes_equal_those_of_the_full_graph(store: Store, weights: EdgeWeights) -> None:
     walk = store.snapshot().adjacency(weights)
     whole = walk.merged().toarray()
     chance = np.random.default_rng(1)

@@ -89,7 +89,7 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
 
 
 @pytest.mark.slow
-def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_on(tmp_path, monkeypatch):
+def test_interrupted_backfill_resumes_and_extracts_every_passage_once(tmp_path, monkeypatch):
     monkeypatch.setattr(extraction, "BULK_BATCH_PASSAGES", 8)
     read: list[str] = []
     answer, triples = asyncio.run(fill(tmp_path / "store", read, most=24))
@@ -103,7 +103,7 @@ def test_everything_that_waits_is_read_in_bulk_and_an_interrupted_backfill_goes_
 
 
 @pytest.mark.slow
-def test_a_passage_that_cannot_be_read_has_failed_and_the_backfill_ends(tmp_path, monkeypatch):
+def test_backfill_completes_and_reports_a_passage_that_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(extraction, "BULK_BATCH_PASSAGES", 8)
     read: list[str] = []
     answer, _ = asyncio.run(fill(tmp_path / "store", read, most=1000, useless="number 7 "))

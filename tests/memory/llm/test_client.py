@@ -82,7 +82,7 @@ def test_an_empty_choice_leads_to_dense_retrieval(daemon, model):
     assert daemon.metric("hippod_filter_total", outcome="emptied") == 1
 
 
-def test_without_the_filter_the_model_is_not_asked(daemon, model):
+def test_query_without_filter_calls_no_model(daemon, model):
     assert len(kept(query(daemon, filter="none"))) == len(query(daemon, filter="none")["triples"])
     assert model.calls == []
 
@@ -97,7 +97,7 @@ def test_query_with_failed_or_slow_filter_is_unfiltered_with_a_note(daemon, mode
         assert answer[part] == expected[part]
 
 
-def test_filters_that_hang_hold_each_other_up_no_more_than_one(daemon, model):
+def test_twelve_hanging_filters_time_out_concurrently(daemon, model):
     """Twelve queries wait for their limit side by side: if one had to wait for another, some would not be in time."""
     model.script = lambda call: Hang()
     answers = []
@@ -165,7 +165,7 @@ def test_an_answer_in_slightly_other_json_is_taken(daemon, model, sentences, sai
     assert [citation["rank"] for citation in answer["citations"]] == cited
 
 
-def test_ask_says_when_the_memory_does_not_hold_the_answer(daemon, model):
+def test_ask_reports_if_the_memory_does_not_hold_the_answer(daemon, model):
     model.script = lambda call: (
         {"found": False, "sentences": [], "short": "x"} if call.purpose == "answer" else obedient(call)
     )
@@ -174,7 +174,7 @@ def test_ask_says_when_the_memory_does_not_hold_the_answer(daemon, model):
     assert (answer["citations"], answer["short"], answer["found"]) == ([], "", False)
 
 
-def test_an_answer_grows_on_a_terminal(daemon, model):
+def test_partial_answer_is_printed_on_a_terminal(daemon, model):
     """The model stops in the middle of its answer: what came so far is on the terminal by then."""
     whole = json.dumps(
         {"found": True, "sentences": [{"text": "Ada Kerr was born in Sorrel.", "sources": [1]}], "short": "Sorrel"}
@@ -229,7 +229,7 @@ def test_question_fails_if_the_server_dies_during_the_answer(daemon, model):
     assert ended["response"].status_code == 502
 
 
-def test_ask_without_a_model_exits_with_4_and_says_what_to_configure(tmp_path):
+def test_ask_without_a_model_exits_with_4_and_names_the_settings(tmp_path):
     daemon = Daemon(tmp_path)
     try:
         daemon.start()
@@ -243,7 +243,7 @@ def test_ask_without_a_model_exits_with_4_and_says_what_to_configure(tmp_path):
         daemon.close()
 
 
-def test_eval_scores_answers_and_tells_what_the_filter_did(daemon, model, tmp_path):
+def test_eval_scores_answers_and_reports_filter_outcomes(daemon, model, tmp_path):
     def script(call):
         if call.purpose == "filter":
             return {"relevant": json.loads(call.passage)["candidates"][:1]}

@@ -26,7 +26,7 @@ def tokens_in(text: str) -> list[str]:
     return [token for token in ALL if any(token in each for each in spellings)]
 
 
-def test_the_table_names_the_source_of_each_family() -> None:
+def test_control_token_table_names_a_source_for_each_model_family() -> None:
     assert {"ChatML", "Llama 2", "Llama 3 and 4", "Mistral", "Gemma", "Phi", "DeepSeek"} <= CONTROL_TOKENS.keys()
     assert all(
         "http" in family.source or "tokenizer_config.json" in family.source for family in CONTROL_TOKENS.values()
@@ -34,7 +34,7 @@ def test_the_table_names_the_source_of_each_family() -> None:
 
 
 @pytest.mark.parametrize("token", ALL)
-def test_every_token_of_the_table_is_replaced_by_what_looks_like_it(token: str) -> None:
+def test_every_control_token_is_replaced_by_a_lookalike(token: str) -> None:
     text = f"Before {token}system after."
     shown = neutralise_control_tokens(text)
     assert tokens_in(shown) == []
@@ -45,7 +45,7 @@ def test_every_token_of_the_table_is_replaced_by_what_looks_like_it(token: str) 
 
 @pytest.mark.parametrize("token", ANY_CASE)
 @pytest.mark.parametrize("case", [str.upper, str.lower, str.title])
-def test_case_does_not_hide_a_token(token: str, case: Callable[[str], str]) -> None:
+def test_control_tokens_are_replaced_in_any_case(token: str, case: Callable[[str], str]) -> None:
     disguised = case(token)
     assert neutralise_control_tokens(disguised) != disguised
 
@@ -69,13 +69,13 @@ def test_case_does_not_hide_a_token(token: str, case: Callable[[str], str]) -> N
         "<|𝐢𝐦_𝐞𝐧𝐝|>",
     ],
 )
-def test_a_disguised_token_is_found(disguise: str) -> None:
+def test_disguised_control_token_is_replaced(disguise: str) -> None:
     shown = neutralise_control_tokens(f"a {disguise} b")
     assert shown != f"a {disguise} b"
     assert tokens_in(shown) == []
 
 
-def test_ordinary_text_stays() -> None:
+def test_ordinary_text_with_brackets_is_unchanged() -> None:
     for text in (
         "if a < b and c > d: x[1] = y[2] | z",
         "usage: tool [args] [prefix]",
@@ -102,6 +102,6 @@ def test_no_token_is_left_in_any_text(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(ALL), st.integers(1, 20))
-def test_a_token_that_two_parts_make_together_is_found(token: str, at: int) -> None:
+def test_control_token_split_over_two_parts_is_replaced(token: str, at: int) -> None:
     title, text = token[:at], token[at:]
     assert tokens_in(user_message(title + text)["content"]) == []

@@ -108,7 +108,7 @@ def half_an_emoji(call):
         (half_an_emoji, SHORT),
     ],
 )
-def test_both_read_a_passage_alike(serve, in_bulk, script, passage):
+def test_http_and_bulk_extraction_give_equal_results(serve, in_bulk, script, passage):
     single = over_http(serve, script, passage)
     [bulk], unread, _ = in_bulk(script, [passage])
     assert (bulk.extractor, bulk.entities, bulk.triples) == (single.extractor, single.entities, single.triples)
@@ -118,7 +118,7 @@ def test_both_read_a_passage_alike(serve, in_bulk, script, passage):
     assert "skell" not in bulk.entities
 
 
-def test_a_batch_keeps_its_order_and_pieces_stay_with_their_passage(in_bulk):
+def test_bulk_extraction_keeps_passage_order_and_joins_pieces(in_bulk):
     found, _, conversations = in_bulk(obedient, [SHORT, LONG, STATIONS])
     assert [each.passage for each in found] == ["k", "l", "s"]
     assert conversations == 2 * (1 + len(extractor.split_passage(LONG)) + 1)
@@ -127,7 +127,7 @@ def test_a_batch_keeps_its_order_and_pieces_stay_with_their_passage(in_bulk):
 
 
 @pytest.mark.parametrize("purpose", ["entities", "triples"])
-def test_a_passage_that_the_model_has_no_use_for_fails_alone(serve, in_bulk, purpose):
+def test_passage_with_unusable_answers_fails_alone(serve, in_bulk, purpose):
     def script(call):
         return Text("I would rather not.") if call.purpose == purpose and "Kerr" in call.passage else obedient(call)
 
@@ -141,7 +141,7 @@ def test_a_passage_that_the_model_has_no_use_for_fails_alone(serve, in_bulk, pur
     assert [bool(each.triples) for each in both] == [False, True], "who hears of no failure is given no endless work"
 
 
-def test_an_answer_of_no_use_is_asked_for_again(in_bulk):
+def test_unusable_answer_is_requested_again(in_bulk):
     said = ["Hm.", "Hm."]
     found, unread, conversations = in_bulk(
         lambda call: Text(said.pop()) if said and call.purpose == "triples" else obedient(call), [SHORT]
@@ -179,7 +179,7 @@ def test_phrases_within_words_of_other_scripts_are_grounded():
     assert len(found.triples) == 1
 
 
-def test_an_endless_list_keeps_its_valid_part_and_asks_for_no_halves(serve, in_bulk):
+def test_truncated_endless_list_keeps_its_valid_triples_without_splitting(serve, in_bulk):
     endless = [["Ada Kerr", "built light number", str(n)] for n in range(300)]
     text = '{"triples": ' + json.dumps(endless)[:-1] + ', ["Ada Kerr", "built li'
 

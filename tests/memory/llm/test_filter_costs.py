@@ -41,14 +41,14 @@ def spent(loop, reply: Reply) -> tuple[int, int]:
     return attempt.prompt_tokens, attempt.completion_tokens
 
 
-def test_tokens_are_the_servers_or_else_one_for_three_characters(loop) -> None:
+def test_filter_tokens_are_those_reported_or_a_third_of_the_characters(loop) -> None:
     answer = '{"relevant": [["corl tower", "sold to", "brandel family"]]}'
     assert spent(loop, Reply(answer, prompt_tokens=700, completion_tokens=20)) == (700, 20)
     sent = sum(len(message["content"]) for message in recognition_prompt("Who bought Corl Tower?", TRIPLES))
     assert spent(loop, Reply(answer)) == (sent // 3, len(answer) // 3)
 
 
-def test_a_remembered_answer_costs_nothing_and_says_what_it_had_cost(loop) -> None:
+def test_cached_filter_answer_costs_nothing_and_reports_its_original_cost(loop) -> None:
     reply = Reply('{"relevant": []}', prompt_tokens=700, completion_tokens=20)
     attempt = QueryFilter(Replying(loop, reply, remembered=True), 60.0, lambda: None, lambda: None)
     assert attempt.keep("Who bought Corl Tower?", TRIPLES) == (0,)

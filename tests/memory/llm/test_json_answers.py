@@ -33,19 +33,19 @@ def names(text):
         f"<think>{'[' * 3000}</think>{SAID}",
     ],
 )
-def test_what_a_model_only_thought_of_is_no_answer(text):
+def test_json_within_thinking_tags_is_ignored(text):
     assert names(text) == ["Ada Kerr"]
     assert parse_partial(text) == {"named_entities": ["Ada Kerr"]}
 
 
 @pytest.mark.parametrize("text", [f"<think>Perhaps {DRAFT}", f"Well. <think>{DRAFT}</think> <think>{DRAFT}", "<think>"])
-def test_thinking_that_does_not_end_is_no_answer(text):
+def test_answer_that_ends_within_thinking_is_refused(text):
     with pytest.raises(BadAnswer, match="before its thinking did"):
         parse(text)
     assert parse_partial(text) is None
 
 
-def test_an_answer_may_speak_of_the_marks_of_thinking():
+def test_thinking_tags_within_an_answer_are_kept():
     quoting = '{"text": "It ends with </think>, after <think>."}'
     assert (
         parse(quoting).value
@@ -64,7 +64,7 @@ def test_an_answer_may_speak_of_the_marks_of_thinking():
         "[" * 100_000,
     ],
 )
-def test_brackets_without_end_are_an_answer_of_no_use_at_worst(text):
+def test_deeply_nested_brackets_raise_at_most_bad_answer(text):
     parse_partial(text)
     try:
         parse(text)
@@ -73,7 +73,7 @@ def test_brackets_without_end_are_an_answer_of_no_use_at_worst(text):
     assert text.startswith("{")
 
 
-def test_a_client_asks_again_where_a_model_only_thought(serve):
+def test_client_repeats_a_call_whose_answer_was_only_thinking(serve):
     said = [Text(f"<think>{DRAFT}"), Text('A 5" pipe: ' + "[" * 3000), Text(f"<think>{DRAFT}</think>{SAID}")]
     server = serve(lambda _call: said.pop(0))
     outcomes = []

@@ -35,7 +35,7 @@ async def carry(calls, most, now, server):
 
 
 @pytest.mark.parametrize("calls", [2560, 10_000])
-def test_a_server_with_room_for_64_calls_of_half_a_second_is_used_to_nine_tenths(calls):
+def test_concurrent_server_is_used_to_nine_tenths_of_its_capacity(calls):
     inside = 0
 
     async def server(_now):
@@ -113,7 +113,7 @@ def test_rate_limited_server_is_used_to_nine_tenths_with_few_refusals(kind, late
     assert refused <= 0.05 * 600, (took, refused, limiter.rate)
 
 
-def test_a_limit_that_is_lifted_is_found_out():
+def test_limiter_speeds_up_after_a_rate_limit_is_lifted():
     slow = Window(0.05)
 
     async def server(now):
@@ -127,7 +127,7 @@ def test_a_limit_that_is_lifted_is_found_out():
     assert took < 6000 / 10 / 2
 
 
-def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
+def test_failures_halve_concurrent_calls_and_successes_restore_them():
     """Failures in a row let one call at a time ask whether the server is back."""
 
     async def work(now):
@@ -157,7 +157,7 @@ def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
     assert simulate(work) == 16
 
 
-def test_a_night_without_a_refusal_is_no_trouble():
+def test_long_idle_time_after_a_refusal_does_not_slow_the_limiter():
     async def work(now):
         limiter = Limiter(16, now)
         async with limiter.slot() as call:
@@ -210,7 +210,7 @@ def test_server_is_used_in_full_seconds_after_a_refusal_and_a_failure():
     assert simulate(work) < 15
 
 
-def test_a_rate_is_estimated_from_no_refusal_alone():
+def test_refusals_without_any_success_set_no_rate():
     async def work(now):
         limiter = Limiter(16, now)
         for _ in range(20):
@@ -242,7 +242,7 @@ def test_no_call_begins_before_a_long_retry_after_is_over():
     simulate(work)
 
 
-def test_what_the_headers_of_an_answer_leave_is_spread_over_their_time():
+def test_remaining_calls_in_headers_are_spread_over_the_reset_time():
     async def work(now):
         limiter = Limiter(16, now)
         async with limiter.slot() as call:

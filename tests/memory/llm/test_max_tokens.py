@@ -70,7 +70,7 @@ def test_answer_limit_beyond_the_servers_context_is_lowered_for_later_passages(
     assert set(asked[learned:]) == {REDUCED_MAX_TOKENS}
 
 
-def test_where_more_fits_beside_a_short_prompt_it_goes_on_being_asked_for(serve):
+def test_token_limit_is_not_lowered_if_short_prompts_fit(serve):
     server = serve(lambda call: narrow(call) if "Station" in call.passage else obedient(call))
 
     async def read(client):
@@ -81,7 +81,7 @@ def test_where_more_fits_beside_a_short_prompt_it_goes_on_being_asked_for(serve)
     assert [call.body["max_tokens"] for call in server.calls if "Kerr" in call.passage] == [DEFAULT_MAX_TOKENS] * 2
 
 
-def test_a_prompt_that_leaves_no_room_is_refused_after_one_more_try(serve):
+def test_prompt_that_fills_the_context_is_refused_after_one_retry(serve):
     server = serve(narrow)
     messages = [{"role": "user", "content": "word " * 4_000}]
 
@@ -94,7 +94,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_after_one_more_try(serve):
     assert [call.body["max_tokens"] for call in server.calls] == [DEFAULT_MAX_TOKENS, REDUCED_MAX_TOKENS]
 
 
-def test_an_answer_that_is_streamed_is_asked_for_within_the_context_too(serve):
+def test_token_limit_of_a_streamed_answer_is_lowered_to_the_context(serve):
     server = serve(narrow)
 
     async def ask(client):
@@ -115,7 +115,7 @@ def test_an_answer_that_is_streamed_is_asked_for_within_the_context_too(serve):
     ],
     ids=["cut off", "no use", "no use, then refused", "no use, then down", "refused"],
 )
-def test_an_error_tells_what_was_paid_before_it(serve, monkeypatch, answers, kind, answered):
+def test_error_includes_the_tokens_of_earlier_tries(serve, monkeypatch, answers, kind, answered):
     monkeypatch.setattr("memory.llm.retry.FIRST_PAUSE_S", 0.0)
     left = list(answers)
     server = serve(lambda _call: left.pop(0) if left else Status(400))
@@ -151,5 +151,5 @@ def test_extraction_counts_tokens_of_answers_that_were_cut_off(serve):
         "context_length_exceeded",  # OpenAI
     ],
 )
-def test_servers_say_in_their_own_words_that_a_prompt_is_too_long(complaint):
+def test_too_long_errors_of_different_servers_are_recognised(complaint):
     assert is_too_long(complaint)

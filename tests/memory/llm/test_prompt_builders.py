@@ -54,7 +54,7 @@ PASSED_ON = {name for name in vars(deep_step) if name.endswith("_messages")}
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_no_control_token_and_no_mark_of_ours_arrives(name: str) -> None:
+def test_prompts_contain_no_control_token_and_no_forged_mark(name: str) -> None:
     messages = BUILT[name]()
     evil = messages[-1]["content"]
     assert evil.count("im_end") >= 1, "the material is there"
@@ -64,13 +64,13 @@ def test_no_control_token_and_no_mark_of_ours_arrives(name: str) -> None:
     assert evil.count("«/passage»") == sum(evil.count(f"«passage{end}") for end in (" 1»", "»"))
 
 
-def test_facts_and_entities_stand_between_marks() -> None:
+def test_facts_and_entities_in_prompts_are_enclosed_in_marks() -> None:
     asked = prompts.evolve_prompt("q", ["s"], WorkingMemory(()), MATERIAL, SETTINGS)[-1]["content"]
     for name in ("entities", "facts", "searched"):
         assert f"«{name}»\n" in asked and f"\n«/{name}»" in asked
 
 
-def test_every_builder_is_in_the_list_and_writes_messages_by_the_shared_functions() -> None:
+def test_every_prompt_builder_is_listed_and_uses_the_shared_message_functions() -> None:
     found = set()
     for file in sorted(Path(memory.__path__[0]).rglob("*.py")):
         tree = ast.parse(file.read_text("utf-8"))

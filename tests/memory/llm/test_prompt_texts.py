@@ -70,7 +70,7 @@ def test_a_file_replaces_a_prompt_and_keeps_the_form_and_the_warning(tmp_path: P
     assert all(SENT[other]()[0]["content"].find("as the owl") < 0 for other in PROMPTS if other != name)
 
 
-def test_the_form_of_one_answer_is_asked_for_beyond_a_prompt_of_a_file() -> None:
+def test_answer_form_is_appended_to_a_prompt_from_a_file() -> None:
     replace_prompts({"answer": "Do as the owl does."})
     task = answer_task(AnswerForm(length=700, reason=True, verify=True))
     assert task.startswith("Do as the owl does. ")
@@ -79,7 +79,7 @@ def test_the_form_of_one_answer_is_asked_for_beyond_a_prompt_of_a_file() -> None
     assert "sentences in the language" not in answer_task(), "the file says what an answer is otherwise"
 
 
-def test_the_fingerprint_of_the_prompts_stands_in_the_extractors_name() -> None:
+def test_extractor_name_changes_with_the_extraction_prompts() -> None:
     own = extractor_name("m")
     replace_prompts({"recognition-memory": "Choose."})
     assert extractor_name("m") == own
@@ -101,14 +101,14 @@ def test_the_fingerprint_of_the_prompts_stands_in_the_extractors_name() -> None:
         ("judge.txt", b"x" * (MAX_PROMPT_BYTES + 1), "a prompt has 32,768 at most"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_error_for_an_unusable_prompt_file_names_it(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadPromptFile) as error:
         read_prompt_files(tmp_path)
     assert said in str(error.value)
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_error_for_a_missing_prompt_folder_names_it(tmp_path: Path) -> None:
     with pytest.raises(BadPromptFile, match="none cannot be read: No such file"):
         read_prompt_files(tmp_path / "none")
 
@@ -123,7 +123,7 @@ def test_the_docs_and_the_configuration_list_every_prompt() -> None:
 TRIPLES = tuple((f"subject {at} of many", "is", f"object {at}") for at in range(6))
 
 
-def test_recognition_memory_keeps_four_facts_at_most_the_first_that_are_named() -> None:
+def test_recognition_memory_keeps_the_first_four_named_facts() -> None:
     named = [list(TRIPLES[at]) for at in (5, 1, 1, 3, 0, 2)]
     assert kept_indices({"relevant": named}, TRIPLES) == (0, 1, 3, 5)
     assert kept_indices({"relevant": []}, TRIPLES) == ()
@@ -151,7 +151,7 @@ def test_a_long_answer_about_many_triples_is_compared_with_few_of_them(monkeypat
     assert 0 < len(compared) <= MAX_ANSWERED_TRIPLES * (MAX_COMPARED_TRIPLES + 1)
 
 
-def test_each_demonstration_of_recognition_memory_keeps_something() -> None:
+def test_each_demonstration_of_recognition_memory_keeps_a_fact() -> None:
     shown = [message["content"] for message in recognition_prompt("?", ()) if message["role"] == "assistant"]
     assert shown and all(content != '{"relevant": []}' for content in shown)
     assert f"up to {MAX_KEPT_TRIPLES} " in recognition_prompt("?", ())[0]["content"]

@@ -9,7 +9,7 @@ from memory.llm.repetition import MAX_PERIOD_CHARS, REPETITION_CHARS, ends_in_re
 
 
 @given(st.text(max_size=300), st.text(min_size=1, max_size=MAX_PERIOD_CHARS), st.integers(0, MAX_PERIOD_CHARS))
-def test_a_piece_over_and_over_is_found_wherever_it_is_cut(start: str, piece: str, cut: int) -> None:
+def test_repetition_is_detected_wherever_the_text_is_cut(start: str, piece: str, cut: int) -> None:
     repeated = piece * (2 * REPETITION_CHARS // len(piece) + 2)
     text = start + repeated[: len(repeated) - min(cut, len(piece))]
     assert ends_in_repetition(text)

@@ -41,7 +41,7 @@ def replay(docs):
     return script
 
 
-def test_replayed_answers_give_the_memory_that_importing_them_gives(serve, hippo, tmp_path):
+def test_extraction_of_recorded_answers_equals_their_import(serve, hippo, tmp_path):
     docs = some_passages()
     server = serve(replay(docs))
     recorded = tmp_path / "openie.json"

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.daemon
 KEY = "sk-Wx7Qz9Lm3Tn5Vb8Rd2Kp4Hs6Jf1Gc0Ya"
 
 
-def test_the_key_reaches_the_server_and_nothing_else(serve, hippo, tmp_path):
+def test_api_key_is_sent_to_the_server_and_written_nowhere(serve, hippo, tmp_path):
     """Not even where the server repeats it in its errors."""
 
     def script(call):

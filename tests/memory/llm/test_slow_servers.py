@@ -35,7 +35,7 @@ def names(client):
     return client.ask("entities", entity_messages(PASSAGE), ENTITIES_SCHEMA, parse_entities)
 
 
-def test_the_time_limit_is_for_progress_once_a_server_has_shown_that_it_is_slow(serve):
+def test_slow_answer_is_streamed_and_limited_by_progress_after_a_timeout(serve):
     server = serve(lambda call: {"named_entities": NAMES} if call.body.get("stream") else Hang(), piece_s=0.2)
     (found, reply), tokens = with_client(server, 1.5, names)  # the whole answer takes longer
     assert found == NAMES
@@ -81,7 +81,7 @@ def test_repeating_answer_is_streamed_and_ended_the_second_time(serve):
     assert len(second[1].text) < 4000 < len(first[1].text)
 
 
-def test_a_cut_answer_without_repetition_changes_nothing(serve):
+def test_truncated_answer_without_repetition_starts_no_streaming(serve):
     said = '{"named_entities": [' + ", ".join(f'"Name {n}"' for n in range(2000))
     server = serve(lambda _call: Text(said, "length"))
 
@@ -92,7 +92,7 @@ def test_a_cut_answer_without_repetition_changes_nothing(serve):
     assert not any(call.body.get("stream") for call in server.calls)
 
 
-def test_an_answer_of_blanks_is_not_asked_for_halves(serve):
+def test_answer_of_blanks_does_not_split_the_passage(serve):
     """Models in JSON mode may write blanks until the limit; a shorter passage would not help."""
     server = serve(lambda _call: Text("{" + " \n" * 2000, "length"))
     outcomes = []

@@ -25,7 +25,7 @@ def _statements(title: str, text: str) -> set[Triple]:
         ("Ann Lee, who lives in Oslo, wrote your manual.", {("ann lee", "lives in", "oslo")}),
     ],
 )
-def test_subject_verb_and_complement_side_by_side_are_read(text: str, stated: set[Triple]) -> None:
+def test_adjacent_subject_verb_and_complement_give_a_statement(text: str, stated: set[Triple]) -> None:
     assert stated <= _statements("Settings › Devices", text)
 
 
@@ -42,11 +42,11 @@ def test_subject_verb_and_complement_side_by_side_are_read(text: str, stated: se
         "Store the files in Oslo.",
     ],
 )
-def test_what_holds_only_under_a_condition_or_names_no_subject_is_not_read(text: str) -> None:
+def test_conditional_sentences_and_sentences_without_subject_give_no_statement(text: str) -> None:
     assert not _statements("Settings › Devices", text)
 
 
-def test_an_object_that_does_something_is_not_the_object_of_the_causing_verb() -> None:
+def test_object_of_a_causative_verb_gives_no_statement() -> None:
     assert not _statements("Settings › Devices", "Redbird Sync lets the server read the notes.")
 
 
@@ -58,7 +58,7 @@ def test_a_denied_statement_is_complete_or_absent() -> None:
     assert not _statements("Settings › Devices", "Redbird Sync does not store the files in Oslo without a password.")
 
 
-def test_an_article_that_speaks_to_nobody_is_read_in_full() -> None:
+def test_article_without_second_person_gets_indirect_statements_too() -> None:
     text = "Ann Lee often lived in Oslo."
     assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", text)
     assert not _statements("Ann Lee", f"{text} There you can visit her house.")
@@ -78,22 +78,22 @@ def test_an_article_that_speaks_to_nobody_is_read_in_full() -> None:
         ("A Library for Readers", ""),
     ],
 )
-def test_documentation_is_read_directly(title: str, text: str) -> None:
+def test_documentation_gives_only_direct_statements(title: str, text: str) -> None:
     indirect = "Ann Lee often lived in Oslo."
     assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", indirect)
     assert ("ann lee", "lived in", "oslo") not in _statements(title, f"{indirect} {text}")
 
 
-def test_what_others_say_to_their_reader_makes_no_documentation() -> None:
+def test_quoted_second_person_does_not_make_a_text_documentation() -> None:
     text = 'Ann Lee often lived in Oslo. "We see you here," she said.'
     assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", text)
 
 
-def test_a_task_is_no_module() -> None:
+def test_this_module_under_a_task_title_gives_no_statement() -> None:
     assert not _statements("How it works", "This module will parse the Redbird file.")
 
 
-def test_a_name_of_common_words_is_not_meant_by_its_first_word() -> None:
+def test_first_word_of_a_name_of_common_words_does_not_refer_to_it() -> None:
     text = "Kerberos Package Roadmap. Kerberos opened the Redbird office in Oslo."
     assert "kerberos package roadmap" not in {subject for subject, _, _ in _statements("Ann Lee", text)}
 
@@ -114,22 +114,22 @@ def test_a_participle_without_a_subject_is_not_about_the_title() -> None:
         "Choose Redbird → Sync: Open the log",
     ],
 )
-def test_a_screen_or_drawing_is_no_table(text: str) -> None:
+def test_screens_and_drawings_are_not_parsed_as_tables(text: str) -> None:
     assert not _statements("Redbird Sync", text)
 
 
-def test_a_title_that_names_a_kind_of_text_names_no_topic() -> None:
+def test_title_that_names_a_kind_of_text_is_no_subject() -> None:
     text = "It is led by Ann Lee."
     assert ("tools of debian", "is led by", "ann lee") in _statements("Tools of Debian", text)
     assert not _statements("Overview of Debian Tools", text)
 
 
 @pytest.mark.parametrize("title", ["Redbird Notes Import (.zip)", "Redbird Notes Format (redbird)"])
-def test_a_file_s_ending_or_a_repeated_word_says_nothing_about_the_title(title: str) -> None:
+def test_file_extension_or_repeated_word_in_a_title_gives_no_statement(title: str) -> None:
     assert not _statements(title, "")
 
 
-def test_what_is_quoted_in_english_is_not_about_a_title_in_another_language() -> None:
+def test_english_quotation_is_not_attributed_to_a_title_in_another_language() -> None:
     french = "Pour lier un bloc dans une note, il faut ajouter un identifiant à la fin du bloc que vous voulez citer."
     assert not _statements("Lier un bloc dans une note", f"{french}\n\nThis is the tale of Gemmy from Oslo.")
 
@@ -139,7 +139,7 @@ def test_items_of_a_long_list_do_not_describe_each_other() -> None:
     assert not [triple for triple in _statements("Redbird Glossary", text) if triple[1].startswith("is")]
 
 
-def test_the_end_of_a_sentence_that_is_cut_has_no_subject() -> None:
+def test_end_of_an_overlong_sentence_gives_no_statement() -> None:
     authors = ", ".join(f"{name} Ek ({year})" for name in ("Ann", "Bo", "Carl", "Ida") for year in range(2001, 2009))
     found = _statements("socket(2) Manual", f"This document is written by {authors} and is released under the GPL2.")
     assert not [triple for triple in found if triple[2] == "gpl2"]
@@ -151,7 +151,7 @@ def test_a_quantity_or_an_infinitive_is_not_the_title() -> None:
     assert not _statements("Redbird Statements", "It is easiest to see in an enlarged screenshot of Oslo.")
 
 
-def test_in_a_section_this_is_not_its_title() -> None:
+def test_this_in_a_section_does_not_refer_to_the_section_title() -> None:
     text = "Redbird Sync stores the files in Oslo. This can be overridden with the Lantern option."
     assert _statements("Lantern › Redbird Sync", text) == {STATED}
 
@@ -161,23 +161,23 @@ def test_an_abbreviation_is_read_from_a_sentence_that_states_nothing() -> None:
     assert _statements("Settings › Leave", text) == {("performance review board", "also known as", "prb")}
 
 
-def test_a_modal_without_its_verb_relates_nothing() -> None:
+def test_modal_without_a_main_verb_gives_no_statement() -> None:
     assert not _statements("Redbird", "The remaining warnings can either be bugs or correct code.")
 
 
-def test_it_s_is_a_verb() -> None:
+def test_contraction_it_s_is_parsed_as_a_verb() -> None:
     assert ("redbird", "is represented by", "menu button") in _statements(
         "Redbird", "It's represented by a menu button."
     )
 
 
-def test_the_parts_of_a_page_about_a_common_thing_are_subjects_themselves() -> None:
+def test_parts_of_a_common_topic_are_not_replaced_by_the_title() -> None:
     text = "Inserts a column break of Redbird. The manual mark is shown by a dark blue line."
     assert {s for s, _, o in _statements("Column Break", text) if o == "dark blue line"} <= {"manual mark"}
 
 
 @pytest.mark.parametrize("title", ["Mailbox (GNU Redbird Reference Manual)", "XREFfoo (GNU Redbird (version 7.3.0))"])
-def test_the_manual_in_a_title_says_nothing_about_its_topic(title: str) -> None:
+def test_manual_name_in_a_title_gives_no_statement(title: str) -> None:
     assert not _statements(title, "")
 
 
@@ -190,7 +190,7 @@ def test_the_manual_in_a_title_says_nothing_about_its_topic(title: str) -> None:
         "Index › A",
     ],
 )
-def test_an_index_states_nothing(title: str) -> None:
+def test_index_entries_give_no_statement(title: str) -> None:
     assert not _statements(title, "Index Entry: dotchart; Section: Display graphics\n\nRedbird repeated an expansion")
 
 
@@ -237,12 +237,12 @@ def test_lines_of_names_and_values_in_documentation_are_not_about_the_title(titl
     assert not _statements(title, text)
 
 
-def test_a_record_that_opens_a_note_or_follows_its_name_is_about_the_note() -> None:
+def test_key_value_lines_at_the_start_of_a_note_describe_the_note() -> None:
     assert ("weekly meeting", "maker", "bo ek") in _statements("Weekly meeting", SAMPLE)
     cave = "Hollin Cave ends at a pool. You can visit it.\n\n- Length: 4.4 km\n- Access: by permit"
     assert ("hollin cave", "length", "4 4 km") in _statements("Hollin Cave", cave)
 
 
-def test_a_header_that_continues_in_the_rows_is_none() -> None:
+def test_header_cell_repeated_in_the_rows_is_not_a_column_name() -> None:
     rows = "Astro: Lantern One; Tower 205: Tower 301; Bird 60: Bird 76\nAstro: Lantern Two; Tower 205: Oslo; Bird 60: Bird 78"
     assert not _statements("Redbird Devices", rows)

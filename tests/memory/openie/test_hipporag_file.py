@@ -68,7 +68,7 @@ def test_a_doc_may_lack_entities_or_triples(tmp_path: Path, missing: str) -> Non
 
 
 @pytest.mark.parametrize("content", ["", "not json", "[]", "{}", '{"docs": {}}', "[" * 100_000, "\xff"])
-def test_another_format_is_refused_by_name_before_the_first_passage(tmp_path: Path, content: str) -> None:
+def test_file_of_another_format_is_refused_before_the_first_passage(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(HippoRAGFormatError, match=r"other\.json is not a HippoRAG OpenIE results file"):
@@ -77,7 +77,7 @@ def test_another_format_is_refused_by_name_before_the_first_passage(tmp_path: Pa
 
 @pytest.mark.shared
 @pytest.mark.skipif(not _SHARED.exists(), reason="needs ../shared/data")
-def test_musique_loses_nothing_but_its_malformed_triples() -> None:
+def test_musique_file_loads_completely_except_malformed_triples() -> None:
     found = list(read_hipporag_file(_SHARED))
     assert len(found) == 1_890
     assert all(passage.problem is None for passage in found)
@@ -96,7 +96,7 @@ def texts(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-be"])
 @pytest.mark.parametrize("read_bytes", [1, 2, 3, 7, 64, 1 << 16])
-def test_a_file_read_in_pieces_is_what_it_is_when_read_whole(
+def test_streamed_file_gives_the_passages_of_a_complete_parse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int, encoding: str
 ) -> None:
     monkeypatch.setattr(hipporag_file, "JsonStream", partial(JsonStream, read_bytes=read_bytes))
@@ -108,7 +108,7 @@ def test_a_file_read_in_pieces_is_what_it_is_when_read_whole(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read_bytes", [1, 2, 5, 11, 1 << 16])
-def test_what_is_wrong_is_said_as_when_the_file_is_read_whole(
+def test_streamed_syntax_errors_equal_those_of_json_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int
 ) -> None:
     monkeypatch.setattr(hipporag_file, "JsonStream", partial(JsonStream, read_bytes=read_bytes))
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_said_as_when_the_file_is_read_whole(
             assert f"not valid JSON ({error})." in str(refused.value), content
 
 
-def test_the_place_of_an_error_is_the_files_and_not_that_of_a_piece(tmp_path: Path) -> None:
+def test_error_position_refers_to_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "openie.json"
     path.write_text(json.dumps({"docs": [_doc(f"T\nText {n}.") for n in range(5_000)]}, indent=1)[:-4] + ",]}")
     with pytest.raises(ValueError) as told:
@@ -148,7 +148,7 @@ def test_the_place_of_an_error_is_the_files_and_not_that_of_a_piece(tmp_path: Pa
         ('{"a": {"docs": [1]}, "docs": [{"passage": "b"}], "c": []}', ["b"]),
     ],
 )
-def test_of_members_of_one_name_the_last_counts(tmp_path: Path, content: str, found: list[str]) -> None:
+def test_last_of_duplicate_json_members_wins(tmp_path: Path, content: str, found: list[str]) -> None:
     path = tmp_path / "openie.json"
     path.write_text(content)
     assert texts(path) == found
@@ -162,7 +162,7 @@ def test_a_last_member_that_is_no_list_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_more_of_a_file_is_in_memory_than_is_being_looked_at(tmp_path: Path) -> None:
+def test_streaming_a_large_file_uses_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "openie.json"
     path.write_text(json.dumps({"more": [["x"] * 1000] * 500, "docs": [_doc("T\n" + "word " * 200)] * 5_000}))
     size = path.stat().st_size
@@ -175,9 +175,7 @@ def test_no_more_of_a_file_is_in_memory_than_is_being_looked_at(tmp_path: Path) 
         tracemalloc.stop()
 
 
-def test_a_value_that_would_take_too_much_memory_is_refused_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overlong_value_is_refused_with_its_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hipporag_file, "JsonStream", partial(JsonStream, read_bytes=64, max_value_chars=1_000))
     path = _write(tmp_path, {"docs": [_doc("T\n" + "word " * 100), _doc("T\n" + "word " * 1_000)]})
     with pytest.raises(HippoRAGFormatError, match=r"a value is longer than 1,000 characters: line 1 column 6\d\d "):

@@ -34,7 +34,7 @@ def test_a_registry_imports_nothing_heavy(module: str) -> None:
     assert found.stdout.strip() == "[]"
 
 
-def test_every_backend_has_an_extractor_name_that_no_other_way_of_reading_shares() -> None:
+def test_extractor_names_differ_between_rules_and_models() -> None:
     names = {name: backend.extractor_name("some-model") for name, backend in OPENIE_BACKENDS.items()}
     assert names["rules"].startswith("rules/")
     assert names["llm"] == names["vllm"], "the same model reads the same, whichever way it runs: nothing is read anew"

@@ -32,7 +32,7 @@ def test_the_object_between_verb_and_preposition_is_part_of_the_relation() -> No
     assert any(o == "university of copenhagen" and "professor" in p for s, p, o in found if s == "ann lee")
 
 
-def test_a_copula_says_what_the_title_is() -> None:
+def test_copula_relates_the_title_to_its_kind() -> None:
     found = _triples("Physics Letters", "Physics Letters is a scientific journal. It is published by Elsevier Press.")
     assert ("physics letters", "is", "scientific journal") in found
     assert ("physics letters", "is published by", "elsevier press") in found
@@ -50,19 +50,19 @@ def test_verbs_that_share_a_preposition_are_each_a_relation() -> None:
     assert any(p.endswith("directed by") for s, p, o in found if o == "eva holm")
 
 
-def test_apposition_says_what_a_name_is() -> None:
+def test_apposition_describes_the_name() -> None:
     found = _triples("Marie Curie", "Paris, the capital of France, hosted Marie Curie.")
     assert ("paris", "is capital of", "france") in found
     assert ("paris", "hosted", "marie curie") in found
 
 
-def test_a_description_before_a_name_says_what_it_is() -> None:
+def test_description_before_a_name_describes_the_name() -> None:
     assert ("carl rogers", "is", "psychologist") in _triples(
         "Therapy", "Therapy was founded by psychologist Carl Rogers."
     )
 
 
-def test_a_role_before_a_comma_says_what_the_name_after_it_is() -> None:
+def test_role_before_a_comma_describes_the_name_after_it() -> None:
     assert ("jan solovej", "is", "current editor") in _triples("Journal X", "The current editor, Jan Solovej, retired.")
 
 
@@ -86,17 +86,17 @@ def test_a_sentence_that_opens_with_a_pronoun_is_about_the_title() -> None:
     assert ("heron gauge", "was built by", "casimir dorn") in _triples("Heron Gauge", "It was built by Casimir Dorn.")
 
 
-def test_she_is_no_instrument() -> None:
+def test_pronoun_she_does_not_refer_to_a_title_that_is_a_thing() -> None:
     found = _triples("Otter current meter", "Sabine Rell built it in 1997. She lives in Tollmin.")
     assert ("sabine rell", "lives in", "tollmin") in found
 
 
-def test_nobody_is_named_by_we() -> None:
+def test_first_person_pronouns_are_no_subject() -> None:
     found = _triples("Nordlys Press", "Eva Holm is the editor. We moved to Bergen. I sold it to Bo Ek.")
     assert {subject for subject, predicate, _ in found if predicate != MENTION} == {"eva holm"}
 
 
-def test_the_journal_means_the_title_once_it_is_called_one() -> None:
+def test_kind_noun_refers_to_the_title_after_the_title_is_called_one() -> None:
     found = _triples("Physics Letters", "Physics Letters is a journal. The journal was sold to Elsevier Press.")
     assert ("physics letters", "was sold to", "elsevier press") in found
 
@@ -116,7 +116,7 @@ def test_part_of_a_title_is_not_the_title() -> None:
     assert ("bank of norway", "is central bank of", "norway") in found
 
 
-def test_a_surname_alone_means_the_name_met_before() -> None:
+def test_surname_refers_to_the_full_name_before_it() -> None:
     found = _triples("Observatory", "Odile Brandt founded the observatory. Brandt lives in Tollmin.")
     assert ("odile brandt", "lives in", "tollmin") in found
 
@@ -137,7 +137,7 @@ def test_a_name_after_a_possession_takes_the_verb() -> None:
     assert ("yrsa kolbeck", "lives in", "tollmin") in found
 
 
-def test_what_is_said_of_the_capital_of_france_is_said_of_france() -> None:
+def test_genitive_relation_is_attributed_to_the_owner() -> None:
     assert ("france", "capital is", "paris") in _triples("France", "The capital of France is Paris.")
 
 
@@ -194,7 +194,7 @@ def test_every_name_is_tied_to_the_title() -> None:
     assert {"bruno castle", "wren hygrometer", "dagny orme"} <= tied
 
 
-def test_a_bracketed_qualifier_says_what_the_title_is() -> None:
+def test_bracketed_qualifier_describes_the_title() -> None:
     found = _triples("Theodred II (Bishop of Elmham)", "Theodred II was a medieval bishop.")
     assert ("theodred ii", "is", "bishop of elmham") in found
     assert ("theodred ii", "also known as", "theodred ii bishop of elmham") in found
@@ -211,11 +211,11 @@ def test_a_pronoun_under_a_heading_means_no_title() -> None:
     assert found == {("saint ursa cavern", MENTION, "tobias wenlock")}
 
 
-def test_a_reply_is_about_what_it_replies_to() -> None:
+def test_reply_prefixes_are_removed_from_the_title_entity() -> None:
     assert _extract("Re: Fwd: Telescope shipment", "Ann Lee agreed.").entities[0] == "telescope shipment"
 
 
-def test_rows_are_read_by_their_columns() -> None:
+def test_table_rows_give_triples_by_column() -> None:
     found = _triples(
         "Staff", "name: Ann Lee; role: head of optics; city: Oslo\nname: Bo Ek; role: driver; manager: Ann Lee"
     )
@@ -255,7 +255,7 @@ def test_mail_headers_belong_to_the_message() -> None:
     assert {("shipment", "from", "ann lee"), ("shipment", "to", "bo ek"), ("shipment", "to", "carla ruiz")} <= found
 
 
-def test_list_items_are_sentences_of_their_own_without_their_marks() -> None:
+def test_list_items_are_parsed_as_separate_sentences_without_markup() -> None:
     found = _triples(
         "Minutes", "- **Bo Ek** orders the mirror from [Zeiss](https://zeiss.example)\n- [x] Ann Lee moved to Bergen"
     )
@@ -271,7 +271,7 @@ def test_lines_that_were_wrapped_are_one_sentence() -> None:
     assert any(s == "anselm rook" and o == "widow shaft" for s, _, o in found)
 
 
-def test_text_that_went_through_a_tokeniser_reads_like_text_that_did_not() -> None:
+def test_tokenised_text_gives_the_triples_of_plain_text() -> None:
     found = _triples("Jo Tan", "Jo Tan( born 1950) is Ann 's half- brother and wrote `` Long Night ''.")
     assert ("jo tan", "born", "1950") in found
     assert ("jo tan", "is half brother of", "ann") in found
@@ -292,7 +292,7 @@ _TEXTS = [
 
 
 @pytest.mark.parametrize(("title", "text"), _TEXTS)
-def test_everything_comes_normalised_and_nothing_empty(title: str, text: str) -> None:
+def test_extracted_phrases_are_normalised_and_nonempty(title: str, text: str) -> None:
     found = _extract(title, text)
     parts = [*found.entities, *(part for triple in found.triples for part in triple)]
     assert all(part == normalise_phrase(part) for part in parts)
@@ -327,7 +327,7 @@ def test_pronoun_at_the_start_of_a_paragraph_refers_to_the_title() -> None:
     assert all(subject != "version 4 1" for subject, predicate, _ in found if predicate != "ran on")
 
 
-def test_what_there_is_none_of_is_not_what_the_text_goes_on_about() -> None:
+def test_negated_subject_is_not_the_subject_of_the_next_sentence() -> None:
     text = "Tarn runs on Debian. No new gauge is supported by Tarn. The installer was written by Signe Falk."
     found = RulesExtractor().extract([PassageText("p", "Notes", text)])[0].triples
     assert not [triple for triple in found if triple[0] == "new gauge" and "not" not in triple[1].split()]

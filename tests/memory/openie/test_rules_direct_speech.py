@@ -28,11 +28,11 @@ def _found(text: str, title: str = "Moth Project") -> tuple[set[Triple], tuple[s
         ),
     ],
 )
-def test_direct_speech_is_not_said_by_the_text(text: str, said: set[Triple]) -> None:
+def test_direct_speech_gives_no_statement(text: str, said: set[Triple]) -> None:
     assert _found(text)[0] == said
 
 
-def test_what_is_named_in_direct_speech_is_named() -> None:
+def test_names_in_direct_speech_are_entities() -> None:
     assert {"redbird", "ann lee"} <= set(_found('"We sold Redbird to Bo," said Ann Lee.')[1])
 
 
@@ -45,7 +45,7 @@ def test_what_is_named_in_direct_speech_is_named() -> None:
         ('"The Quiet Sea" is a novel by Ann Lee.', ("the quiet sea", "is novel by", "ann lee")),
     ],
 )
-def test_a_title_in_quotation_marks_stays(text: str, said: Triple) -> None:
+def test_quoted_work_title_is_not_treated_as_direct_speech(text: str, said: Triple) -> None:
     assert said in _found(text)[0]
 
 
@@ -71,5 +71,5 @@ def test_a_title_with_a_dash_is_no_dateline() -> None:
         ),
     ],
 )
-def test_what_cannot_be_told_apart_or_is_no_name_is_not_said(text: str, said: set[Triple]) -> None:
+def test_ambiguous_lists_and_name_suffixes_give_no_false_statement(text: str, said: set[Triple]) -> None:
     assert _found(text)[0] == said

@@ -76,7 +76,7 @@ def test_a_relative_clause_ends_before_the_verb_of_its_sentence(text: str, said:
         "At the age of 20 Ann Lee moved to Oslo.",
     ],
 )
-def test_of_a_clause_or_of_what_is_not_understood_nothing_is_said(text: str) -> None:
+def test_embedded_and_unparsed_clauses_give_no_statement(text: str) -> None:
     assert _said(text) == set()
 
 
@@ -101,7 +101,7 @@ def test_of_a_clause_or_of_what_is_not_understood_nothing_is_said(text: str) -> 
         ("After the fall of Rome, Ann Lee went to Bonn.", {("ann lee", "went to", "bonn")}),
     ],
 )
-def test_each_verb_is_said_of_its_own_subject(text: str, said: set[Triple]) -> None:
+def test_each_verb_gets_its_own_subject(text: str, said: set[Triple]) -> None:
     found = {t for t in _said(text) if not t[1].endswith("according to")}
     assert found == said
 
@@ -131,6 +131,6 @@ def test_a_participle_that_opens_a_sentence_without_a_subject_is_about_the_title
         ),
     ],
 )
-def test_a_description_and_its_name_are_one_object(text: str, said: set[Triple]) -> None:
+def test_description_with_a_name_gives_one_object_that_it_describes(text: str, said: set[Triple]) -> None:
     assert said <= _said(text)
     assert not [t for t in _said(text) if t[0] in ("redbird", "bo ek") and t not in said]

@@ -89,13 +89,13 @@ def _warm() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("unit", "size"), [(unit, 6_000) for unit in _UNITS.values()] + [(unit, 20_500) for unit in _LONG_LINES]
 )
-def test_the_work_grows_no_faster_than_the_text(unit: str, size: int) -> None:
+def test_extraction_work_is_linear_in_the_text_length(unit: str, size: int) -> None:
     text = unit * (MAX_CHARS // len(unit) + 1)
     longer = min(2 * size, MAX_CHARS)
     assert _calls(text[:longer]) < 1.25 * (longer / size) * _calls(text[:size]) + 2_000
 
 
-def test_a_megabyte_gives_what_its_beginning_gives() -> None:
+def test_text_beyond_the_maximum_length_is_ignored() -> None:
     text = "Ann Lee built the Heron gauge. " * 32_000
     whole, beginning = _extract("Ann Lee", text), _extract("Ann Lee", text[:MAX_CHARS])
     assert (whole.entities, whole.triples) == (beginning.entities, beginning.triples)
@@ -116,7 +116,7 @@ def test_output_is_bounded(unit: str, as_title: bool) -> None:
     "prose", ["中国的软件维护者。", "東京は日本の首都です。", "Die Stadt liegt am Fluss.", "Ann Lee built it."]
 )
 @pytest.mark.parametrize("as_title", [False, True], ids=["text", "title"])
-def test_half_a_surrogate_pair_is_read_in_every_language(prose: str, as_title: bool) -> None:
+def test_unpaired_surrogate_is_accepted_in_every_language(prose: str, as_title: bool) -> None:
     found = _extract(prose + "\ud800", prose) if as_title else _extract("Ann Lee", f"{prose}\ud800{prose}")
     json.dumps([found.entities, found.triples], ensure_ascii=False).encode()
 
@@ -127,7 +127,7 @@ def test_half_a_surrogate_pair_is_read_in_every_language(prose: str, as_title: b
     st.lists(st.one_of(st.sampled_from(sorted(_UNITS.values())), st.text(max_size=8)), max_size=60).map("".join),
 )
 @pytest.mark.slow
-def test_no_text_raises_and_all_parts_stay_normalised(title: str, text: str) -> None:
+def test_random_text_gives_normalised_phrases_without_an_error(title: str, text: str) -> None:
     found = _extract(title, text)
     parts = [*found.entities, *(part for triple in found.triples for part in triple)]
     assert all(part == normalise_phrase(part) for part in parts)

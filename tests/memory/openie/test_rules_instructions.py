@@ -46,7 +46,7 @@ def test_an_instruction_or_heading_gives_nothing(text: str) -> None:
         ("After the war, Mark Ek led Redbird.", ("mark ek", "led", "redbird")),
     ],
 )
-def test_a_statement_that_begins_as_an_instruction_does_is_read(text: str, stated: tuple[str, str, str]) -> None:
+def test_statement_that_resembles_an_instruction_is_extracted(text: str, stated: tuple[str, str, str]) -> None:
     assert stated in _extract("Oslo › History", text).triples
 
 

@@ -54,7 +54,7 @@ def test_names_are_mentions_of_the_title(title: str, text: str, mentioned: set[s
     ],
     ids=["Russian", "German", "Spanish", "Chinese", "Swedish"],
 )
-def test_names_in_one_sentence_are_tied_and_marked_so(text, together) -> None:
+def test_names_in_one_sentence_are_linked_by_a_mention(text, together) -> None:
     [found] = RulesExtractor().extract([PassageText("p", "42", text)])
     assert (together[0], MENTION, together[1]) in found.triples
     assert {predicate for _, predicate, _ in found.triples} <= {MENTION}
@@ -67,7 +67,7 @@ def test_mentions_are_bounded_and_the_most_frequent_stay() -> None:
     assert len(found.triples) <= 30
 
 
-def test_english_beside_another_language_is_still_read() -> None:
+def test_english_sentences_in_a_mixed_text_are_extracted() -> None:
     text = "Ann Lee lives in Oslo.\n\nElle a été nommée par Pierre Dupont dans la ville."
     [found] = RulesExtractor().extract([PassageText("p", "Ann Lee", text)])
     assert ("ann lee", "lives in", "oslo") in found.triples
@@ -97,11 +97,11 @@ def entities(title: str, text: str) -> set[str]:
         ("私たちは Obsidian Sync を使います。", "obsidian sync"),
     ],
 )
-def test_a_name_is_found_whole(text: str, named: str) -> None:
+def test_name_is_found_in_full(text: str, named: str) -> None:
     assert named in entities("42", text)
 
 
-def test_a_word_that_opens_a_sentence_is_none_of_the_name_behind_it() -> None:
+def test_first_word_of_a_sentence_is_not_joined_to_the_name_after_it() -> None:
     found = entities("42", "Открой Obsidian на телефоне. Заметки хранит только Obsidian на этом телефоне.")
     assert "obsidian" in found
     assert "открой obsidian" not in found
@@ -114,13 +114,13 @@ def test_german_common_nouns_are_no_names() -> None:
     assert {"katze", "haus", "hafen", "freund"}.isdisjoint(found)
 
 
-def test_nouns_that_come_again_and_again_are_keywords() -> None:
+def test_repeated_nouns_are_keywords() -> None:
     text = "版本历史保存每次修改。版本历史可以恢复笔记。打开版本历史。"
     assert "版本历史" in entities("42", text)
 
 
 @pytest.mark.parametrize("title", ["École", "ガンダ工場"])
-def test_letters_and_their_marks_may_stand_apart(title: str) -> None:
+def test_decomposed_text_gives_the_same_entities(title: str) -> None:
     text = {
         "École": "Dans l'école de Béziers travaillait Hélène Père en 1902.",
         "ガンダ工場": "ガンダ工場は大阪にある。田中部長がガンダ工場を設立した。",
@@ -135,7 +135,7 @@ def test_letters_and_their_marks_may_stand_apart(title: str) -> None:
     ["的" * 3000, "。，" * 3000, "Der " * 3000 + "ist schön.", "Ä" * 5000 + " ist der Ort.", "·".join("阿" * 2000)],
     ids=["of", "marks", "articles", "letters", "dots"],
 )
-def test_hostile_prose_costs_no_more_than_other(text: str) -> None:
+def test_hostile_prose_gives_a_limited_number_of_entities(text: str) -> None:
     assert len(entities("Der Titel ist das", text + " Das ist der Ort, in dem wir wohnen.")) < 400
 
 
@@ -165,7 +165,7 @@ def test_threads_may_share_the_taggers() -> None:
         ("يمكنك استخدام الملاحظات في الهاتف المحمول.", "يمكنك استخدام"),
     ],
 )
-def test_orders_and_words_of_user_interfaces_are_no_names(text: str, junk: str) -> None:
+def test_imperatives_and_user_interface_words_are_no_names(text: str, junk: str) -> None:
     [found] = RulesExtractor().extract([PassageText("p", "42", text)])
     assert junk not in {*found.entities, *(end for subject, _, object_ in found.triples for end in (subject, object_))}
 

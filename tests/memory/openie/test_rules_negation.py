@@ -49,7 +49,7 @@ FOUNDED = ("alice stone", "founded", "nordlys press")
         ("Bob Reed met Ida Moe, who never lived in Oslo.", ("ida moe", "never lived in", "oslo")),
     ],
 )
-def test_the_mark_stays_in_the_predicate(text: str, triple: Triple | None) -> None:
+def test_negation_or_doubt_stays_in_the_predicate(text: str, triple: Triple | None) -> None:
     found = _triples(text)
     assert triple is None or triple in found
     assert FOUNDED not in found
@@ -80,7 +80,7 @@ def test_the_mark_stays_in_the_predicate(text: str, triple: Triple | None) -> No
         "Who knows why Alice Stone founded Nordlys Press?",
     ],
 )
-def test_what_is_asked_or_supposed_states_nothing(text: str) -> None:
+def test_questions_and_conditions_give_no_statement(text: str) -> None:
     assert {predicate for _, predicate, _ in _triples(text)} <= {MENTION}
 
 
@@ -108,11 +108,11 @@ def test_what_is_asked_or_supposed_states_nothing(text: str) -> None:
         "Nobody but Alice Stone ever founded Nordlys Press.",
     ],
 )
-def test_the_plain_statement_is_not_made(text: str) -> None:
+def test_negated_or_embedded_statement_is_not_affirmed(text: str) -> None:
     assert FOUNDED not in _triples(text)
 
 
-def test_neither_denies_it_of_both() -> None:
+def test_neither_nor_negates_the_statement_for_both_subjects() -> None:
     found = _triples("Neither Alice Stone nor Bob Reed founded Nordlys Press.")
     assert {("alice stone", "not founded", "nordlys press"), ("bob reed", "not founded", "nordlys press")} <= found
 
@@ -130,16 +130,16 @@ def test_neither_denies_it_of_both() -> None:
         "Ida Moe, who never lived in Oslo, sang. Alice Stone founded Nordlys Press.",
     ],
 )
-def test_what_is_not_meant_by_the_mark_stays_as_it_is(text: str) -> None:
+def test_negation_outside_the_statement_does_not_affect_it(text: str) -> None:
     assert FOUNDED in _triples(text)
 
 
-def test_an_object_that_is_set_aside_is_not_one() -> None:
+def test_object_after_comma_not_is_dropped() -> None:
     found = _triples("Alice Stone founded Nordlys Press, not Long Night.")
     assert ("alice stone", "founded", "long night") not in found
 
 
-def test_number_five_denies_nothing() -> None:
+def test_abbreviation_no_before_a_number_is_no_negation() -> None:
     assert ("5 squadron", "was formed in", "oslo") in _triples("No. 5 Squadron was formed in Oslo.")
 
 
@@ -184,7 +184,9 @@ _DENIALS = st.sampled_from(
 
 
 @given(_NAMES, _VERBS, _NAMES, _DENIALS, st.sampled_from(["", "Ida Moe", "Some title"]))
-def test_denying_a_statement_never_leaves_it(s: str, verb: tuple[str, str], o: str, denial: str, title: str) -> None:
+def test_negated_statement_never_gives_the_affirmed_triple(
+    s: str, verb: tuple[str, str], o: str, denial: str, title: str
+) -> None:
     past, base = verb
     if s == o:
         return

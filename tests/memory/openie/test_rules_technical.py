@@ -53,11 +53,11 @@ def test_a_title_is_the_name_in_it(title: str, name: str) -> None:
     assert plain_title(title)[0] == name
 
 
-def test_a_page_title_says_what_the_page_is_about() -> None:
+def test_page_title_with_a_description_gives_a_statement() -> None:
     assert ("socket", "is", "low level networking interface") in _triples(PAGE, "This module is not for everyone.")
 
 
-def test_this_module_is_what_the_title_names() -> None:
+def test_this_module_refers_to_the_name_in_the_title() -> None:
     found = _triples(PAGE, "This module provides access to the BSD socket interface.")
     assert ("socket", "provides access to", "bsd socket interface") in found
 
@@ -82,7 +82,7 @@ def test_code_and_navigation_state_nothing(text: str) -> None:
     assert not _triples(MANUAL, text)
 
 
-def test_contents_tie_nothing_to_everything() -> None:
+def test_table_of_contents_is_no_entity() -> None:
     found = _triples("socket — Sockets — Docs › Table of Contents", "- Creating sockets\n- Socket Objects\n- Example")
     assert "table of contents" not in {end for subject, _, object_ in found for end in (subject, object_)}
 
@@ -113,7 +113,7 @@ def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
         ),
     ],
 )
-def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
+def test_direct_statement_in_a_manual_is_extracted(text: str, triple: Triple) -> None:
     assert triple in _triples(MANUAL, text)
 
 
@@ -172,16 +172,16 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "Otherwise, Redbird Sync stores the files in Oslo.",
     ],
 )
-def test_what_is_left_open_is_not_read(text: str) -> None:
+def test_ambiguous_sentence_in_a_manual_gives_no_statement(text: str) -> None:
     assert not _triples(MANUAL, text)
 
 
-def test_rows_are_about_their_first_column() -> None:
+def test_table_rows_have_their_first_column_as_subject() -> None:
     found = _triples("2.1. Tools › List of tools", "package: dpkg-dev; size: 20; description: tools to build packages")
     assert found == {("dpkg dev", "description", "tools to build packages")}
 
 
-def test_rows_are_about_the_first_column_that_does_not_repeat_itself() -> None:
+def test_table_rows_have_the_first_column_without_repetitions_as_subject() -> None:
     text = (
         "Class: TableApi; Method: drop_table; Description: Drops a lamp table\n"
         "Class: TableApi; Method: list_tables; Description: Lists lamp tables"
@@ -196,7 +196,7 @@ def test_rows_about_a_symbol_and_references_state_nothing(row: str) -> None:
     assert not {triple for triple in _triples("Lantern", row) if triple[1] == "description"}
 
 
-def test_words_that_a_line_end_cut_are_one() -> None:
+def test_words_hyphenated_at_a_line_end_are_joined() -> None:
     found = _triples(MANUAL, "The walk handler reads the inode ta\u2010\n       ble.")
     assert ("walk handler", "reads", "inode table") in found
 

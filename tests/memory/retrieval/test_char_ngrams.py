@@ -31,21 +31,21 @@ def best(query: str, *texts: str) -> str:
         ("软件包", "安装软件包", ["安装文件", "开机"]),
     ],
 )
-def test_compounds_derivations_and_identifiers_are_found(query: str, wanted: str, others: list[str]) -> None:
+def test_char_ngrams_find_compounds_derivations_and_identifiers(query: str, wanted: str, others: list[str]) -> None:
     assert best(query, *others, wanted) == wanted
 
 
-def test_a_short_word_has_no_parts() -> None:
+def test_short_words_have_no_ngrams() -> None:
     assert not char_ngrams("a is the 12, or so")
     assert compare("a is the", "this is the theatre").tolist() == [0.0]
 
 
-def test_no_part_lies_across_words_or_texts() -> None:
+def test_ngrams_do_not_cross_words_or_texts() -> None:
     texts = ["abc", "defg", "ab cdef", "xabcdex", "𝒳abcd\0abcd"]
     scores = compare("abcde", *texts)
     assert [bool(score) for score in scores] == [False, False, False, True, True]
 
 
-def test_parts_are_counted_wherever_they_begin() -> None:
+def test_overlapping_ngrams_are_counted() -> None:
     once, more = compare("aaaa", "aaaa b", "aaaaaa b")
     assert 0 < once < more

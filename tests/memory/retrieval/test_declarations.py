@@ -103,7 +103,7 @@ def beyond(setting: Setting) -> list[Any]:
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
-def test_the_contract_and_the_configuration_take_a_setting_within_its_bounds(setting: Setting) -> None:
+def test_contract_and_configuration_enforce_the_bounds_of_each_setting(setting: Setting) -> None:
     assert Retrieval.model_fields[setting.name].default == setting.default
     assert RetrievalOverrides.model_fields[setting.name].default is None
     assert getattr(Retrieval(**{setting.name: setting.default}), setting.name) == setting.default
@@ -135,14 +135,14 @@ def completions(*words: str) -> list[str]:
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", ["query", "eval", "graph"])
-def test_the_shell_completes_modes_and_says_what_they_do(command: str) -> None:
+def test_shell_completion_lists_modes_with_summaries(command: str) -> None:
     assert completions(command, "--mode", "hippo") == [
         f"{mode.name} {mode.summary}" for mode in MODES.values() if mode.name.startswith("hippo")
     ]
 
 
 @pytest.mark.process
-def test_the_shell_completes_settings_and_says_what_they_mean() -> None:
+def test_shell_completion_lists_settings_with_meanings_and_values() -> None:
     told = completions("query", "--set", "passage_")
     expected = [each for each in SETTINGS.values() if each.name.startswith("passage_")]
     assert told == [f"{setting.name}= {setting.meaning}".replace(":", r"\:") for setting in expected]

@@ -9,9 +9,7 @@ from memory.retrieval.followed_links import LIMITED_PLACES, limit_documents
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(1, 4))
-def test_the_first_places_have_few_passages_of_a_document_where_there_are_others(
-    documents: list[str], most: int
-) -> None:
+def test_first_places_limit_passages_per_document_if_others_exist(documents: list[str], most: int) -> None:
     rows = list(range(len(documents)))
     found = limit_documents(rows, documents.__getitem__, most)
     assert sorted(found) == rows, "no passage is lost or told twice"
@@ -24,7 +22,7 @@ def test_the_first_places_have_few_passages_of_a_document_where_there_are_others
         assert of == sorted(of), "the passages of a document keep their order"
 
 
-def test_a_document_that_is_alone_takes_all_places() -> None:
+def test_single_document_takes_all_places() -> None:
     assert limit_documents([3, 1, 2, 0, 4, 5], lambda _row: "only", 1) == [3, 1, 2, 0, 4, 5]
 
 

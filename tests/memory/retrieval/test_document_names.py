@@ -77,11 +77,11 @@ def test_a_folder_of_many_documents_costs_little(tmp_path, monkeypatch):
         ("Zaehler 5572 April", "Meters/Zaehler%205572.pdf"),
     ],
 )
-def test_a_name_finds_its_page(memory, query, page):
+def test_query_with_a_page_name_ranks_that_page_first(memory, query, page):
     assert first(memory, query) == page
 
 
-def test_a_tag_is_a_word_of_its_page(memory):
+def test_query_for_a_tag_finds_its_page(memory):
     hits = retrieve(memory.snapshot(), ENCODER, "graph", "fused", 3, RetrievalSettings()).hits
     assert any("Backlinks" in uri for hit in hits for uri in memory.documents_with_passage(hit.id))
 
@@ -93,6 +93,6 @@ def test_words_rank_the_passages_of_a_named_document(memory):
     assert hits[0].text == "Reading of April: 830."
 
 
-def test_bm25_compares_the_words_of_passages_alone(memory):
+def test_bm25_does_not_match_document_names(memory):
     found = retrieve(memory.snapshot(), ENCODER, "Zaehler", "bm25", 5, RetrievalSettings())
     assert found.hits == ()

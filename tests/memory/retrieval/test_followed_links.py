@@ -89,7 +89,7 @@ def memory(tmp_path: Path):
         yield opened
 
 
-def test_a_link_of_a_passage_that_answers_half_leads_to_the_other_half(memory: Store) -> None:
+def test_link_of_a_hit_adds_the_linked_passage_to_the_answer(memory: Store) -> None:
     commit(memory, {TEAM: (TEAM_TEXT, ())})
     assert found(memory.document_snapshot())[0] == OWNERS
     assert TEAM not in found(memory.document_snapshot(), links=False)
@@ -113,7 +113,7 @@ def test_links_lead_forwards_only(memory: Store) -> None:
     assert TEAM not in found(memory.document_snapshot())
 
 
-def test_a_link_leads_where_its_target_is_now(memory: Store) -> None:
+def test_link_follows_additions_moves_and_removals_of_its_target(memory: Store) -> None:
     assert not linked(memory.document_snapshot()), "it dangles"
     commit(memory, {TEAM: (TEAM_TEXT, ())})
     assert linked(memory.document_snapshot()) == {TEAM_TEXT: (OWNERS, TEAM)}
@@ -139,7 +139,7 @@ def test_a_link_resolves_among_the_documents_of_the_scope(memory: Store) -> None
     assert not linked(neither)
 
 
-def test_a_passage_that_two_documents_share_has_the_links_of_those_in_scope(memory: Store) -> None:
+def test_shared_passage_has_only_links_of_documents_in_scope(memory: Store) -> None:
     copy = "file:///drive/copy.md"
     commit(memory, {OWNERS: (OWNERSHIP, ()), copy: (OWNERSHIP, (LINK,)), TEAM: (TEAM_TEXT, ())})
     assert linked(memory.document_snapshot()) == {TEAM_TEXT: (copy, TEAM)}
@@ -167,7 +167,7 @@ def test_links_of_a_notice_in_many_documents_are_read_in_the_first_documents_onl
     assert sum(uri in copies for uri in counted.reads) <= MAX_DOCUMENTS
 
 
-def test_an_answer_leads_to_its_message_by_an_edge_of_its_own_type(memory: Store) -> None:
+def test_reply_is_linked_to_its_message_by_a_thread_edge(memory: Store) -> None:
     asked, answer = "file:///drive/asked.eml", "file:///drive/answer.eml"
     commit(memory, {answer: ("It has a float.", (Link("mid:one%20id@tarn"), Link("missing.md")))})
 
@@ -223,7 +223,7 @@ pages = st.dictionaries(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pages, min_size=1, max_size=4), st.sets(st.sampled_from(PAGES), max_size=2))
-def test_any_history_answers_as_a_fresh_memory_does(
+def test_linked_results_after_any_history_equal_those_of_a_fresh_memory(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, Said | None]], hidden: set[str]
 ) -> None:
     """The whole of it, and what is left without some documents."""

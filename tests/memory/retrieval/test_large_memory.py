@@ -103,7 +103,7 @@ def test_large_memory_answer_is_nearly_exact_and_independent_of_order(tmp_path, 
 
 
 @pytest.mark.parametrize("mode", [mode.name for mode in MODES.values() if mode.walks_graph])
-def test_an_explanation_fits_the_answer(tmp_path, mode) -> None:
+def test_approximate_explanation_is_close_to_the_exact_one(tmp_path, mode) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as memory:
         commit(memory, documents(30, 3))
         asked = memory.snapshot(), ENCODER, QUERIES[0], mode, 3

@@ -115,7 +115,7 @@ def test_no_query_is_linked_to_a_mention_edge(memory: Store, mode: str, make: ty
     assert linked or mode not in ("fused", "hipporag2")
 
 
-def test_a_mention_edge_leads_to_a_passage_and_its_path_says_so(memory: Store) -> None:
+def test_explained_edges_distinguish_mentions_from_relations(memory: Store) -> None:
     """The walk goes from "quill lamp" to the gauge's passage over a mention edge."""
     snapshot = memory.snapshot()
     rows = {text: phrase_row(snapshot, text) for text in ("quill lamp", "ada quill", "oslo", "norway")}
@@ -130,7 +130,7 @@ def test_a_mention_edge_leads_to_a_passage_and_its_path_says_so(memory: Store) -
     assert [each.triple for each in about.triples] == [("ada quill", "met", "bo ek")]
 
 
-def test_mention_edges_are_exported_as_edges_and_counted_as_such(memory: Store) -> None:
+def test_mention_edges_are_exported_and_counted_as_edges_not_triples(memory: Store) -> None:
     snapshot = memory.snapshot()
     lines = [json.loads(line) for line in export_lines(snapshot)]
     triples = [(line["subject"], line["predicate"], line["object"]) for line in lines if line["kind"] == "triple"]
@@ -147,7 +147,7 @@ def test_mention_edges_are_exported_as_edges_and_counted_as_such(memory: Store) 
     assert snapshot.living_statements == 3
 
 
-def test_show_and_the_graph_name_statements_alone(memory: Store) -> None:
+def test_show_and_graph_list_only_statements(memory: Store) -> None:
     snapshot = memory.snapshot()
     whole = DocumentSnapshot(
         snapshot, {each.uri: each for each in memory.documents()}, memory.document_snapshot().holders
@@ -180,7 +180,7 @@ def test_a_deep_answer_is_given_no_mention_edge(memory: Store) -> None:
     assert {(each.subject, each.predicate, each.object) for each in found} == set(STATEMENTS)
 
 
-def test_a_mention_edge_scores_as_the_nearer_of_its_ends(memory: Store) -> None:
+def test_mention_edge_score_follows_its_nearer_end(memory: Store) -> None:
     snapshot = memory.snapshot()
     context = QueryContext(snapshot, HASH, "Who met Ada Quill?", RetrievalSettings())
     rows = np.flatnonzero(~snapshot.is_statement)
@@ -189,7 +189,7 @@ def test_a_mention_edge_scores_as_the_nearer_of_its_ends(memory: Store) -> None:
     assert mention_scores(context, rows) == pytest.approx(0.9 * np.max(ends, axis=1), abs=1e-4)
 
 
-def test_only_an_extractor_of_hippod_brings_mention_edges() -> None:
+def test_imported_triples_cannot_contain_mention_edges() -> None:
     stated = [("Ada", "", "Bo"), ("Ada", "?!", "Cy"), ("Ada", "part of", "Bo"), ("", "", "Bo")]
     assert normalised_triples(stated) == (("ada", "part of", "bo"),)
     assert normalised_triples(stated, mentions=True) == (("ada", MENTION, "bo"), ("ada", "part of", "bo"))

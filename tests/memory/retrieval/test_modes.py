@@ -79,7 +79,7 @@ class RecordsCalls(HashEncoder):
         return super().encode_query(text)
 
 
-def test_words_are_compared_while_the_query_is_encoded(several: Store) -> None:
+def test_query_encoding_is_started_before_words_are_compared(several: Store) -> None:
     encoder = RecordsCalls()
     context = QueryContext(several.snapshot(), encoder, "tea leaves", RetrievalSettings())
     assert context.word_candidates
@@ -90,7 +90,7 @@ def test_words_are_compared_while_the_query_is_encoded(several: Store) -> None:
         assert encoder.calls[:1] == (["begin tea leaves"] if each.needs_encoder else [])
 
 
-def test_an_encoder_scales_the_temperature(tmp_path: Path) -> None:
+def test_encoder_temperature_scale_equals_the_setting(tmp_path: Path) -> None:
     with Store(tmp_path, ENCODER.identity) as opened:
         commit(opened, {f"file:///{at}": each for at, each in enumerate(MEMORIES["several"])})
         query, snapshot = "Who trained the builder of the gauge?", opened.snapshot()
@@ -138,19 +138,19 @@ def several(tmp_path: Path):
 
 
 @pytest.mark.parametrize("mode", ["hipporag2", "fused", "ner-to-node", "hipporag"])
-def test_a_walk_goes_from_the_question_over_a_shared_phrase_to_the_other_passage(several: Store, mode: str) -> None:
+def test_walk_reaches_a_passage_over_a_shared_phrase(several: Store, mode: str) -> None:
     found = ask(several, "Who trained the builder of the Heron gauge?", mode, k=2)
     assert {hit.title for hit in found.hits} == {"Heron", "Casimir Dorn"}
 
 
 @pytest.mark.slow
-def test_k_is_how_many_there_are_at_most(several: Store) -> None:
+def test_k_limits_the_number_of_hits(several: Store) -> None:
     for mode in MODES:
         whole = [hit.id for hit in ask(several, "tea", mode).hits]
         assert [hit.id for hit in ask(several, "tea", mode, k=2).hits] == whole[:2]
 
 
-def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: Store) -> None:
+def test_query_without_names_uses_dense_retrieval_with_a_note(several: Store) -> None:
     for mode in ("ner-to-node", "hipporag"):
         found = ask(several, "zzz qqq", mode)
         assert found.note == "no name in the query: dense retrieval"
@@ -158,7 +158,7 @@ def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: St
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_empty_memory_says_that_there_is_nothing(tmp_path: Path, mode: str) -> None:
+def test_query_to_an_empty_memory_returns_a_note_and_no_hits(tmp_path: Path, mode: str) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as opened:
         found = ask(opened, "Who built the Heron gauge?", mode)
     assert (found.note, found.hits) == ("The memory, or the scope of the question, has no passage", ())
@@ -174,7 +174,7 @@ class KeepsLast:
         return [len(triples) - 1]
 
 
-def test_where_recognition_keeps_no_triple_similarity_answers(several: Store) -> None:
+def test_dense_retrieval_answers_if_recognition_keeps_no_triple(several: Store) -> None:
     query, settings = "Who trained the builder of the Heron gauge?", RetrievalSettings()
     found = retrieve(several.snapshot(), ENCODER, query, "hipporag2", 5, settings, KeepsNothing())
     assert found.note == "recognition memory kept no triple: dense retrieval"
@@ -198,7 +198,7 @@ def test_only_what_recognition_keeps_becomes_a_seed(several: Store, mode: str) -
     assert {seed.phrase for seed in found.seeds} - named == {last.subject, last.object} - named
 
 
-def test_a_mode_that_there_is_not_is_named(several: Store) -> None:
+def test_error_for_an_unknown_mode_names_it(several: Store) -> None:
     with pytest.raises(ValueError, match=r'"magic".*hipporag2'):
         ask(several, "tea", "magic")
 
@@ -232,9 +232,7 @@ def test_equal_scores_are_in_order_of_passage_id(tmp_path: Path) -> None:
         ("", []),
     ],
 )  # fmt: skip
-def test_names_are_what_is_quoted_or_capitalised_else_the_phrases_that_are_known(
-    several: Store, query: str, names: list[str]
-) -> None:
+def test_query_names_are_quoted_capitalised_or_known_phrases(several: Store, query: str, names: list[str]) -> None:
     assert query_entities(query, several.snapshot()) == names
 
 

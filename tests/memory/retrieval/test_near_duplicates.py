@@ -97,7 +97,7 @@ def test_a_passage_scores_as_if_only_the_leader_were_there(
     assert [whole[id] for id in left_out] == pytest.approx([whole[text.id] / count] * (count - 1))
 
 
-def test_true_passages_keep_their_places_beside_a_flood(tmp_path: Path) -> None:
+def test_flood_of_duplicates_does_not_displace_other_passages(tmp_path: Path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as memory:
         commit(memory, others())
         assert set(titles(memory, k=2)) == {"Heron", "Casimir Dorn"}
@@ -106,7 +106,7 @@ def test_true_passages_keep_their_places_beside_a_flood(tmp_path: Path) -> None:
         assert titles(memory, mode="dense", k=4) == ["Circular"] * 4, "baselines stay as they are"
 
 
-def test_two_versions_of_a_passage_are_both_answers(tmp_path: Path) -> None:
+def test_groups_below_the_minimum_size_are_not_merged(tmp_path: Path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as memory:
         commit(memory, others() | copies(MIN_GROUP_PASSAGES - 1))
         snapshot = memory.snapshot()
@@ -118,7 +118,7 @@ def test_two_versions_of_a_passage_are_both_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_order_of_arrival_decides_nothing(tmp_path: Path, seed: int) -> None:
+def test_duplicate_groups_do_not_depend_on_the_order_of_commits(tmp_path: Path, seed: int) -> None:
     documents = list((others() | copies(30) | copies(20, "more")).items())
     found = []
     for name, order in (
@@ -164,7 +164,7 @@ def test_a_chain_of_small_changes_joins_no_passages_that_differ(tmp_path: Path) 
             assert len(ours & theirs) / len(ours | theirs) >= 0.8
 
 
-def test_a_graph_without_passages_is_that_of_a_memory_without_them(tmp_path: Path) -> None:
+def test_graph_without_passages_equals_that_of_a_memory_without_them(tmp_path: Path) -> None:
     chance = random.Random(9)
     documents = {f"file:///{at}": document(chance) for at in range(40)}
     gone = [f"file:///{at}" for at in range(0, 40, 3)]
@@ -187,7 +187,7 @@ def test_a_graph_without_passages_is_that_of_a_memory_without_them(tmp_path: Pat
         assert before.adjacency(OCCURRENCE_WEIGHTS).degrees.sum() > expected.degrees.sum()
 
 
-def test_a_hub_is_damped_in_what_it_gets_from_others(tmp_path: Path) -> None:
+def test_hub_passage_ranks_behind_specific_passages(tmp_path: Path) -> None:
     """An almanac that names everything falls behind the passage that says something; its own match is not damped."""
     documents = others(40)
     names = sorted({end for _, _, triples in documents.values() for s, _, o in triples for end in (s, o)})

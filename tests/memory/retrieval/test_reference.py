@@ -138,7 +138,7 @@ QUERIES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
+def test_every_mode_equals_the_reference_after_changes_and_a_restart(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store.index.delta_csr, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
@@ -181,7 +181,7 @@ SETTINGS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=range(len(SETTINGS)))
-def test_every_setting_has_its_effect_in_every_mode(tmp_path: Path, settings: Settings) -> None:
+def test_every_mode_equals_the_reference_with_changed_settings(tmp_path: Path, settings: Settings) -> None:
     chance = random.Random(7)
     documents = {f"file:///{at}": document(chance) for at in range(70)}
     with Store(tmp_path / "store", ENCODER.identity) as memory:
@@ -198,7 +198,7 @@ def test_every_setting_has_its_effect_in_every_mode(tmp_path: Path, settings: Se
 @pytest.mark.parametrize(
     ("variants", "modes"), [(True, set(MODES) - {"bm25"}), (False, {"hipporag", "hipporag2"})], ids=["ours", "papers"]
 )
-def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path, variants: bool, modes: set[str]) -> None:
+def test_every_mode_equals_the_reference_on_recorded_triples(tmp_path: Path, variants: bool, modes: set[str]) -> None:
     """With hippod's synonyms, and the papers' modes with the papers' synonyms: all pairs of cosine 0.8 and more."""
     documents = {}
     for number, each in enumerate(read_hipporag_file(SHARED / "openie.json")):
@@ -213,7 +213,7 @@ def test_every_mode_on_recorded_triples_of_real_passages(tmp_path: Path, variant
                 check(memory.snapshot(), expected, query, mode)
 
 
-def test_triples_are_compared_with_the_query_vector_of_their_instruction(
+def test_triples_use_the_query_vector_of_the_triple_instruction(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(5)
@@ -231,7 +231,7 @@ def test_triples_are_compared_with_the_query_vector_of_their_instruction(
         assert changed >= 4, "dense links no triples"
 
 
-def test_each_kind_of_linking_to_phrases_has_its_own_instruction(tmp_path: Path) -> None:
+def test_each_mode_that_links_phrases_uses_its_own_query_instruction(tmp_path: Path) -> None:
     chance = random.Random(5)
     documents = {f"file:///{at}": document(chance) for at in range(25)}
     with Store(tmp_path / "store", ENCODER.identity) as memory:
@@ -252,7 +252,7 @@ def test_each_kind_of_linking_to_phrases_has_its_own_instruction(tmp_path: Path)
         assert changed >= 1
 
 
-def test_cosines_count_for_as_much_of_a_query_as_the_encoder_has_words_for(tmp_path: Path) -> None:
+def test_cosines_are_weighted_by_the_share_of_known_query_words(tmp_path: Path) -> None:
     chance = random.Random(6)
     documents = {f"file:///{at}": document(chance) for at in range(25)}
     encoder, changed = HalfKnown(), 0
@@ -266,7 +266,7 @@ def test_cosines_count_for_as_much_of_a_query_as_the_encoder_has_words_for(tmp_p
     assert changed >= 3
 
 
-def test_the_best_few_are_those_of_the_whole_ranking(tmp_path: Path) -> None:
+def test_top_k_equals_the_start_of_the_full_ranking(tmp_path: Path) -> None:
     """The walk may end once they are sure."""
     chance = random.Random(3)
     with Store(tmp_path / "store", ENCODER.identity) as memory:

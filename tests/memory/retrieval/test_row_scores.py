@@ -41,7 +41,7 @@ def filled(*parts):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_nearest_rows_are_those_of_the_exact_comparison(shape: str) -> None:
+def test_nearest_rows_by_codes_equal_those_of_an_exact_search(shape: str) -> None:
     rows, queries = made(shape), [*made("anywhere", 5)[:4], made(shape)[7], np.eye(1, DIM, dtype=np.float32)[0]]
     view, alive = filled(rows).view(), np.arange(len(rows)) % 3 != 0
     for query in queries:
@@ -52,7 +52,7 @@ def test_the_nearest_rows_are_those_of_the_exact_comparison(shape: str) -> None:
         assert found[0][1].tolist() == found[1][1].tolist()
 
 
-def test_a_rows_score_does_not_depend_on_where_it_stands_or_when_it_came() -> None:
+def test_row_score_does_not_depend_on_row_position_or_time_of_addition() -> None:
     rows, query = made("anywhere"), made("cone")[0]
     order = np.random.default_rng(4).permutation(len(rows))
     vectors = filled(rows[:100])

@@ -19,7 +19,7 @@ def test_the_kth_best_is_that_of_sorting(size: tuple[int, int], distinct: int, s
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1), st.integers(1, 60))
-def test_candidates_are_the_living_rows_that_may_be_among_the_best(seed: int, share: float, k: int) -> None:
+def test_candidates_are_the_living_rows_within_the_error_of_the_top_k(seed: int, share: float, k: int) -> None:
     random = np.random.default_rng(seed)
     scores, alive = random.integers(0, 500, 9_000).astype(np.float32) / 500, random.random(9_000) < share
     rows = candidates(scores, k, alive, 1e-3)
@@ -30,7 +30,7 @@ def test_candidates_are_the_living_rows_that_may_be_among_the_best(seed: int, sh
 
 
 @given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 40), st.integers(0, 2**32))
-def test_the_best_first_are_those_of_sorting_by_score_and_name(values: list[int], k: int, seed: int) -> None:
+def test_best_first_equals_a_sort_by_score_and_name(values: list[int], k: int, seed: int) -> None:
     scores, rows = np.array(values, np.float64), np.random.default_rng(seed).permutation(len(values)) + 100
     read: list[int] = []
 

@@ -71,7 +71,7 @@ def ask(memory: Store, query: str, mode: str, k: int = 10) -> Retrieved:
 
 @pytest.mark.parametrize("query", ENGLISH_QUERIES)
 @pytest.mark.parametrize("mode", sorted(set(MODES) - {"bm25"}))
-def test_what_the_encoder_knows_answers_as_if_nothing_else_were_there(memories, mode: str, query: str) -> None:
+def test_passages_in_an_unknown_language_do_not_change_english_results(memories, mode: str, query: str) -> None:
     alone, beside = ask(memories["english"], query, mode), ask(memories["both"], query, mode)
     # What no walk reaches has no score in either.
     hits: list[object] = [(hit.id, pytest.approx(hit.score, rel=1e-5)) for hit in alone.hits if hit.score]
@@ -84,7 +84,7 @@ def test_what_the_encoder_knows_answers_as_if_nothing_else_were_there(memories, 
 
 @pytest.mark.parametrize("memory", ["chinese", "both"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_query_of_which_the_encoder_knows_nothing_is_answered_by_words(memories, memory: str, mode: str) -> None:
+def test_query_unknown_to_the_encoder_is_matched_by_words(memories, memory: str, mode: str) -> None:
     for query, title in {
         "目录上的粘滞位有什么作用？": "粘滞位",
         "发行版的代号来自哪部电影？": "发行版",
@@ -95,7 +95,7 @@ def test_a_query_of_which_the_encoder_knows_nothing_is_answered_by_words(memorie
 
 
 @pytest.mark.parametrize("mode", ["fused", "hipporag2"])
-def test_words_link_triples_that_lead_on_to_what_they_are_about(memories, mode: str) -> None:
+def test_triples_matched_by_words_lead_the_walk_to_another_passage(memories, mode: str) -> None:
     """Who maintains it is said in one passage, where they live in another, which shares no word with the question."""
     answer = ask(memories["both"], "谁维护软件包管理系统", mode, 2)
     assert [(t.subject, t.object) for t in answer.triples][:1] == [("软件包管理系统", "开发者")]
@@ -104,7 +104,7 @@ def test_words_link_triples_that_lead_on_to_what_they_are_about(memories, mode: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_known_query_to_a_memory_of_which_nothing_is_known_goes_by_words(memories, tmp_path: Path, mode: str) -> None:
+def test_known_query_to_a_memory_in_unknown_language_is_matched_by_words(memories, tmp_path: Path, mode: str) -> None:
     passages = [("Debra", "名字 Debra Ian 来自。", [("名字", "来自", "debra")]), ("二", "没有。", [])]
     with Store(tmp_path / "store", ENCODER.identity) as memory:
         commit(memory, {f"file:///{at}": each for at, each in enumerate(passages)}, encoder=ENCODER)

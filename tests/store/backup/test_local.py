@@ -27,14 +27,14 @@ def store(tmp_path):
         yield opened
 
 
-def test_a_sound_store_verifies(store):
+def test_verify_of_intact_store_reports_no_problems(store):
     found = verify(store)
     assert found.problems == []
     assert found.lines == len(exported(store))
     assert found.commit == store.snapshot().commit
 
 
-def test_both_say_how_far_they_are(store, tmp_path):
+def test_verify_and_backup_report_progress_of_each_step(store, tmp_path):
     said = []
     verify(store, lambda *step: said.append(step))
     backup(store, tmp_path / "backup", lambda *step: said.append(step))
@@ -55,7 +55,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
     assert all(done == total for step, (done, total) in last.items() if step not in ("copying",) and total is not None)
 
 
-def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
+def test_verify_reports_edge_in_memory_that_is_missing_in_tables(store):
     store._index.matrices["relation"].add([0, 1], [1, 0], [1.0, 1.0])
     store.commit(complete(store, numbered_documents(20, 21), []))
     assert any('"relation"' in problem for problem in verify(store).problems)
@@ -94,7 +94,7 @@ SPOILS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("told", SPOILS)
-def test_verify_tells_of_what_an_export_does_not_show(store, told):
+def test_verify_reports_memory_damage_that_an_export_does_not_show(store, told):
     expected = exported(store)
     SPOILS[told](store._index)
     store._live.snapshot = Snapshot(store._index, store.snapshot().commit, store.snapshot().time)
@@ -105,7 +105,7 @@ def test_verify_tells_of_what_an_export_does_not_show(store, told):
 
 
 @pytest.mark.slow
-def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_path):
+def test_backup_contains_its_commit_despite_later_commits_and_compaction(store, tmp_path):
     expected = exported(store)
     made = backup(store, tmp_path / "backup")
     assert made.commit == store.snapshot().commit
@@ -117,7 +117,7 @@ def test_a_backup_is_the_memory_of_its_commit_whatever_comes_after(store, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path):
+def test_restore_replaces_store_and_keeps_the_previous_store_aside(store, tmp_path):
     expected = exported(store)
     made = backup(store, tmp_path / "backup")
     store.write_checkpoint()
@@ -137,7 +137,7 @@ def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path
         assert exported(other) == expected
 
 
-def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(store, tmp_path):
+def test_accepted_uncommitted_documents_are_backed_up_and_restored(store, tmp_path):
     inbox = store.folder / "inbox"
     inbox.mkdir()
     (inbox / "000000000001.jsonl").write_text("accepted")
@@ -153,7 +153,7 @@ def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(stor
     assert (aside / "inbox" / "000000000003.jsonl").read_text() == "later"
 
 
-def test_what_is_committed_while_a_backup_is_made_does_not_stop_it(store, tmp_path, monkeypatch):
+def test_backup_succeeds_if_an_inbox_file_disappears_while_it_is_copied(store, tmp_path, monkeypatch):
     """An accepted document's file is deleted once it is committed, even between being listed and being copied."""
     (store.folder / "inbox").mkdir()
     listed = Path.glob
@@ -167,7 +167,7 @@ def test_what_is_committed_while_a_backup_is_made_does_not_stop_it(store, tmp_pa
     assert backup(store, tmp_path / "backup").commit == store.snapshot().commit
 
 
-def test_no_backup_over_something_or_into_the_store(store, tmp_path):
+def test_backup_into_existing_folder_or_into_the_store_is_refused(store, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("x")
     for target in (tmp_path / "full", store.folder / "inside"):
@@ -175,7 +175,7 @@ def test_no_backup_over_something_or_into_the_store(store, tmp_path):
             backup(store, target)
 
 
-def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
+def test_restore_of_incomplete_backup_is_refused_and_store_is_unchanged(store, tmp_path):
     expected = exported(store)
     backup(store, tmp_path / "backup")
     store.close()
@@ -263,7 +263,7 @@ def test_a_backup_that_fails_leaves_nothing(store, tmp_path, monkeypatch):
         "",
     ],
 )
-def test_a_backup_holds_files_of_a_store_alone(store, tmp_path, name):
+def test_restore_refuses_backup_with_file_names_foreign_to_a_store(store, tmp_path, name):
     with pytest.raises(UnsafeName):
         check_names([name])
     backup(store, tmp_path / "backup")

@@ -67,7 +67,7 @@ def test_a_list_with_other_types_is_a_damaged_list(url, files):
 
 
 @pytest.mark.slow
-def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_path, monkeypatch):
+def test_only_new_files_are_uploaded_and_every_backup_can_be_restored(store, url, tmp_path, monkeypatch):
     expected = exported(store)
     first = send(store, url)
     assert first.sent_files > 5
@@ -96,7 +96,7 @@ def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_pat
 
 
 @pytest.mark.slow
-def test_what_is_old_is_pruned_and_the_newest_stays(store, url, tmp_path, monkeypatch):
+def test_expired_backups_are_pruned_and_the_newest_is_kept(store, url, tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
     for number in range(3):
         store.commit(complete(store, numbered_documents(50 + number, 51 + number), []))
@@ -114,7 +114,7 @@ def test_what_is_old_is_pruned_and_the_newest_stays(store, url, tmp_path, monkey
     assert restored(url, tmp_path / "new") == expected
 
 
-def test_a_content_that_no_backup_names_yet_is_not_pruned_while_it_is_young(store, url):
+def test_recent_object_that_no_backup_lists_is_not_pruned(store, url):
     send(store, url)
     other = Path(url.removeprefix("file://")) / "objects" / "ab" / ("ab" * 32)
     other.parent.mkdir(exist_ok=True)
@@ -126,7 +126,7 @@ def test_a_content_that_no_backup_names_yet_is_not_pruned_while_it_is_young(stor
 
 
 @pytest.mark.slow
-def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_stays(store, url, tmp_path):
+def test_restore_of_remote_backup_with_damaged_or_missing_object_is_refused(store, url, tmp_path):
     first = send(store, url)
     expected = exported(store)
     store.commit(complete(store, numbered_documents(20, 21), []))
@@ -152,7 +152,7 @@ def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_s
 
 
 @pytest.mark.slow
-def test_a_restore_that_was_cut_off_goes_on_where_it_stood(store, url, tmp_path, monkeypatch):
+def test_interrupted_restore_resumes_without_fetching_finished_files_again(store, url, tmp_path, monkeypatch):
     send(store, url)
     fetched: list[str] = []
 
@@ -190,7 +190,7 @@ def test_a_list_of_files_that_names_a_place_outside_is_refused(store, url, tmp_p
     assert not (tmp_path / "new" / "escaped").exists()
 
 
-def test_what_is_wrong_is_said(store, url, tmp_path):
+def test_backup_errors_name_wrong_url_missing_backup_and_open_store(store, url, tmp_path):
     for wrong in ("ftp://host/x", "s3://", "file://host/x", "s3://bucket/x?y=1"):
         with pytest.raises(BackupError, match="write s3://bucket/prefix"):
             send(store, wrong)
@@ -226,7 +226,7 @@ def proxy(server, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
+def test_s3_backup_and_restore_survive_broken_connections(store, proxy, tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
     url = "s3://memories/of/one"
     store.commit(complete(store, {"long": [("Long", "text 1 " * 40_000, None)]}, []))
@@ -273,7 +273,7 @@ def test_each_request_survives_twelve_broken_connections_in_a_row(store, proxy, 
     assert (proxy.breaks, proxy.broken) == (0, 24)
 
 
-def test_nothing_is_pruned_by_a_listing_that_is_not_whole(store, url, monkeypatch):
+def test_incomplete_listing_prunes_no_backup(store, url, monkeypatch):
     """A listing without the newer backups would make their contents look unused."""
     monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
     for number in range(3):
@@ -290,7 +290,7 @@ def test_nothing_is_pruned_by_a_listing_that_is_not_whole(store, url, monkeypatc
 
 
 @pytest.mark.slow
-def test_s3_says_what_is_missing(store, proxy, tmp_path, monkeypatch):
+def test_s3_errors_name_missing_bucket_and_missing_backup(store, proxy, tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
     with pytest.raises(BackupError, match='there is no bucket "nowhere"; create it first'):
         send(store, "s3://nowhere/x")
@@ -300,7 +300,7 @@ def test_s3_says_what_is_missing(store, proxy, tmp_path, monkeypatch):
         fetch("s3://memories/nothing", tmp_path / "new")
 
 
-def test_a_refusal_tells_a_missing_key_from_one_without_rights(monkeypatch, tmp_path):
+def test_access_denied_error_distinguishes_missing_credentials_from_missing_rights(monkeypatch, tmp_path):
     refused = OSError("When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: Access Denied")
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE"):

@@ -53,7 +53,7 @@ def saved(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
+def test_start_from_checkpoint_equals_start_from_tables(saved):
     folder, expected, positions = saved
     with open_store(folder) as store:
         assert store.opened_from.startswith("checkpoint of commit")
@@ -62,7 +62,7 @@ def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
         assert store.snapshot().bm25("text 77").tolist() == pytest.approx(bm25_of_rebuilt(folder), abs=1e-5)
 
 
-def test_a_start_takes_the_edges_of_later_commits_as_they_were_found(saved, monkeypatch):
+def test_start_from_checkpoint_loads_later_synonyms_without_a_search(saved, monkeypatch):
     def searched(*_, **__):
         raise AssertionError("a start searches for synonyms")
 
@@ -82,7 +82,7 @@ def bm25_of_rebuilt(folder):
 
 
 @pytest.mark.slow
-def test_what_comes_after_such_a_start_is_as_after_any_other(saved):
+def test_commits_after_start_from_checkpoint_give_the_expected_memory(saved):
     folder, _, _ = saved
     with open_store(folder) as store:
         held = documents(0, 30)
@@ -98,7 +98,7 @@ def test_what_comes_after_such_a_start_is_as_after_any_other(saved):
     "kind", ["data", "indices", "ids", "vectors", "terms", "text", "hashes", "documents", "manifest"]
 )
 @pytest.mark.parametrize("how", ["cut", "missing", "changed"])
-def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
+def test_damaged_checkpoint_is_rejected_and_named_in_opened_from(saved, kind, how):
     folder, expected, _ = saved
     snapshot = newest(folder)
     file = sorted(path for path in snapshot.iterdir() if kind in path.name)[0]
@@ -124,7 +124,7 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
 
 
 @pytest.mark.slow
-def test_what_a_start_did_not_read_is_read_before_the_next_snapshot(saved):
+def test_intact_checkpoint_passes_the_full_check_before_the_next_one(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         assert store.check_checkpoint()
@@ -135,7 +135,7 @@ def test_what_a_start_did_not_read_is_read_before_the_next_snapshot(saved):
 
 
 @pytest.mark.slow
-def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
+def test_checkpoint_refused_for_other_settings_is_not_used_by_a_later_start(tmp_path):
     """Row numbers of purged rows are reused after a start from the tables; the checkpoint maps them to the old rows."""
     held = documents(10, 25)
     with open_store(tmp_path) as store:
@@ -161,7 +161,7 @@ def vectors(store):
 
 
 @pytest.mark.slow
-def test_half_a_snapshot_is_none(saved):
+def test_unfinished_checkpoint_is_not_used(saved):
     folder, expected, _ = saved
     newest(folder).rename(folder / "snapshot.new")
     with open_store(folder) as store:
@@ -173,7 +173,7 @@ def test_half_a_snapshot_is_none(saved):
         assert lines(store) == expected
 
 
-def test_a_snapshot_of_another_history_is_not_used(saved):
+def test_checkpoint_of_another_history_is_not_used(saved):
     folder, expected, _ = saved
     manifest = newest(folder) / "manifest.json"
     content = json.loads(manifest.read_text())
@@ -185,7 +185,7 @@ def test_a_snapshot_of_another_history_is_not_used(saved):
         assert lines(store) == expected
 
 
-def test_a_snapshot_whose_manifest_has_changed_is_not_used(saved):
+def test_checkpoint_with_changed_manifest_is_not_used(saved):
     folder, expected, _ = saved
     manifest = newest(folder) / "manifest.json"
     content = json.loads(manifest.read_text())
@@ -196,7 +196,7 @@ def test_a_snapshot_whose_manifest_has_changed_is_not_used(saved):
 
 
 @pytest.mark.slow
-def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
+def test_only_newest_checkpoint_is_kept_and_none_is_written_without_changes(saved):
     folder, _, _ = saved
     with open_store(folder) as store:
         assert store.write_checkpoint()
@@ -205,7 +205,7 @@ def test_one_snapshot_is_kept_and_only_what_changed_is_written_again(saved):
 
 
 @pytest.mark.slow
-def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
+def test_store_opens_with_expected_memory_after_purge_and_checkpoint(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         assert store.purge(timedelta(0)) > 0
@@ -220,7 +220,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 
 @pytest.mark.slow
-def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
+def test_vectors_in_several_checkpoint_blocks_are_reused_and_loaded_unchanged(tmp_path, monkeypatch):
     for module in ("index.vectors.matrix", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
@@ -243,7 +243,7 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
 
 
-def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
+def test_mapped_text_blocks_are_reused_by_the_next_checkpoint(tmp_path, monkeypatch):
     for module in ("index.columns.texts", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_TEXTS", 8)
     with open_store(tmp_path) as store:
@@ -262,7 +262,7 @@ def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_again(tmp_path, monkeypatch):
+def test_checkpoint_links_vectors_in_nameless_files_instead_of_writing_them(tmp_path, monkeypatch):
     for module in ("index.vectors.matrix", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     monkeypatch.setattr("store.index.file_arrays.FILE_MIN_BYTES", 1)
@@ -289,7 +289,7 @@ def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_ag
 
 
 @pytest.mark.slow
-def test_interrupted_checkpoint_leaves_only_the_one_before(saved):
+def test_interrupted_checkpoint_leaves_only_the_previous_checkpoint(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         before = newest(folder)
@@ -307,7 +307,7 @@ def test_interrupted_checkpoint_leaves_only_the_one_before(saved):
 
 
 @pytest.mark.slow
-def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
+def test_checkpoint_times_out_while_maintenance_is_paused(saved):
     """A running renewal or checkpoint delays it."""
     folder, _, _ = saved
     with open_store(folder) as store, store.maintenance_paused(), pytest.raises(CheckpointTimeout):
@@ -315,7 +315,7 @@ def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
 
 
 @pytest.mark.slow
-def test_a_stop_whose_time_is_over_leaves_no_snapshot_and_is_none_the_worse(saved):
+def test_last_checkpoint_after_its_deadline_is_skipped_without_damage(saved):
     folder, expected, _ = saved
     with open_store(folder) as store:
         before = newest(folder)

@@ -55,7 +55,7 @@ def of_igraph(graph):
     return nodes, {(e["type"], names[e.source], names[e.target]): e["weight"] for e in graph.es}
 
 
-def test_igraph_reads_what_the_export_tells(snapshot, tmp_path):
+def test_igraph_reads_graphml_with_all_nodes_and_edges(snapshot, tmp_path):
     (tmp_path / "memory.graphml").write_bytes(written(snapshot))
     graph = igraph.Graph.Read_GraphML(str(tmp_path / "memory.graphml"))
     assert not graph.is_directed()
@@ -66,7 +66,7 @@ def test_igraph_reads_what_the_export_tells(snapshot, tmp_path):
     assert SHOWN in graph.vs["text"]
 
 
-def test_networkx_reads_the_same(snapshot):
+def test_networkx_reads_graphml_with_all_nodes_and_edges(snapshot):
     graph = networkx.parse_graphml(written(snapshot).decode(), force_multigraph=True)
     nodes = {(data["kind"], data["name"]): (data.get("title", ""), data["text"]) for _, data in graph.nodes(data=True)}
     names = networkx.get_node_attributes(graph, "name")
@@ -74,14 +74,14 @@ def test_networkx_reads_the_same(snapshot):
     assert (nodes, edges) == told(snapshot, shown)
 
 
-def test_the_packed_file_is_igraphs_and_always_the_same(snapshot, tmp_path):
+def test_compressed_graphml_is_reproducible_and_igraph_reads_it(snapshot, tmp_path):
     first, second = (b"".join(gzipped(iter([written(snapshot)]))) for _ in range(2))
     assert first == second
     (tmp_path / "memory.graphmlz").write_bytes(first)
     assert of_igraph(igraph.Graph.Read_GraphMLz(str(tmp_path / "memory.graphmlz"))) == told(snapshot, shown)
 
 
-def test_the_graph_in_this_process_loses_no_character(snapshot):
+def test_to_igraph_keeps_every_character_of_names_and_texts(snapshot):
     graph = to_igraph(snapshot)
     assert of_igraph(graph) == told(snapshot)
     # The purpose: igraph's own algorithms work on it.
@@ -90,7 +90,7 @@ def test_the_graph_in_this_process_loses_no_character(snapshot):
 
 
 @pytest.mark.slow
-def test_the_same_memory_gives_the_same_file_however_it_came_about(snapshot, tmp_path):
+def test_graphml_of_equal_memories_is_equal_in_any_commit_order(snapshot, tmp_path):
     with open_store(tmp_path / "other") as store:
         store.commit(complete(store, {"c": [("U", "text 2", None)]}, []))
         store.commit(complete(store, {"b": [("", "text 4", None)]}, []))

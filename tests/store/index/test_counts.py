@@ -9,7 +9,7 @@ from store.index.append_only_arrays import CHUNK_COUNTS, Counts
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_view_says_which_counts_were_above_zero(seed: int) -> None:
+def test_view_keeps_which_counts_were_above_zero(seed: int) -> None:
     chance, counts, expected, views = random.Random(seed), Counts(), np.zeros(0, np.int64), []
     for _ in range(12):
         grown = counts.n + chance.choice((0, 1, CHUNK_COUNTS // 2, CHUNK_COUNTS + 3))

@@ -19,7 +19,7 @@ def unsorted_entries(request, monkeypatch):
 
 
 @given(steps=st.lists(STEP, max_size=25), asked=st.sets(st.integers(0, SIZE - 1), max_size=6))
-def test_entries_are_those_of_the_sum(steps, asked):
+def test_live_matrix_entries_equal_the_sum_of_all_additions(steps, asked):
     matrix, whole, earlier, expected = LiveMatrix(lambda: (SIZE, SIZE)), np.zeros((SIZE, SIZE)), None, []
     rows = np.array(sorted(asked), np.int64)
     for step in steps:
@@ -46,7 +46,7 @@ def test_entries_are_those_of_the_sum(steps, asked):
         assert np.array_equal(view.merged().toarray(), then)
 
 
-def test_a_row_is_found_without_looking_through_the_log(monkeypatch):
+def test_all_except_the_last_log_entries_are_sorted(monkeypatch):
     """All except the last entries are sorted. Otherwise results would still be right, but each commit would cost all changes
     since the last fold."""
     monkeypatch.setattr(delta_csr, "UNSORTED_ENTRIES", 10)

@@ -34,7 +34,7 @@ def in_a_file(array: np.ndarray) -> bool:
     return False
 
 
-def test_a_large_array_is_a_nameless_file_s_and_a_small_one_is_not(tmp_path: Path) -> None:
+def test_large_arrays_are_in_nameless_files_and_small_arrays_in_memory(tmp_path: Path) -> None:
     storage = ArrayStorage(tmp_path)
     large = storage.empty((LENGTH, 1), np.int64)
     large[:] = np.arange(LENGTH)[:, None]
@@ -70,7 +70,7 @@ def test_only_a_whole_nameless_file_is_given_a_name(tmp_path: Path) -> None:
     assert link_file(array, tmp_path / "named.npy")
 
 
-def test_a_file_system_without_nameless_files_has_files_that_lost_their_name(
+def test_file_system_without_o_tmpfile_gets_deleted_files_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = os.open
@@ -96,7 +96,7 @@ def test_no_descriptor_of_a_nameless_file_stays_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_full_disk_leaves_it_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_array_stays_in_memory_if_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -117,7 +117,7 @@ def test_views_of_a_growing_array_stay_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 7])
-def test_what_is_read_ahead_of_a_file_reads_as_it_is(tmp_path: Path, first: int) -> None:
+def test_read_ahead_does_not_change_the_rows_that_are_read(tmp_path: Path, first: int) -> None:
     values = np.random.default_rng(0).standard_normal((5_000, 384)).astype(np.float32)
     np.save(tmp_path / "vectors.npy", values)
     rows = np.array([first, 11, 4_999])
@@ -154,7 +154,7 @@ def test_a_file_that_is_paged_in_has_all_its_pages_in_memory(tmp_path: Path) -> 
     assert np.array_equal(array.ravel(), np.arange(5 * LENGTH))
 
 
-def test_what_may_be_dropped_first_is_there_all_the_same(tmp_path: Path) -> None:
+def test_drop_first_keeps_the_content_readable(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.arange(5 * LENGTH))
     array = map_file(tmp_path / "array.npy")
     page_in(array)
@@ -162,7 +162,7 @@ def test_what_may_be_dropped_first_is_there_all_the_same(tmp_path: Path) -> None
     assert np.array_equal(array, np.arange(5 * LENGTH))
 
 
-def test_what_is_of_no_file_or_has_nothing_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_page_in_and_drop_first_ignore_arrays_without_a_file_and_empty_files(tmp_path: Path) -> None:
     page_in(np.arange(10))
     drop_first(np.arange(10))
     np.save(tmp_path / "empty.npy", np.empty((0, 3)))

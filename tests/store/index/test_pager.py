@@ -31,7 +31,7 @@ class Part:
         return {"rows": self.array, "of no file": np.ones(3)}
 
 
-def test_each_part_is_brought_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_is_paged_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brought: list[int] = []
 
     def note(array: NDArray[Any]) -> None:
@@ -49,7 +49,7 @@ def test_each_part_is_brought_in_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert resident_share(first.file) == resident_share(second.file) == 1.0
 
 
-def test_a_part_that_came_back_is_brought_in_again(tmp_path: Path) -> None:
+def test_part_that_returns_after_another_part_is_paged_in_again(tmp_path: Path) -> None:
     pager, first, second = Pager("parts"), Part(tmp_path / "first.npy"), Part(tmp_path / "second.npy")
     for parts in ([first], [second], [first]):
         pager.bring(parts)
@@ -67,16 +67,14 @@ def test_a_part_that_is_replaced_is_held_no_more(tmp_path: Path) -> None:
     assert held() is None
 
 
-def test_nothing_of_a_file_starts_no_thread() -> None:
+def test_part_without_a_file_starts_no_thread() -> None:
     pager = Pager("parts")
     pager.bring([CodedBlock(np.ones((3, DIM), np.int8), np.ones(3, np.float32))])
     wait_for_background()
     assert pager._thread is None
 
 
-def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_in_codes_makes_the_code_file_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = np.random.default_rng(1).standard_normal((BLOCK_VECTORS, DIM)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     made = Vectors(DIM)

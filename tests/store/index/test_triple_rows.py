@@ -43,7 +43,7 @@ class DictAndRows:
 
 
 @given(STEPS)
-def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: list[TripleKey | int | str]) -> None:
+def test_triple_rows_equal_a_dict_also_with_concurrent_folds(steps: list[TripleKey | int | str]) -> None:
     beside, begun = DictAndRows(), None
     for step in steps:
         if isinstance(step, tuple):
@@ -62,7 +62,7 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
     beside.check()
 
 
-def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
+def test_triple_keys_with_equal_hashes_are_distinguished(monkeypatch) -> None:
     monkeypatch.setattr(TripleRows, "hash", lambda _rows, _key: 7)
     beside = DictAndRows()
     for subject in range(3):

@@ -9,7 +9,7 @@ from store.lance.import_shim import CLIENT, lancedb
 
 
 @pytest.mark.process
-def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
+def test_catalogue_clients_are_not_imported_and_raise_not_implemented() -> None:
     """Loading them would take a third of every start."""
     told = subprocess.run(
         [
@@ -27,6 +27,6 @@ def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
         spared.TableApi()
 
 
-def test_what_hippod_uses_is_all_there(tmp_path) -> None:
+def test_lancedb_with_the_shim_creates_and_searches_a_table(tmp_path) -> None:
     table = lancedb.connect(str(tmp_path)).create_table("words", [{"word": "oak", "vector": [1.0, 0.0]}])
     assert table.search().where("word = 'oak'").to_list()[0]["word"] == "oak"

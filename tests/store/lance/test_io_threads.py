@@ -7,7 +7,7 @@ import pytest
 from store.lance.io_threads import at_once
 
 
-def test_all_are_under_way_at_once() -> None:
+def test_at_once_runs_all_items_concurrently() -> None:
     met = threading.Barrier(4, timeout=10)
     at_once(lambda _: met.wait(), range(4))
 
@@ -27,5 +27,5 @@ def test_a_failure_is_raised_once_all_have_ended() -> None:
     assert sorted(ended) == [1, 2, 3]
 
 
-def test_nothing_to_do_is_nothing() -> None:
+def test_at_once_without_items_calls_nothing() -> None:
     at_once(pytest.fail, [])

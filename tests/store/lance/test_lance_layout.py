@@ -74,7 +74,7 @@ def added(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(f"{Path(name).parent}/*{Path(name).suffix}" for name in after.keys() - before.keys())
 
 
-def test_the_names_of_manifests_count_versions_down(table) -> None:
+def test_manifest_names_sort_newest_version_first(table) -> None:
     found = layout.manifests(table.folder)
     assert all(map(layout.is_known_name, found)), f"layout.is_known_name: manifests are called {found[0].name} now"
     versions = [layout.version_of(path) for path in found]
@@ -92,7 +92,7 @@ def test_a_manifest_ends_with_the_mark(table) -> None:
 
 
 @pytest.mark.parametrize("tear", [lambda content: b"", lambda content: content[:-30]], ids=["empty", "cut"])
-def test_a_torn_manifest_keeps_a_table_shut_until_it_is_taken_away(table, tear) -> None:
+def test_torn_manifest_prevents_opening_until_it_is_removed(table, tear) -> None:
     newest = layout.manifests(table.folder)[0]
     newest.write_bytes(tear(newest.read_bytes()))
     with pytest.raises((OSError, RuntimeError, ValueError)):
@@ -139,7 +139,7 @@ def test_a_delete_adds_a_deletion_file_which_names_its_fragment(table) -> None:
     assert table.numbers() == [0, 1, 2, 3, 4, 5, 7]
 
 
-def test_a_row_id_is_the_fragment_and_the_place_in_it_and_conditions_may_use_it(table) -> None:
+def test_row_id_combines_fragment_and_offset_and_works_in_conditions(table) -> None:
     expected = {number: number for number in range(5)}
     expected |= {number: (1 << layout.FRAGMENT_BITS) + number - 5 for number in range(5, 8)}
     assert table.row_ids() == expected, "layout.FRAGMENT_BITS: row ids are made in another way now"
@@ -162,7 +162,7 @@ def test_optimize_merges_small_fragments_and_keeps_every_version(table) -> None:
         table.db.open_table("t").checkout(version)
 
 
-def test_optimize_leaves_a_fragment_of_which_few_rows_are_deleted(tmp_path) -> None:
+def test_optimize_does_not_rewrite_a_fragment_with_few_deleted_rows(tmp_path) -> None:
     """The reason for `TableWriter.move_rows_from`: a purged text would stay on the disk."""
     table = LanceTable(tmp_path)
     table.add(0, FEW_DELETED)
@@ -214,7 +214,7 @@ def test_a_handle_stays_at_its_version(table) -> None:
     assert table.numbers(before) == list(range(8)), "tables.py: a view must not show an unfinished change"
 
 
-def test_the_packages_left_out_of_the_import_are_where_the_shim_looks() -> None:
+def test_packages_that_the_shim_skips_are_in_the_expected_folders() -> None:
     found = find_spec(CLIENT)
     assert found is not None, "import_shim.py: LanceDB does without the package; the shim can go"
     places = [Path(place) for place in found.submodule_search_locations or ()]

@@ -43,16 +43,16 @@ def test_tags_and_descriptions_are_about_a_document():
         ("added:lamp", ()),
     ],
 )
-def test_names_of_uris(uri, own):
+def test_uri_gives_the_expected_names(uri, own):
     assert names(uri).own == own
 
 
 @pytest.mark.parametrize("word", ["facade", "Decade", "cafebabe", "東京", "deadbeef", "5571a"])
-def test_words_are_names(word):
+def test_words_that_resemble_hex_ids_are_meaningful_names(word):
     assert is_meaningful(word)
 
 
-def test_the_column_of_passages_keeps_links_and_reads_older_rows():
+def test_passage_column_keeps_links_and_reads_rows_of_older_releases():
     link = Link("../a.md", "Part", "see")
     refs = (
         PassageRef("p", {"line": 1}, (("a", "b", "c"),), "rules", (link,)),

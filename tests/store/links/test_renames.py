@@ -44,21 +44,21 @@ def test_a_renamed_folder_of_passages_is_neither_extracted_nor_encoded_again(ren
     assert len(found(store.snapshot(), "volcano")) == FOLDERS * PASSAGES
 
 
-def test_the_old_name_finds_nothing(renamed):
+def test_old_folder_name_is_found_only_in_earlier_commits(renamed):
     store, _ = renamed
     assert found(store.snapshot(), "glacier") == set()
     assert found(store.snapshot_at(store.snapshot().commit - 1), "volcano") == set()
     assert len(found(store.snapshot_at(store.snapshot().commit - 1), "glacier")) == FOLDERS * PASSAGES
 
 
-def test_a_scope_has_the_names_of_its_documents_alone(renamed):
+def test_scope_contains_only_names_of_its_documents(renamed):
     store, _ = renamed
     memory = store.scoped("one", lambda document: document.uri.endswith("/page3.md"))
     assert found(memory.snapshot, "volcano page3") == {f"text {3 * PASSAGES + at}" for at in range(PASSAGES)}
     assert len(memory.snapshot.compare_names("volcano", 100).rows) == 1
 
 
-def test_names_are_written_down_and_those_that_are_gone_are_not(tmp_path):
+def test_checkpoint_contains_current_names_and_no_removed_names(tmp_path):
     with open_store(tmp_path) as store:
         store.commit(complete(store, {"file:///drive/Secret plan.md": [("", "text 1", None)]}, []))
         store.commit(

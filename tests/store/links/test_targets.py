@@ -86,7 +86,7 @@ def led(documents, source, target):
         ("Home.md", "", "Home.md"),
     ],
 )
-def test_links_of_a_vault(source, target, expected):
+def test_links_in_a_vault_resolve_to_the_expected_document(source, target, expected):
     assert led(VAULT, source, target) == expected
 
 
@@ -114,7 +114,7 @@ def test_links_of_a_vault(source, target, expected):
         ("manual/setup.md", "a/b%25c@tarn.example", None),
     ],
 )
-def test_links_of_a_site(source, target, expected):
+def test_links_in_a_site_resolve_to_the_expected_document(source, target, expected):
     assert led(SITE, source, target) == expected
 
 
@@ -163,7 +163,7 @@ def scanned(present, target, source):
 
 @given(st.lists(documents, max_size=8), st.lists(link, min_size=1, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
-def test_the_answer_follows_from_the_documents_whatever_happened_before(drawn, links, random):
+def test_link_targets_depend_only_on_current_documents(drawn, links, random):
     present = {}
     source = document("a/source.md")
     targets = LinkTargets(present)

@@ -133,7 +133,7 @@ def test_verify_and_backup_check_the_mark(tmp_path: Path) -> None:
         assert any("log/mark" in problem for problem in verify(store).problems)
 
 
-def test_commits_beside_a_flush_are_in_the_next(tmp_path: Path) -> None:
+def test_commits_during_a_flush_are_written_by_the_next_flush(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
         sync = Checksums.sync
@@ -185,7 +185,7 @@ def test_the_error_of_a_change_is_raised_if_its_undoing_fails(tmp_path: Path) ->
         assert verify(store).problems == []
 
 
-def test_an_acknowledged_commit_that_the_log_lost_is_damage_and_says_so(tmp_path: Path) -> None:
+def test_lost_acknowledged_commit_is_reported_as_damage_with_a_remedy(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
         store.commit(complete(store, numbered_documents(3, 4), []))
@@ -216,7 +216,7 @@ def test_a_log_that_ends_before_an_acknowledged_commit_is_damage(tmp_path: Path)
 
 
 @pytest.mark.parametrize("change", ["flip", "remove"])
-def test_a_mark_that_is_damaged_or_gone_is_told(tmp_path: Path, change: str) -> None:
+def test_damaged_or_missing_mark_prevents_opening(tmp_path: Path, change: str) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
         store.compact()

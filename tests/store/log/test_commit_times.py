@@ -30,7 +30,7 @@ def add(store, number):
 
 
 @pytest.mark.parametrize("started_again", [False, True])
-def test_a_time_after_the_clock_was_ahead_for_a_while_means_the_commit_of_that_time(tmp_path, days_ago, started_again):
+def test_time_lookup_is_correct_after_the_clock_was_ahead(tmp_path, days_ago, started_again):
     days_ago(5)
     with open_store(tmp_path) as store:
         days_ago(4)
@@ -56,7 +56,7 @@ def check(store, days_ago, before, after, last):
     assert store.horizon == after
 
 
-def test_a_time_that_a_clock_ahead_has_passed_means_the_commit_of_that_time(tmp_path, days_ago):
+def test_time_lookup_is_correct_after_a_clock_lead_has_passed(tmp_path, days_ago):
     days_ago(9)
     with open_store(tmp_path) as store:
         first = add(store, 1)
@@ -73,7 +73,7 @@ def test_a_time_that_a_clock_ahead_has_passed_means_the_commit_of_that_time(tmp_
         assert store.horizon <= ahead
 
 
-def test_a_clock_that_was_behind_for_a_while_costs_no_commit_that_is_to_be_kept(tmp_path, days_ago):
+def test_clock_that_was_behind_does_not_purge_commits_in_retention(tmp_path, days_ago):
     days_ago(1)
     with open_store(tmp_path) as store:
         first = add(store, 1)

@@ -28,7 +28,7 @@ def purge(store):
 
 
 @pytest.mark.slow
-def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
+def test_costs_of_purged_extractions_stay_in_the_total(tmp_path, monkeypatch):
     monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
     monkeypatch.setattr(erasure, "TRIM_MIN_ROWS", 1)
     with open_store(tmp_path) as store:
@@ -104,13 +104,13 @@ def test_a_purge_that_ended_in_the_middle_counts_nothing_twice(tmp_path, monkeyp
         assert store._tables.rows("extractions") == 2
 
 
-def test_the_extractor_of_the_tests_costs_nothing(tmp_path):
+def test_extraction_without_tokens_is_counted_with_zero_tokens(tmp_path):
     with open_store(tmp_path) as store:
         store.commit(complete(store, {"a": [("T", "text 1", None)]}, [], extract))
         assert store.extraction_costs() == {"oracle": (1, 0, 0)}
 
 
-def test_living_passages_are_counted_by_what_gave_their_triples(tmp_path):
+def test_current_passages_are_counted_by_extractor(tmp_path):
     with open_store(tmp_path) as store:
         read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(4)}, name="rules/1")
         read(store, {}, again=[("T", "text 1")], name="rules/2")

@@ -72,7 +72,7 @@ def check_migrated(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_stood_before_an_extractors_name_is_in_columns(old_store: Path) -> None:
+def test_migration_moves_failures_from_extractor_names_to_columns(old_store: Path) -> None:
     check_migrated(old_store)
 
 

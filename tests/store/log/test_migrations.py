@@ -29,7 +29,7 @@ def test_there_is_a_store_of_every_format() -> None:
 
 @pytest.mark.daemon
 @pytest.mark.parametrize("archive", RELEASED, ids=lambda path: path.name.partition(".")[0])
-def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path) -> None:
+def test_released_store_opens_with_its_original_content(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as gzipped:
         gzipped.extractall(tmp_path, filter="data")
     expected = json.loads((tmp_path / "expected.json").read_text())
@@ -69,7 +69,7 @@ def a_store(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None:
+def test_migration_step_is_one_commit_and_runs_once(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
     made: list[int] = []
 
@@ -111,7 +111,7 @@ def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, lat
 
 
 @pytest.mark.slow
-def test_a_format_that_nothing_leads_from_is_refused_and_untouched(tmp_path: Path, later: Any) -> None:
+def test_format_without_migration_step_is_refused_and_store_is_unchanged(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
     later(None)
     with pytest.raises(OlderFormat, match=f"no step from format {FORMAT} to {FORMAT + 1}"):

@@ -34,7 +34,7 @@ def opened(home: Path, lock: StoreLock | None = None) -> Store:
     return Store(home / "store", load_encoder(config).identity, lock=lock)
 
 
-def test_only_what_was_found_here_stays_in_the_table(upgraded: Path) -> None:
+def test_upgrade_keeps_local_extractions_and_fails_those_of_records(upgraded: Path) -> None:
     with opened(upgraded) as store:
         assert store.found_format == 3
         states = {name: store.extraction_state(id) for name, id in IDS.items()}
@@ -59,7 +59,7 @@ def test_only_what_was_found_here_stays_in_the_table(upgraded: Path) -> None:
         assert (store.extraction_costs(), list(export_lines(store.snapshot())), store.snapshot().commit) == before
 
 
-def test_synonyms_are_made_anew_though_the_upgrade_was_cut_short(upgraded: Path, monkeypatch: Any) -> None:
+def test_synonyms_are_rebuilt_once_after_an_interrupted_upgrade(upgraded: Path, monkeypatch: Any) -> None:
     with monkeypatch.context() as cut:
         cut.setattr(Store, "_settle_synonyms", lambda _store: (_ for _ in ()).throw(KeyboardInterrupt))
         lock = StoreLock(upgraded / "store")
@@ -80,7 +80,7 @@ def test_synonyms_are_made_anew_though_the_upgrade_was_cut_short(upgraded: Path,
 
 
 @pytest.mark.daemon
-def test_the_rules_read_what_is_left_and_the_memory_is_that_of_a_new_store(upgraded: Path, tmp_path: Path) -> None:
+def test_upgraded_memory_equals_a_new_one_after_rules_extraction(upgraded: Path, tmp_path: Path) -> None:
     with Daemon(tmp_path / "new", folders=()) as new:
         fill(new)
         expected = new.export(), {uri: each["state"] for uri, each in new.documents().items()}
@@ -91,7 +91,7 @@ def test_the_rules_read_what_is_left_and_the_memory_is_that_of_a_new_store(upgra
 
 
 @pytest.mark.daemon
-def test_a_model_is_not_called_before_somebody_asks_for_it(upgraded: Path) -> None:
+def test_upgrade_calls_no_model_before_a_retry_is_requested(upgraded: Path) -> None:
     with ModelServer(obedient) as model:
         llm = {"base_url": model.url, "model": "test-model", "max_retries": 0}
         with Daemon(upgraded, folders=(), llm=llm, openie={"backend": "llm"}) as daemon:

@@ -31,7 +31,7 @@ from tests.store.small_store import complete, numbered_documents, open_store
         (ValueError("Not a Lance dataset"), None),
     ],
 )
-def test_what_the_system_refuses_is_told_from_damage(error: Exception, advice: str | None) -> None:
+def test_system_errors_are_distinguished_from_damage(error: Exception, advice: str | None) -> None:
     found = refusal(error)
     assert found is None if advice is None else found is not None and advice in found
 
@@ -49,16 +49,14 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "open", opened)
 
 
-def test_a_store_of_another_unit_says_who_has_it(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_lock_error_of_read_only_store_names_the_owner_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with StoreLock(tmp_path):
         request.getfixturevalue("read_only")
         with pytest.raises(StoreLocked, match=f"is open in hippod with pid {os.getpid()}"):
             StoreLock(tmp_path)
 
 
-def test_a_store_that_nobody_has_and_that_cannot_be_written_says_so(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_unlocked_read_only_store_is_refused_with_advice(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     StoreLock(tmp_path).release()
     request.getfixturevalue("read_only")
     with pytest.raises(StoreRefused, match=r"Read-only file system.*ReadWritePaths="):
@@ -68,7 +66,7 @@ def test_a_store_that_nobody_has_and_that_cannot_be_written_says_so(
         StoreLock(tmp_path)
 
 
-def test_an_opening_that_fails_says_whether_the_store_is_damaged(
+def test_error_of_a_failed_opening_distinguishes_damage_from_system_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_store(tmp_path) as store:

@@ -68,7 +68,7 @@ def after(step: Callable[..., Any], then: Callable[[], object]) -> Callable[...,
     return stepped
 
 
-def test_a_folder_that_goes_after_the_mark_leaves_no_row_twice(store: Store) -> None:
+def test_folder_lost_after_writing_the_mark_duplicates_no_row(store: Store) -> None:
     away = store.folder.with_name("away")
     written = after(write_mark, lambda: store.folder.rename(away))
     with mock.patch.object(commits, "write_mark", written), pytest.raises(StoreFolderLost):
@@ -79,7 +79,7 @@ def test_a_folder_that_goes_after_the_mark_leaves_no_row_twice(store: Store) -> 
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_mark_that_may_be_the_new_one_is_neither_undone_nor_followed(store: Store, replaced: bool) -> None:
+def test_mark_of_uncertain_durability_stops_the_store_without_an_undo(store: Store, replaced: bool) -> None:
     """The flush of the log's folder fails: after a power loss the old mark may be there again."""
     path = store.folder / "log" / mark.NAME
     before = path.read_bytes()
@@ -107,7 +107,7 @@ def test_a_commit_that_cannot_become_visible_stops_the_store(store: Store) -> No
     check_whole_after_opening(store, {"d0", "d1", "d2", "d3"})
 
 
-def test_no_commit_is_accepted_on_a_half_applied_index(store: Store) -> None:
+def test_half_applied_index_that_cannot_be_reloaded_stops_the_store(store: Store) -> None:
     with (
         mock.patch.object(LiveIndex, "add_triples", side_effect=FAILURE),
         mock.patch.object(live_memory, "load_index", side_effect=OSError(5, "Input/output error")),
@@ -117,7 +117,7 @@ def test_no_commit_is_accepted_on_a_half_applied_index(store: Store) -> None:
     check_whole_after_opening(store, {"d0", "d1", "d2", "d3"})
 
 
-def test_a_purge_that_fails_in_the_index_loads_it_again(store: Store) -> None:
+def test_index_is_reloaded_if_a_purge_fails_in_it(store: Store) -> None:
     add(store, 3, ("d1", "d2"))
     expected = exported(store)
     with mock.patch.object(LiveIndex, "forget", side_effect=FAILURE):
@@ -173,7 +173,7 @@ def test_a_version_of_a_table_that_belongs_to_no_commit_is_never_a_part_of_a_cha
         assert verify(again).problems == []
 
 
-def test_a_deletion_of_versions_that_also_merges_deletes_none_that_the_mark_names(store: Store, tmp_path: Path) -> None:
+def test_cleanup_that_also_merges_keeps_versions_named_by_the_mark(store: Store, tmp_path: Path) -> None:
     store.compact()
     add(store)
     expected = exported(store)

@@ -12,7 +12,7 @@ from store.log.store_lock import StoreLock, lock_owner
 from tests.store.small_store import complete, exported, numbered_documents, open_store
 
 
-def test_the_lock_stands_without_its_file(tmp_path):
+def test_store_stays_locked_if_the_lock_file_is_deleted(tmp_path):
     with StoreLock(tmp_path):
         (tmp_path / "lock").unlink()
         with pytest.raises(StoreLocked, match=f"pid {os.getpid()}") as refused:
@@ -33,7 +33,7 @@ def test_lock_excludes_an_earlier_release_and_is_excluded_by_it(tmp_path):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_file_system_that_locks_no_folder_leaves_the_file(tmp_path, monkeypatch):
+def test_lock_file_is_used_if_the_file_system_cannot_lock_folders(tmp_path, monkeypatch):
     really = fcntl.flock
 
     def as_on_nfs(fd, operation):
@@ -66,7 +66,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("part", ["store", "store/passages.lance", "store/commits.lance"])
-def test_no_commit_goes_into_a_folder_that_is_not_the_stores(tmp_path, loss, part):
+def test_writes_into_a_moved_or_replaced_store_folder_are_refused(tmp_path, loss, part):
     with open_store(tmp_path / "store") as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
         batch = complete(store, numbered_documents(3, 5), [])
@@ -84,7 +84,7 @@ def test_no_commit_goes_into_a_folder_that_is_not_the_stores(tmp_path, loss, par
             assert {"d3", "d4"} <= set(store.document_snapshot().documents)
 
 
-def test_a_commit_during_which_the_folder_goes_does_not_count(tmp_path, monkeypatch):
+def test_commit_fails_if_the_store_folder_is_moved_meanwhile(tmp_path, monkeypatch):
     store = open_store(tmp_path / "store")
     store.commit(complete(store, numbered_documents(0, 3), []))
     before = exported(store)

@@ -18,7 +18,7 @@ from tests.store import oracle
 from tests.store.small_store import complete, extract, numbered_documents, open_store
 
 
-def test_the_log_is_flushed_and_the_tables_are_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compaction_flushes_the_log_and_limits_table_fragments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "FLUSH_COMMITS", 3)
     monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 4)
     documents = {}

@@ -56,7 +56,7 @@ PLACES: dict[str, tuple[Callable[[Store], object], set[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
-def test_a_purged_text_leaves_the_disk(tmp_path: Path, place: str) -> None:
+def test_purged_text_is_erased_from_every_file(tmp_path: Path, place: str) -> None:
     put, expected = PLACES[place]
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 6), []))

@@ -43,7 +43,7 @@ def worn(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_purged_rows_leave_the_memory(worn) -> None:
+def test_forced_rebuild_of_the_index_frees_purged_rows(worn) -> None:
     before = held(worn)
     assert worn.rebuild_index(force=True)
     assert held(worn) < before / 4
@@ -52,12 +52,12 @@ def test_purged_rows_leave_the_memory(worn) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
+def test_index_is_not_rebuilt_for_few_purged_rows(worn) -> None:
     assert not worn.rebuild_index()
 
 
 @pytest.mark.slow
-def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
+def test_commits_during_a_rebuild_are_in_the_rebuilt_index(worn, monkeypatch, tmp_path: Path) -> None:
     load = load_index
     earlier = worn.snapshot()
 
@@ -91,7 +91,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
 
 
 @pytest.mark.slow
-def test_a_snapshot_is_written_again(worn) -> None:
+def test_checkpoint_can_be_written_after_a_rebuild(worn) -> None:
     """No checkpoint is written for an index of mostly purged rows; without the rebuild, only a restart would allow the next."""
     assert not worn.write_checkpoint()
     assert worn.rebuild_index(force=True)
@@ -120,7 +120,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Any]]]:
 
 
 @pytest.mark.slow
-def test_a_replaced_index_and_those_of_scopes_and_earlier_commits_are_freed_at_once(made, worn) -> None:
+def test_replaced_index_and_its_scopes_and_past_indexes_are_freed_at_once(made, worn) -> None:
     worn.commit(complete(worn, OLD, []))
     earlier = worn.snapshot().commit
     worn.commit(complete(worn, NEW, ["file:///9"]))

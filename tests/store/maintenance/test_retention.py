@@ -78,7 +78,7 @@ def before_slice(monkeypatch, store, number, act):
 
 
 @pytest.mark.slow
-def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
+def test_passage_added_with_triples_after_a_purge_has_no_extraction(tmp_path):
     """From the random tests: `verify` reported an extraction of the passage in memory that the tables did not have."""
     with open_store(tmp_path) as store:
         add(store, {"b": [("", "text 5", None)]})
@@ -115,7 +115,7 @@ SOME_SLICES = (1, 4, 8, SLICES)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
-def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
+def test_documents_added_again_during_a_purge_are_kept(folder, monkeypatch, number):
     """Before each slice: with passages, extractions, triples and phrases that are about to be deleted or just were."""
     with open_store(folder) as store:
         back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
@@ -136,7 +136,7 @@ def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
-def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(folder, monkeypatch, number):
+def test_batch_completed_during_a_purge_commits_without_missing_content(folder, monkeypatch, number):
     """A batch completed before one slice and committed two slices later, because encoding and extraction take that long."""
     back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
     batches = []
@@ -171,7 +171,7 @@ def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
-def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
+def test_power_loss_within_a_purge_slice_is_repaired_at_opening(folder, monkeypatch, number):
     """The slice's rows are deleted by then, without a commit."""
     asked = []
 
@@ -197,7 +197,7 @@ def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
-def test_a_commit_that_fails_beside_a_purge_brings_nothing_back(folder, monkeypatch, number):
+def test_failed_commit_during_a_purge_restores_no_purged_document(folder, monkeypatch, number):
     def fails(store):
         with monkeypatch.context() as full:
             full.setattr(store._commits, "append", no_space)
@@ -219,7 +219,7 @@ def no_space(*_):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
-def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
+def test_purge_stops_if_the_index_is_reloaded_and_a_later_purge_completes(folder, monkeypatch, number):
     """Its rows are those of the previous index."""
 
     def spoils(store):
@@ -250,7 +250,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 
 
 @pytest.mark.slow
-def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
+def test_row_numbers_in_a_checkpoint_are_not_reused_after_a_purge(tmp_path, monkeypatch):
     """Not even by an index that was reloaded after a fault."""
     # otherwise purging most of so small a store would prevent a checkpoint
     monkeypatch.setattr(writer, "MAX_PURGED_SHARE", 1.0)
@@ -275,7 +275,7 @@ def half(index, delta):
 
 
 @pytest.mark.slow
-def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
+def test_query_of_a_commit_that_a_concurrent_purge_removes_fails(folder, monkeypatch):
     """A result from partly deleted rows would be wrong."""
     with open_store(folder) as store:
         past = rewind
@@ -290,7 +290,7 @@ def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folde
 
 
 @pytest.mark.slow
-def test_what_a_purge_deleted_that_ended_early_leaves_the_disk_at_the_next(tmp_path, monkeypatch):
+def test_next_purge_erases_files_left_by_an_interrupted_purge(tmp_path, monkeypatch):
     secret = "text 7 zanzibar"
     with open_store(tmp_path) as store:
         add(store, OLD | {"a": [("T", secret, None)]})

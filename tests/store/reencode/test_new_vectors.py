@@ -62,7 +62,7 @@ def test_another_target_starts_without_vectors(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(cut=st.integers(0, 400), flipped=st.integers(0, 399), zeros=st.integers(0, 100))
-def test_a_crash_costs_only_vectors_and_makes_none_wrong(
+def test_crash_loses_only_damaged_vectors_and_what_follows_them(
     tmp_path_factory: pytest.TempPathFactory, cut: int, flipped: int, zeros: int
 ) -> None:
     folder = tmp_path_factory.mktemp("store")

@@ -72,7 +72,7 @@ def switch(store: Store, dim: int, announced: list[int] | None = None) -> int:
 
 
 @pytest.mark.parametrize(("dim", "checkpoint"), [(oracle.DIM, True), (5, False), (24, True)])
-def test_it_equals_a_store_of_the_new_encoder(tmp_path: Path, dim: int, checkpoint: bool) -> None:
+def test_switched_store_equals_a_store_created_with_the_new_encoder(tmp_path: Path, dim: int, checkpoint: bool) -> None:
     vector, identity = partial(other_vector, dim), EncoderIdentity("other", dim)
     with Store(tmp_path / "new", identity, NEW_RULE) as new:
         fill(new, vector)

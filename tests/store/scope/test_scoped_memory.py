@@ -157,7 +157,7 @@ def test_a_scope_survives_a_purge_of_a_passage_that_was_extracted_again(tmp_path
 @pytest.mark.parametrize(
     ("seed", "masked", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
 )
-def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, masked, exact_below):
+def test_scope_equals_a_memory_of_its_documents_after_random_changes(tmp_path, monkeypatch, seed, masked, exact_below):
     """For scopes that share the rows of the whole memory (from the share `masked` on) or have their own, and for each
     kind of synonym search."""
     monkeypatch.setattr(store.scope.scopes, "SHARED_ROWS_SHARE", masked)
@@ -204,7 +204,7 @@ def test_a_scope_equals_a_store_of_its_documents_in_what_an_export_does_not_show
     alone.close()
 
 
-def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeypatch):
+def test_idle_scopes_are_dropped_and_cached_scopes_are_limited(tmp_path, monkeypatch):
     memory = open_store(tmp_path)
     memory.commit(
         complete(memory, {f"file:///{letter}": [("T", f"text {i}", None)] for i, letter in enumerate("abcd")}, [])
@@ -233,7 +233,7 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
     memory.close()
 
 
-def test_a_commit_outside_the_scope_costs_it_nothing_but_its_number(tmp_path):
+def test_commit_outside_a_scope_changes_only_its_commit_number(tmp_path):
     memory = open_store(tmp_path)
     memory.commit(complete(memory, {"file:///a": [("T", "text 3", None)], "file:///x": [("T", "text 4", None)]}, []))
     before = scoped(memory, "a").snapshot
@@ -287,7 +287,7 @@ def by_the_rule(supplied):
 
 @pytest.mark.parametrize("others", list(SUPPLIED))
 @pytest.mark.parametrize("mine", list(SUPPLIED))
-def test_a_passage_has_what_the_documents_of_the_scope_supply(mine, others, tmp_path):
+def test_shared_passage_has_only_triples_of_documents_in_the_scope(mine, others, tmp_path):
     """For either order of the two documents; during additions, replacements and removals; and after a start from the tables."""
     for order in ("ab", "ba"):
         memory = open_store(tmp_path / order)
@@ -306,7 +306,7 @@ def test_a_passage_has_what_the_documents_of_the_scope_supply(mine, others, tmp_
         memory.close()
 
 
-def test_the_local_extractor_reads_a_passage_for_whoever_did_not_bring_an_extraction(tmp_path):
+def test_passage_is_extracted_only_for_documents_without_an_extraction(tmp_path):
     memory = open_store(tmp_path)
     memory.commit(complete(memory, {"u:a": [(*TEXT, (BOARD,))], "u:b": [(*TEXT, (), "oracle")]}, []))
     assert memory.extraction_states() == {}, "no extractor runs for documents that bring an extraction"
@@ -321,7 +321,7 @@ def test_the_local_extractor_reads_a_passage_for_whoever_did_not_bring_an_extrac
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_scope_is_a_fresh_memory_of_its_documents_in_every_score(tmp_path, seed):
+def test_every_score_in_a_scope_equals_a_fresh_memory_of_its_documents(tmp_path, seed):
     """Records, lists and unextracted passages, shared between documents: not only the export is equal."""
     history = History(tmp_path / "whole", seed)
     for _ in range(25):

@@ -22,28 +22,28 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_the_language_of_a_sentence_is_told(code):
+def test_language_of_a_text_is_detected(code):
     assert detect_language(TEXTS[code]) == code
 
 
-def test_most_of_a_mixed_text_decides():
+def test_majority_language_of_a_mixed_text_is_detected():
     assert detect_language(f"{TEXTS['de']} {TEXTS['de'][:60]} hello world") == "de"
 
 
 @pytest.mark.parametrize("text", ["", " ", "42 17 2015", "\ud800", "\x00\x01", "☃ ☃ ☃", "#!/%$"])
-def test_where_nothing_can_be_told_nothing_is_said(text):
+def test_text_without_a_recognisable_language_has_none(text):
     assert detect_language(text) == ""
 
 
 @pytest.mark.parametrize("dirt", ["\x00", "\x1b[0m", "\ud83d", "\ufffe", "\u200b", "\x7f\x85"])
-def test_characters_that_no_text_should_have_are_overlooked(dirt):
+def test_control_characters_do_not_change_the_detected_language(dirt):
     assert detect_language(f"{TEXTS['fr']}{dirt}{TEXTS['fr']}") == "fr"
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_the_language_is_told_where_letters_and_marks_stand_apart(code):
+def test_language_is_detected_in_decomposed_text(code):
     assert detect_language(normalize("NFD", TEXTS[code])) == code
 
 
-def test_a_short_sentence_with_marks_apart_is_the_language_it_is():
+def test_language_of_a_short_decomposed_sentence_is_detected():
     assert detect_language(normalize("NFD", "École\nL'école de Béziers a été fondée par Hélène Père en 1902.")) == "fr"

@@ -41,12 +41,12 @@ def test_an_english_question_with_a_foreign_name_is_english() -> None:
         assert content_words(query) == tuple(query.lower().rstrip("?").split())
 
 
-def test_what_chinese_writes_in_letters_stays_beside_its_words() -> None:
+def test_latin_words_in_a_chinese_query_are_kept() -> None:
     assert content_words("怎样在 Linux 上运行 Windows 程序？") == ("linux", "上运", "运行", "windows", "程序")
     assert content_words("LVM2 是什么？") == ("lvm2",)
 
 
-def test_a_chinese_question_is_not_answered_by_what_asks_in_the_same_words() -> None:
+def test_chinese_question_words_do_not_match_passages() -> None:
     found = Postings()
     texts = [
         "怎样在命令行写入媒介，怎样在别处写入。",

@@ -55,13 +55,13 @@ def test_a_question_finds_what_is_written_in_its_language(code, query):
     assert scores.max() > 0
 
 
-def test_a_word_of_another_language_is_not_mistaken_for_its_own():
+def test_stem_equal_to_an_english_word_does_not_match_the_english_passage():
     """Italian "Roma" and "rom" have the same stem, and no English passage contains it."""
     found, alive, length = postings([TEXTS["en"] + " The ROM chips.", TEXTS["it"] + " Tornò a Roma.", *MORE.values()])
     assert found.scores("Roma", alive, length).tolist()[:2] == [0.0, pytest.approx(3.0, abs=1.5)]
 
 
-def test_terms_depend_on_the_passage_alone_and_english_ones_bear_no_mark():
+def test_terms_depend_only_on_the_passage_and_english_terms_are_unmarked():
     assert passage_terms(TEXTS["en"]) == passage_terms(TEXTS["en"])
     terms, language, length = passage_terms("The runners ran, and the mayor of the town saw the 2,000 runners run.")
     assert (language, length) == (ENGLISH, 15)
@@ -82,7 +82,7 @@ def test_other_spellings_of_a_word_do_not_make_its_passage_longer():
         assert (found.scores(query, alive, length) > 0).tolist() == [True, False], query
 
 
-def test_function_words_of_a_query_count_only_where_it_has_no_others():
+def test_function_words_count_only_in_a_query_without_content_words():
     words = {terms[0] for terms in query_terms("Wer wohnt in dem Haus an der Straße?", [])}
     assert "haus" in words
     assert words.isdisjoint({"dem", "der"})
@@ -92,7 +92,7 @@ def test_function_words_of_a_query_count_only_where_it_has_no_others():
     ).keys()  # English counts every word, as before
 
 
-def test_saved_postings_know_their_languages():
+def test_saved_postings_give_equal_scores_in_every_language():
     mixed, alive, length = MIXED
     saved = Postings(mixed.to_arrays(len(TOGETHER)))
     for queries in QUESTIONS.values():
@@ -100,7 +100,7 @@ def test_saved_postings_know_their_languages():
             assert saved.scores(query, alive, length).tolist() == mixed.scores(query, alive, length).tolist()
 
 
-def test_passages_of_a_language_that_died_change_nothing():
+def test_scores_ignore_languages_of_removed_passages():
     found, alive, length = postings([*TEXTS.values(), MORE["en"]])
     alive[1:-1] = False
     length = int(found.lengths(len(alive))[[0, -1]].sum())
@@ -110,7 +110,7 @@ def test_passages_of_a_language_that_died_change_nothing():
         assert [scores[0], scores[-1]] == few.scores(query, everything, length).tolist()
 
 
-def test_a_triple_is_compared_with_a_question_in_its_language():
+def test_triples_are_scored_in_the_language_of_the_question():
     mixed, alive, _ = MIXED
     for query, triple in (("Wem gehört das Haus?", "Häuser gehören Müllers"), ("烤炉", "面包师 用 烤炉")):
         scores = mixed.scores_of(query, ["The lighthouse was rebuilt", triple], alive)

@@ -33,7 +33,7 @@ def same_vectors(index, other):
     return all(a.n == b.n and np.array_equal(a.rows(range(a.n)), b.rows(range(b.n))) for a, b in pairs)
 
 
-def test_what_memory_has_is_not_copied(store):
+def test_vectors_already_in_memory_are_not_copied(store):
     compared = ComparedVectors(store.stored_contents(), 20)
     index = loaded(store, compared)
     assert compared.problems == []
@@ -42,7 +42,7 @@ def test_what_memory_has_is_not_copied(store):
 
 
 @pytest.mark.slow
-def test_what_came_since_is_copied(store, tmp_path):
+def test_vectors_of_later_commits_are_copied(store, tmp_path):
     backup(store, tmp_path / "earlier")
     store.commit(complete(store, numbered_documents(20, 30), []))
     with open_store(tmp_path / "earlier") as earlier:
@@ -51,7 +51,7 @@ def test_what_came_since_is_copied(store, tmp_path):
         assert compared.problems == []
 
 
-def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
+def test_row_missing_in_memory_is_reported_and_other_rows_are_compared(store, monkeypatch):
     contents = store.stored_contents()
     whole = contents.vectors
 
@@ -67,7 +67,7 @@ def test_a_row_that_memory_lost_leaves_the_others_compared(store, monkeypatch):
     assert any("differs from the tables" in problem for problem in compared.problems)
 
 
-def test_a_length_that_no_vector_has_is_told_and_no_more_than_asked_for(store, monkeypatch):
+def test_vectors_of_wrong_length_are_reported_up_to_the_limit(store, monkeypatch):
     monkeypatch.setattr(compare_tables, "vectors_of", lambda batch: fixed(2 * floats(vectors_of(batch))))
     compared = ComparedVectors(store.stored_contents(), 10**6)
     loaded(store, compared)

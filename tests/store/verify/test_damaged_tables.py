@@ -15,14 +15,14 @@ def store(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["phrases", "triples"])
-def test_rows_that_a_table_has_twice_are_told(store, table):
+def test_verify_reports_duplicate_rows_of_a_table(store, table):
     rows = store._tables.read(table)
     with store._commits.changing() as writer:
         writer.add(table, rows.slice(rows.num_rows // 2, 2))
     assert f"the table {table} contains a row twice" in verify(store).problems
 
 
-def test_a_number_that_two_texts_have_is_told(store):
+def test_verify_reports_a_row_number_used_by_two_texts(store):
     rows = store._tables.read("phrases")
     some = rows.slice(rows.num_rows - 2, 2)
     others = pa.array(["another text", "and one more"], rows.schema.field("text").type)

@@ -105,7 +105,7 @@ def test_verify_names_table_file_and_rows(store: Store, table: str) -> None:
     assert verify(store).problems == []
 
 
-def test_a_problem_says_which_documents_a_damaged_file_has(store: Store) -> None:
+def test_problem_names_the_documents_in_a_damaged_file(store: Store) -> None:
     told = [rows_in(store.folder, store.snapshot().dim, "documents", name) for name in needed(store)["documents"]]
     assert all(f"uri 'd{number}'" in " ".join(told) for number in (40, 41, 42))
     assert sum(each != "" for each in told) == store._tables.fragment_count("documents")
@@ -120,7 +120,7 @@ def test_a_missing_file_is_a_damaged_one(store: Store, tmp_path: Path) -> None:
         shutil.move(tmp_path / "aside", store.folder / name)
 
 
-def test_a_flipped_bit_in_the_snapshot_and_in_the_checksums_is_found(store: Store) -> None:
+def test_flipped_bit_in_checkpoint_or_checksum_file_is_found(store: Store) -> None:
     chosen = random.Random(7)
     [snapshot] = store.folder.glob("snapshot-*")
     for file in [*sorted(snapshot.iterdir()), store.folder / NAME]:
@@ -131,7 +131,7 @@ def test_a_flipped_bit_in_the_snapshot_and_in_the_checksums_is_found(store: Stor
             assert found and all(file.name in problem for problem in found), file
 
 
-def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp_path: Path) -> None:
+def test_text_changed_before_loading_is_detected_by_its_passage_id(tmp_path: Path) -> None:
     """As if a bit had changed, undetected by the file's encoding, before the first checksum."""
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(0, 4), []))

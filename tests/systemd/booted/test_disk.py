@@ -10,7 +10,7 @@ MOUNT = "[Mount]\nWhat=tmpfs\nWhere=/srv/drive\nType=tmpfs\nOptions=mode=0755\n"
 BOUND = "[Unit]\nRequiresMountsFor=/srv/drive\nBindsTo=srv-drive.mount\nAfter=srv-drive.mount\n"
 
 
-def test_umount_ends_hippod_and_frees_the_drive_and_the_next_one_is_seen(service: Service) -> None:
+def test_umount_stops_hippod_and_the_next_mounted_drive_is_indexed(service: Service) -> None:
     service.write("/etc/systemd/system/srv-drive.mount", MOUNT)
     service.sh("mkdir -p /srv/drive; systemctl daemon-reload; systemctl start srv-drive.mount")
     service.sh("echo 'The first drive tells of Turing.' > /srv/drive/a.txt")
@@ -26,7 +26,7 @@ def test_umount_ends_hippod_and_frees_the_drive_and_the_next_one_is_seen(service
     service.sh("systemctl stop hippod.socket hippod; systemctl stop srv-drive.mount")
 
 
-def test_a_full_disk_stops_no_query_and_what_waits_is_committed_when_there_is_room(service: Service) -> None:
+def test_full_disk_keeps_queries_working_and_commits_pending_files_later(service: Service) -> None:
     service.sh("systemctl stop hippod.socket hippod; rm -rf /var/lib/hippod/store; mkdir -p /srv/small")
     service.sh("mount -t tmpfs -o size=24m,mode=0700,uid=hippod,gid=hippod tmpfs /srv/small")
     service.drop_in("[Service]\nReadWritePaths=/srv/small\n")

@@ -46,7 +46,7 @@ def test_client_is_refused_until_the_configuration_is_repaired(service: Service)
     assert service.state == "active"
 
 
-def test_after_the_start_limit_both_units_have_failed_and_the_remedy_starts_both(service: Service) -> None:
+def test_documented_remedy_starts_both_units_after_the_start_limit(service: Service) -> None:
     # Five starts within the limit's interval, however slow the machine is. Each client causes one.
     service.drop_in("[Unit]\nStartLimitIntervalSec=600\n")
     breaks(service)
@@ -61,7 +61,7 @@ def test_after_the_start_limit_both_units_have_failed_and_the_remedy_starts_both
     follow_the_remedy(service)
 
 
-def test_after_the_trigger_limit_the_remedy_starts_both(service: Service) -> None:
+def test_documented_remedy_starts_both_units_after_the_trigger_limit(service: Service) -> None:
     service.sh("systemctl stop hippod.socket hippod.service")
     # Nothing starts hippod while its drive cannot be mounted: no start limit counts these attempts.
     service.write("/etc/systemd/system/srv-gone.mount", "[Mount]\nWhat=/dev/no-such-disk\nWhere=/srv/gone\n")
@@ -75,7 +75,7 @@ def test_after_the_trigger_limit_the_remedy_starts_both(service: Service) -> Non
     follow_the_remedy(service)
 
 
-def test_a_deleted_socket_comes_back_without_help(service: Service) -> None:
+def test_deleted_socket_is_recreated_by_systemd(service: Service) -> None:
     pid, before = service.pid, len(service.events("socket_lost"))
     service.sh("rm /run/hippod/hippod.sock")
     service.until(lambda: answers(service), "systemd makes the socket again, and hippod answers on it")
@@ -95,7 +95,7 @@ def test_hippod_never_runs_without_its_socket(service: Service) -> None:
     service.until(lambda: answers(service), "a new socket, and hippod on it")
 
 
-def test_a_full_disk_at_the_start_is_failed_with_its_reason_and_room_ends_it(service: Service) -> None:
+def test_start_on_a_full_disk_fails_with_its_reason_and_succeeds_with_room(service: Service) -> None:
     service.sh("systemctl stop hippod.socket hippod; mkdir -p /srv/small")
     service.sh("mount -t tmpfs -o size=24m,mode=0700,uid=hippod,gid=hippod tmpfs /srv/small")
     service.drop_in("[Service]\nReadWritePaths=/srv/small\n")
@@ -110,7 +110,7 @@ def test_a_full_disk_at_the_start_is_failed_with_its_reason_and_room_ends_it(ser
         service.sh("systemctl stop hippod.socket hippod; umount /srv/small")
 
 
-def test_a_store_that_is_replaced_is_not_written_to_and_a_restart_takes_the_new_one(service: Service) -> None:
+def test_replaced_store_folder_is_reported_and_used_after_a_restart(service: Service) -> None:
     service.sh("mv /var/lib/hippod/store /var/lib/hippod/moved; install -d -o hippod -g hippod /var/lib/hippod/store")
     try:
         service.until(lambda: "is not the folder" in service.sh("hippoctl status"), "status says so")
@@ -121,7 +121,7 @@ def test_a_store_that_is_replaced_is_not_written_to_and_a_restart_takes_the_new_
         service.sh("rm -rf /var/lib/hippod/moved")
 
 
-def test_a_reload_with_credentials_takes_over_a_client_and_still_refuses_a_mistake(service: Service) -> None:
+def test_reload_with_credentials_adds_a_client_and_refuses_an_invalid_file(service: Service) -> None:
     tcp = f'tcp = "127.0.0.1:{free_port()}"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
     text = CONFIGURATION.replace("[[folder]]", f"{tcp}[[folder]]")
     service.write("/etc/hippod/credentials/token", "a-token-of-the-test-0123456789\n")

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)
 
 
 @with_the_model
-def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(service: Service) -> None:
+def test_query_starts_sandboxed_hippod_and_a_saved_file_is_found(service: Service) -> None:
     service.sh("systemctl stop hippod.service")
     assert service.state == "inactive"
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
@@ -23,7 +23,7 @@ def test_a_query_starts_hippod_and_a_saved_file_is_found_under_the_sandbox(servi
     assert not any("cpuinfo" in line for line in service.lines())
 
 
-def test_the_sandbox_lets_nothing_be_written(service: Service) -> None:
+def test_sandbox_allows_writes_only_to_the_state_directory(service: Service) -> None:
     for place in ("/home", "/root", "/run/user", "/etc", "/opt", "/srv/notes", "/var/lib"):
         assert "cannot touch" in service.inside(f"touch {place}/x"), place
     service.inside("touch /var/lib/hippod/x && rm /var/lib/hippod/x")
@@ -38,7 +38,7 @@ except OSError as error:
 """
 
 
-def test_nothing_but_this_machine_s_own_address_can_be_reached(service: Service) -> None:
+def test_sandbox_allows_connections_only_to_localhost(service: Service) -> None:
     addresses = service.sh("hostname -I", None).split()
     if not addresses:
         pytest.skip("this machine has no address but its own")
@@ -60,7 +60,7 @@ def test_nothing_but_this_machine_s_own_address_can_be_reached(service: Service)
         service.sh("systemctl stop listening", None)
 
 
-def test_a_drive_in_a_hidden_home_is_shown_alone_and_read_only(service: Service) -> None:
+def test_only_the_bind_mounted_drive_of_a_hidden_home_is_visible(service: Service) -> None:
     service.write("/home/ada/notes/hidden.txt", "The hidden drive tells of Kasparov.\n")
     service.write("/home/ada/secret.txt", "secret")
     service.sh("chmod 700 /home/ada")
@@ -120,7 +120,7 @@ def test_instances_are_separate_and_a_shared_store_names_its_owner(service: Serv
     assert "sudo systemctl start hippod@notes.socket hippod@notes.service" in said
 
 
-def test_credentials_reach_hippod_and_the_doctor_s_command_sees_an_instance_s(service: Service) -> None:
+def test_credentials_reach_hippod_and_doctor_of_an_instance(service: Service) -> None:
     port, other = free_port(), free_port()
     tcp = f'tcp = "127.0.0.1:{port}"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
     text = CONFIGURATION.replace("[[folder]]", f"{tcp}[[folder]]")

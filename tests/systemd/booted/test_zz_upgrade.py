@@ -20,7 +20,7 @@ def was_answered(summary: dict[str, object]) -> bool:
     )
 
 
-def test_restarts_under_load_reset_nobody(service: Service) -> None:
+def test_restarts_under_load_reset_no_connection(service: Service) -> None:
     with service.load(20) as load:
         for _ in range(3):
             service.sh("systemctl restart hippod")
@@ -28,7 +28,7 @@ def test_restarts_under_load_reset_nobody(service: Service) -> None:
     assert was_answered(load.summary), load.summary
 
 
-def test_an_upgrade_that_is_killed_while_it_unpacks_changes_nothing_that_runs(service: Service, newer: str) -> None:
+def test_upgrade_killed_while_unpacking_does_not_affect_the_running_daemon(service: Service, newer: str) -> None:
     pid = service.pid
     dpkg = subprocess.Popen(
         service.machine.command("dpkg", "--force-unsafe-io", "-i", newer), stdout=subprocess.DEVNULL
@@ -44,7 +44,7 @@ def test_an_upgrade_that_is_killed_while_it_unpacks_changes_nothing_that_runs(se
     assert NEWER not in service.sh("readlink /opt/hippod/current")
 
 
-def test_an_upgrade_under_load_is_a_restart(service: Service, newer: str) -> None:
+def test_upgrade_under_load_restarts_once_without_failed_requests(service: Service, newer: str) -> None:
     pid = service.pid
     with service.load(20) as load:
         service.sh(f"dpkg --force-unsafe-io -i {newer}")
@@ -57,7 +57,7 @@ def test_an_upgrade_under_load_is_a_restart(service: Service, newer: str) -> Non
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
 
 
-def test_a_downgrade_is_a_restart_into_the_older_version_with_the_same_memory(service: Service, newer: str) -> None:
+def test_downgrade_restarts_the_older_version_with_the_same_memory(service: Service, newer: str) -> None:
     del newer  # it is installed
     pid = service.pid
     service.sh("dpkg --force-unsafe-io -i /root/hippod.deb")
@@ -68,7 +68,7 @@ def test_a_downgrade_is_a_restart_into_the_older_version_with_the_same_memory(se
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
 
 
-def test_after_a_reboot_it_runs_by_itself_and_knows_what_it_knew(service: Service) -> None:
+def test_enabled_units_start_after_a_reboot_with_the_same_memory(service: Service) -> None:
     service.sh("systemctl enable hippod.socket hippod.service")
     service.machine.power_off()
     service.machine.boot()
@@ -77,7 +77,7 @@ def test_after_a_reboot_it_runs_by_itself_and_knows_what_it_knew(service: Servic
     assert "Analytical Engine" in service.found("Who wrote notes about the Analytical Engine?")
 
 
-def test_a_purge_ends_all_of_it_and_leaves_the_memory(service: Service) -> None:
+def test_package_purge_removes_everything_except_the_memory(service: Service) -> None:
     said = service.sh("dpkg --purge hippod")
     assert "/var/lib/hippod" in said
     assert service.state in ("inactive", "unknown")

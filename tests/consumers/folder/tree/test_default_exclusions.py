@@ -39,7 +39,7 @@ def named(pattern: str) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_each_row_excludes_what_it_names_and_an_exclamation_mark_takes_it_back(row: Exclusion, tmp_path: Path) -> None:
+def test_each_default_exclusion_applies_and_can_be_reversed(row: Exclusion, tmp_path: Path) -> None:
     for pattern in row.names:
         for marker in (*row.beside, *row.inside) or ("",):
             top = tmp_path / f"{pattern.strip('/')} {marker}".replace("*", "x").strip() / "project"
@@ -62,7 +62,7 @@ def test_each_row_excludes_what_it_names_and_an_exclamation_mark_takes_it_back(r
             assert str(excluded.relative_to(top)) in walked(top, (took_back,))[0]
 
 
-def test_a_tag_without_its_signature_excludes_nothing(tmp_path: Path) -> None:
+def test_cachedir_tag_without_signature_excludes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "notes" / "CACHEDIR.TAG", b"a tag of ours")
     write(tmp_path / "notes" / "a.md")
     os.mkfifo(tmp_path / "pipe.d") if hasattr(os, "mkfifo") else None
@@ -81,7 +81,7 @@ def test_the_followed_folder_itself_is_never_excluded(tmp_path: Path) -> None:
     assert "a.md" in walked(top)[0]
 
 
-def test_patterns_of_the_configuration_are_counted_too(tmp_path: Path) -> None:
+def test_configured_patterns_are_counted_as_exclusions(tmp_path: Path) -> None:
     for name in ("a.md", "b.txt", "drafts/c.md", ".hidden"):
         write(tmp_path / name)
     assert walked(tmp_path, ("drafts/", "*.txt")) == ({"a.md"}, {"exclude": 2, "hidden": 1})
@@ -95,7 +95,7 @@ PATTERNS = st.sampled_from(("!target/", "d/", "!.git", "*.md", "!/target/d/", "!
 
 @settings(max_examples=80, deadline=None)
 @given(paths=st.lists(PATHS, min_size=1, max_size=8), exclude=st.lists(PATTERNS, max_size=2))
-def test_a_walk_and_a_look_at_one_path_agree(paths: list[str], exclude: list[str]) -> None:
+def test_scan_and_check_of_a_single_path_agree(paths: list[str], exclude: list[str]) -> None:
     """Events name single paths, scans walk: both must agree on whether a file is followed."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -110,7 +110,7 @@ def test_a_walk_and_a_look_at_one_path_agree(paths: list[str], exclude: list[str
         assert walked(root, tuple(exclude))[0] == followed
 
 
-def test_a_marker_that_comes_or_goes_is_noticed(folder: Folder) -> None:
+def test_added_or_removed_marker_file_changes_the_exclusion(folder: Folder) -> None:
     write(folder.root / "a.md")
     write(folder.root / "project" / "target" / "b.md")
     write(folder.root / "venv" / "c.md")
@@ -131,7 +131,7 @@ def test_a_marker_that_comes_or_goes_is_noticed(folder: Folder) -> None:
     assert folder.state().excluded == {}
 
 
-def test_the_reference_lists_the_table() -> None:
+def test_exclusions_page_lists_every_default_exclusion() -> None:
     page = (ROOT / "docs" / "reference" / "exclusions.md").read_text("utf-8")
     for row in EXCLUSIONS:
         line = next(
@@ -143,5 +143,5 @@ def test_the_reference_lists_the_table() -> None:
     assert sorted(reasons) == sorted(["reason", *(row.reason for row in EXCLUSIONS)]), "one row each, below one header"
 
 
-def test_the_version_is_that_of_the_newest_row() -> None:
+def test_exclusions_version_equals_that_of_the_newest_row() -> None:
     assert max(row.since for row in EXCLUSIONS) == EXCLUSIONS_VERSION

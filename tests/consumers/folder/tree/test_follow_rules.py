@@ -54,7 +54,7 @@ def test_temporary_and_hidden_files_are_left_out_by_default(folder: Folder) -> N
     assert folder.daemon.digests == {}
 
 
-def test_what_is_no_longer_followed_is_removed(folder: Folder) -> None:
+def test_files_no_longer_followed_are_removed(folder: Folder) -> None:
     (folder.root / "a.md").write_bytes(b"a")
     (folder.root / "b.txt").write_bytes(b"b")
     folder.scanned()
@@ -62,6 +62,6 @@ def test_what_is_no_longer_followed_is_removed(folder: Folder) -> None:
     assert [(type(event), event.uri) for event in daemon.events] == [(FileRemoved, uri(folder.root / "b.txt"))]
 
 
-def test_a_pattern_that_is_none_is_named(tmp_path: Path) -> None:
+def test_error_for_an_invalid_pattern_names_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"include: '!' is not a glob"):
         FolderWatcher(FolderSettings(tmp_path, include=("!",)), {}, Daemon().emit)

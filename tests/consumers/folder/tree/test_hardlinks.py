@@ -37,7 +37,7 @@ def test_a_hard_link_to_a_file_outside_is_refused_like_a_symbolic_link(folder: F
     assert daemon.digests == {uri(folder.root / "own"): digest(b"not for this folder")}
 
 
-def test_two_names_in_the_folder_are_two_documents_however_they_came(folder: Folder) -> None:
+def test_hard_links_within_a_folder_are_separate_documents(folder: Folder) -> None:
     (folder.root / "a").write_bytes(b"one file")
     os.link(folder.root / "a", folder.root / "b")
     daemon = folder.scanned()
@@ -45,7 +45,7 @@ def test_two_names_in_the_folder_are_two_documents_however_they_came(folder: Fol
     assert daemon.refused == {}
 
 
-def test_what_was_met_under_several_names_is_forgotten_with_them(folder: Folder) -> None:
+def test_hard_link_records_are_dropped_with_their_files(folder: Folder) -> None:
     folder.scanned()
     for number in range(3):
         path = folder.root / f"{number}"
@@ -61,7 +61,7 @@ def test_what_was_met_under_several_names_is_forgotten_with_them(folder: Folder)
     assert not links._names
 
 
-def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folder: Folder, tmp_path: Path) -> None:
+def test_hard_links_made_elsewhere_later_remove_no_document(folder: Folder, tmp_path: Path) -> None:
     (folder.root / "a").write_bytes(b"kept")
     daemon = folder.scanned()
     os.link(folder.root / "a", tmp_path / "backup")
@@ -142,7 +142,7 @@ def test_a_file_with_names_in_two_followed_folders_is_read_once(pair: Pair) -> N
     until(lambda: pair.read() == pair.expected(), "the first name is read again, and the second one is not")
 
 
-def test_a_name_outside_of_both_folders_is_still_refused(pair: Pair, tmp_path: Path) -> None:
+def test_hard_link_to_a_file_outside_both_folders_is_refused(pair: Pair, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     for folder in pair.folders:
         os.link(tmp_path / "secret", folder.root / "linked")
@@ -170,7 +170,7 @@ STEP = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(STEP, min_size=2, max_size=10))
-def test_two_folders_agree_on_who_reads_a_file_whatever_happens(steps: list[tuple[object, ...]]) -> None:
+def test_exactly_one_of_two_folders_reads_a_shared_file_after_any_changes(steps: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as top:
         pair = Pair(Path(top).resolve(), polling=False)
         pair.start()
@@ -201,7 +201,7 @@ def apply(pair: Pair, step: tuple[object, ...]) -> None:
             pair.start()
 
 
-def test_another_file_that_takes_the_name_after_the_check_is_refused(tmp_path: Path) -> None:
+def test_file_replaced_after_the_hard_link_check_is_refused(tmp_path: Path) -> None:
     """A hard link to an outside file appears between the check of the names and the reading of the digest."""
     (tmp_path / "drive").mkdir()
     note, outside = tmp_path / "drive" / "note.txt", tmp_path / "secret.txt"

@@ -4,7 +4,7 @@ from consumers.types import FileChanged, FileRemoved
 from tests.consumers.folder.support import Folder, rescanned, until
 
 
-def test_a_missing_folder_is_waited_for(folder: Folder) -> None:
+def test_missing_folder_is_followed_when_it_appears(folder: Folder) -> None:
     folder.root.rmdir()
     daemon = folder.start()
     until(lambda: folder.state().state == "missing")
@@ -16,7 +16,7 @@ def test_a_missing_folder_is_waited_for(folder: Folder) -> None:
     assert [state.state for state in daemon.states][-1] in ("watching", "polling")
 
 
-def test_a_folder_that_goes_away_keeps_its_files_and_resumes_when_it_is_back(folder: Folder) -> None:
+def test_vanished_folder_keeps_its_documents_and_is_followed_on_return(folder: Folder) -> None:
     for name in ("a", "b", "c"):
         (folder.root / name).write_bytes(name.encode())
     daemon = folder.scanned()
@@ -48,7 +48,7 @@ def test_empty_folder_after_a_restart_needs_confirmation(folder: Folder) -> None
     assert daemon.digests == {}
 
 
-def test_another_empty_directory_in_its_place_is_not_believed(folder: Folder) -> None:
+def test_empty_directory_in_place_of_the_folder_removes_no_document(folder: Folder) -> None:
     (folder.root / "a").write_bytes(b"a")
     daemon = folder.scanned()
     folder.root.rename(folder.root.parent / "unmounted")
@@ -62,7 +62,7 @@ def test_another_empty_directory_in_its_place_is_not_believed(folder: Folder) ->
     assert daemon.digests == folder.on_disk() != {}
 
 
-def test_a_folder_that_is_cleared_while_it_is_followed_is_believed(folder: Folder) -> None:
+def test_clearing_a_followed_folder_removes_its_documents(folder: Folder) -> None:
     for name in ("a", "b"):
         (folder.root / name).write_bytes(name.encode())
     daemon = folder.scanned()

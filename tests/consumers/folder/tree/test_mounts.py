@@ -18,9 +18,7 @@ def drives(tmp_path: Path) -> MountedDrives:
     return drives
 
 
-def test_an_empty_mount_point_on_another_device_is_one_whose_drive_is_away(
-    tmp_path: Path, drives: MountedDrives
-) -> None:
+def test_empty_mount_point_counts_as_an_unmounted_drive(tmp_path: Path, drives: MountedDrives) -> None:
     nas = bytes(tmp_path / "nas")
     paths = [nas, nas + b"/deep/a", nas + b"-local/a", bytes(tmp_path / "a")]
     assert drives.on_mounted_drives(paths) == paths[2:]
@@ -32,12 +30,12 @@ def test_an_empty_mount_point_on_another_device_is_one_whose_drive_is_away(
     assert drives.on_mounted_drives(paths) == paths
 
 
-def test_a_mount_point_that_was_removed_is_gone(tmp_path: Path, drives: MountedDrives) -> None:
+def test_removed_mount_point_is_not_an_absent_drive(tmp_path: Path, drives: MountedDrives) -> None:
     (tmp_path / "nas").rmdir()
     assert not drives.is_on_unmounted_drive(bytes(tmp_path / "nas" / "a"))
 
 
-def test_an_empty_mount_point_does_not_pass_for_an_ordinary_directory(tmp_path: Path, drives: MountedDrives) -> None:
+def test_empty_mount_point_is_not_recorded_as_an_ordinary_directory(tmp_path: Path, drives: MountedDrives) -> None:
     nas, here = bytes(tmp_path / "nas"), tmp_path.stat().st_dev
     drives.record(nas, here, here)
     assert drives.is_on_unmounted_drive(nas)

@@ -9,7 +9,7 @@ def has_digests(daemon: Daemon, expected: dict[str, str]) -> bool:
     return daemon.digests == expected
 
 
-def test_links_are_skipped_once_each_unless_they_are_to_be_followed(folder: Folder) -> None:
+def test_symbolic_links_are_refused_once_each_by_default(folder: Folder) -> None:
     outside = folder.root.parent / "outside"
     outside.mkdir()
     (outside / "a").write_bytes(b"a")
@@ -64,7 +64,7 @@ def test_a_change_is_reported_for_every_link_to_the_file(folder: Folder) -> None
     until(lambda: daemon.digests == {uri(link): digest(b"edited again") for link in links})
 
 
-def test_links_in_circles_end(folder: Folder) -> None:
+def test_circular_symbolic_links_end(folder: Folder) -> None:
     (folder.root / "a" / "b").mkdir(parents=True)
     (folder.root / "a" / "f").write_bytes(b"f")
     (folder.root / "a" / "b" / "up").symlink_to("../..")
@@ -80,7 +80,7 @@ def test_links_in_circles_end(folder: Folder) -> None:
     assert "circle" in daemon.refused[uri(folder.root / "a/b/self")].refusal.reason
 
 
-def test_a_second_link_takes_over_when_the_first_is_gone(folder: Folder) -> None:
+def test_second_link_to_a_directory_is_followed_after_the_first_is_removed(folder: Folder) -> None:
     outside = folder.root.parent / "outside"
     outside.mkdir()
     (outside / "f").write_bytes(b"f")
@@ -94,7 +94,7 @@ def test_a_second_link_takes_over_when_the_first_is_gone(folder: Folder) -> None
     until(lambda: set(daemon.digests) == {uri(folder.root / "two/f"), uri(folder.root / "two/g")})
 
 
-def test_a_directory_replaced_by_a_link_takes_its_files_away(folder: Folder) -> None:
+def test_directory_replaced_by_a_link_loses_its_documents(folder: Folder) -> None:
     (folder.root / "dir").mkdir()
     (folder.root / "dir" / "f").write_bytes(b"f")
     daemon = folder.scanned()

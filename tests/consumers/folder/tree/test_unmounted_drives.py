@@ -89,7 +89,7 @@ def test_a_drive_below_the_folder_that_is_unmounted_keeps_its_files(folder: Fold
     assert set(daemon.digests) == {uri(nas / "deep/a"), uri(nas / "deep/c")}
 
 
-def test_a_drive_below_the_folder_that_goes_for_good_keeps_its_files_too(folder: Folder, nas: Path) -> None:
+def test_permanently_unmounted_drive_below_the_folder_keeps_its_documents(folder: Folder, nas: Path) -> None:
     assert _mount("-t", "tmpfs", "none", nas)
     (nas / "deep").mkdir()
     (nas / "deep" / "a").write_bytes(b"a")
@@ -115,7 +115,7 @@ def test_pending_file_on_unmounted_drive_is_reported_after_the_mount(folder: Fol
     until(lambda: [type(event) for event in daemon.events] == [FileChanged])
 
 
-def test_an_empty_mount_point_that_was_filled_is_what_it_looks_like(folder: Folder, nas: Path) -> None:
+def test_mount_point_used_as_a_directory_follows_its_own_files(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")
     daemon = folder.scanned()
@@ -129,7 +129,7 @@ def test_an_empty_mount_point_that_was_filled_is_what_it_looks_like(folder: Fold
     until(lambda: not daemon.digests)
 
 
-def test_a_drive_below_the_folder_that_is_cleared_is_believed(folder: Folder, nas: Path) -> None:
+def test_clearing_a_mounted_drive_removes_its_documents(folder: Folder, nas: Path) -> None:
     _mounted(nas)
     (nas / "a").write_bytes(b"a")
     daemon = folder.scanned()

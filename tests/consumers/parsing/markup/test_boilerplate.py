@@ -36,7 +36,7 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("block", LEFT_OUT.values(), ids=LEFT_OUT)
-def test_what_is_no_content_is_left_out(block: str) -> None:
+def test_boilerplate_is_left_out(block: str) -> None:
     assert text_of(f"{block}<h1>Tides</h1><p>{PROSE}</p>{block}") == PROSE
 
 
@@ -57,7 +57,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("block", KEPT.values(), ids=KEPT)
-def test_what_only_looks_like_it_is_kept(block: str) -> None:
+def test_content_that_resembles_boilerplate_is_kept(block: str) -> None:
     page = f"<html><body><p>{PROSE}</p>{block}<p>{PROSE}</p></body></html>"
     read = parse_html(page.encode(), Limits(), Omissions()).blocks
     assert "1911" in "\n".join(" ".join((*each.headings, each.text)) for each in read)
@@ -75,17 +75,17 @@ def test_permalinks_are_no_part_of_headings_and_titles() -> None:
     assert [(block.headings, block.text) for block in read.blocks] == [(("Tides", "High"), "At noon.")]
 
 
-def test_a_page_that_marks_its_main_part_is_read_by_it() -> None:
+def test_only_the_main_element_of_a_page_is_parsed() -> None:
     assert text_of(f"<div>Quill Instruments</div><main><p>{PROSE}</p></main>Call us today") == PROSE
     assert text_of(f'<div>Quill Instruments</div><div role="main"><p>{PROSE}</p></div>') == PROSE
 
 
-def test_a_main_part_without_text_or_one_of_several_is_not_believed() -> None:
+def test_empty_or_repeated_main_elements_are_ignored() -> None:
     assert text_of(f"<main></main><p>{PROSE}</p>") == PROSE
     assert text_of("<main>one</main><main>two</main>") == "one\ntwo"
 
 
-def test_a_page_that_is_nothing_but_its_contents_is_read_by_them() -> None:
+def test_page_that_consists_of_a_table_of_contents_keeps_it() -> None:
     contents = (
         '<div class="toctree-wrapper"><ul><li><a href="a">Tides</a></li><li><a href="b">Gauges</a></li></ul></div>'
     )
@@ -100,7 +100,7 @@ def test_code_beside_its_line_numbers_keeps_its_lines() -> None:
     assert text_of(f"<p>{PROSE}</p>{code}") == f"{PROSE}\ndef tide():\n    return 4"
 
 
-def test_a_table_that_arranges_a_page_is_read_as_a_page() -> None:
+def test_layout_table_is_parsed_as_page_content() -> None:
     page = f"<table><tr><td><h1>Tides</h1><p>{PROSE}</p></td><td><p>The gauge stands in Tarn.</p></td></tr></table>"
     read = parse_html(page.encode(), Limits(), Omissions())
     assert [(block.headings, block.text) for block in read.blocks] == [
@@ -109,5 +109,5 @@ def test_a_table_that_arranges_a_page_is_read_as_a_page() -> None:
     ]
 
 
-def test_a_page_reads_the_same_whatever_its_links_are_worth() -> None:
+def test_page_with_an_invalid_link_keeps_its_text() -> None:
     assert text_of(f'<p><a href="http://[">{PROSE}</a></p>') == PROSE

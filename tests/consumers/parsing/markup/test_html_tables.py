@@ -85,25 +85,25 @@ def rows(table: str) -> list[str]:
         "thead",
     ],
 )
-def test_a_value_has_the_name_of_its_column(table: str, read: list[str]) -> None:
+def test_table_values_get_the_names_of_their_columns(table: str, read: list[str]) -> None:
     assert rows(table) == read
 
 
-def test_a_box_of_names_and_values_says_what_each_is() -> None:
+def test_infobox_rows_give_name_and_value() -> None:
     box = "<tr><th colspan=2>Old Mill<tr><th>Founder<td>Henriette Voss<tr><th>Place<td>Kessel"
     assert rows(box) == ["Old Mill", "Founder: Henriette Voss", "Place: Kessel"]
     assert rows(box.removeprefix("<tr><th colspan=2>Old Mill")) == ["Founder: Henriette Voss", "Place: Kessel"]
 
 
 @pytest.mark.parametrize("span", ["x", "-1", "0", "", "1e9", "²", "99999", "9" * 50])
-def test_a_span_that_is_none_costs_no_row(span: str) -> None:
+def test_invalid_rowspan_or_colspan_loses_no_value(span: str) -> None:
     table = f"<tr><th rowspan='{span}'>A<th colspan='{span}'>B<tr><td rowspan='{span}'>1<td colspan='{span}'>2<tr><td>3<td>4"
     read = rows(table)
     assert all(any(value in row for row in read) for value in "1234")
     assert sum(map(len, read)) < 20_000
 
 
-def test_spans_make_no_large_text_of_a_small_page() -> None:
+def test_large_rowspans_do_not_multiply_the_text() -> None:
     tall = "<tr><th>A<th>B<tr>" + f"<td rowspan=65534>{'word ' * 200}" + "<td>x<tr><td>y" * 2_000
     assert sum(map(len, rows(tall))) < 100_000
 

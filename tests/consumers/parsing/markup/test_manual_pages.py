@@ -68,6 +68,6 @@ PAGES = {
 
 
 @pytest.mark.parametrize(("page", "passages"), PAGES.values(), ids=PAGES)
-def test_a_page_of_a_manual_is_read_by_its_content(page: str, passages: list[tuple[str, str]]) -> None:
+def test_manual_page_gives_the_passages_of_its_content(page: str, passages: list[tuple[str, str]]) -> None:
     (document,) = parse_data(page.encode(), b"page.html", "u", S)
     assert [(each.title, each.text) for each in document.passages] == passages

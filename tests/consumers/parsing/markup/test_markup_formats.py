@@ -61,7 +61,7 @@ gauge	1911
 """
 
 
-def test_a_man_page_with_its_sections_and_items() -> None:
+def test_man_page_keeps_sections_and_items() -> None:
     document = read("gauge.1", MAN)
     assert document.title == "gauge(1)"
     assert document.metadata == {
@@ -83,7 +83,7 @@ def test_a_man_page_with_its_sections_and_items() -> None:
     ]
 
 
-def test_a_man_page_in_mdoc() -> None:
+def test_mdoc_page_keeps_sections_and_items() -> None:
     page = (
         ".Dd May 4, 2026\n.Dt GAUGE 1\n.Os\n.Sh NAME\n.Nm gauge\n.Nd reads a tide gauge\n.Sh SYNOPSIS\n"
         ".Nm\n.Op Fl v\n.Ar file ...\n"
@@ -97,13 +97,13 @@ def test_a_man_page_in_mdoc() -> None:
     ]
 
 
-def test_a_man_page_that_names_another_is_skipped_and_a_log_with_its_ending_is_text() -> None:
+def test_man_page_alias_is_skipped_and_log_with_the_ending_1_is_text() -> None:
     other = read("depth.3", ".so man3/gauge.3\n")
     assert other.skipped and "man3/gauge.3" in (other.error or "")
     assert read("syslog.1", "The gauge was read at noon.").metadata["format"] == "text"
 
 
-def test_restructured_text_with_directives_of_sphinx() -> None:
+def test_restructured_text_with_sphinx_directives_is_parsed() -> None:
     source = (
         ".. _top:\n\n=====\nTides\n=====\n\n.. toctree::\n\n   other\n\nSee :func:`~gauge.read`, "
         ":ref:`the map <map>` and `a link <http://x>`_.\n\n"
@@ -127,13 +127,13 @@ def test_restructured_text_includes_no_file_and_no_raw_markup(tmp_path: Path) ->
     assert texts(read("a.rst", source)) == [("Tides", "Here.")]
 
 
-def test_sphinx_s_instructions_and_the_ending_of_its_published_sources_are_not_text() -> None:
+def test_sphinx_metadata_and_the_ending_rst_txt_are_not_text() -> None:
     document = read("a.rst.txt", ":orphan:\n\nTides\n=====\n\nThe :ref:`gauge <g>` stands.\n")
     assert document.title == "Tides" and texts(document) == [("Tides", "The gauge stands.")]
     assert [(each.kind, each.text) for each in document.left_out] == [("metadata", "1 header or property: orphan")]
 
 
-def test_what_one_text_defines_means_nothing_to_the_next() -> None:
+def test_roles_defined_in_one_text_do_not_affect_the_next() -> None:
     source = "Tides\n=====\n\nA :gauge:`brass gauge` of :emphasis:`old`.\n"
     first = texts(read("a.rst", source))
     hidden = "".join(f".. role:: {name}(raw)\n   :format: html\n\n" for name in ("gauge", "emphasis"))
@@ -143,7 +143,7 @@ def test_what_one_text_defines_means_nothing_to_the_next() -> None:
     assert texts(read("a.rst", source)) == first
 
 
-def test_latex_as_it_is_printed() -> None:
+def test_latex_is_parsed_as_printed() -> None:
     source = (
         r"\documentclass{article}\title{The \emph{Tarn} Survey}\author{Mara}\begin{document}\maketitle"
         "\n"
@@ -194,7 +194,7 @@ def test_states_of_org_s_tasks_are_kept_or_reported() -> None:
     assert [each.text for each in document.left_out] == ["1 header or property: TODO [#A]"]
 
 
-def test_org_without_drawers_and_planning() -> None:
+def test_org_is_parsed_without_drawers_and_planning() -> None:
     source = (
         "#+TITLE: Tide /log/\n#+AUTHOR: Mara\nWith [[http://x][a link]] and *bold* words.\n\n* TODO "
         "[#A] Gauges :sea:\n:PROPERTIES:\n:ID: x\n"
@@ -211,7 +211,7 @@ def test_org_without_drawers_and_planning() -> None:
     ]
 
 
-def test_numbers_of_lists_of_restructuredtext() -> None:
+def test_restructured_text_lists_keep_their_numbers() -> None:
     [(_, text)] = texts(
         read("a.rst", "#. one\n#. two\n\nText.\n\n3) three\n4) four\n\nText.\n\nb. bee\nc. see\n\n* dot\n")
     )
@@ -220,20 +220,20 @@ def test_numbers_of_lists_of_restructuredtext() -> None:
     ]  # fmt: skip
 
 
-def test_what_docutils_says_about_a_text_is_no_text() -> None:
+def test_docutils_messages_are_not_part_of_the_text() -> None:
     rows = "=====  =====\nName   Role\n=====  =====\nAnn    Chair\n...    ...\nBo     `Aide\n=====  =====\n"
     [(_, text)] = texts(read("a.rst", f"Who is who in the old mill:\n\n{rows}\n- Item\n\n  ---\n"))
     assert "Ann" in text and "Aide" in text
     assert not [word for word in ("Unexpected", "INFO", "WARNING", "interpreted") if word in text]
 
 
-def test_signs_of_man_pages() -> None:
+def test_special_characters_of_man_pages_are_decoded() -> None:
     page = b".TH GAUGE 1\n.SH NAME\ngauge \\- reads\n.SH SUM\n\\[*a] \\[AN] \\(*W \\[tmu] \\[u2208]\n"
     [document] = parse_data(page, b"gauge.1", "file:///gauge.1", SplitSettings())
     assert "α ∧ Ω × ∈" in document.passages[-1].text
 
 
-def test_xml_by_its_text() -> None:
+def test_xml_elements_give_headings_and_text() -> None:
     source = (
         '<?xml version="1.0"?><book><title>Tides</title><info><isbn>1911</isbn><year>2026</year></info>'
         "<chapter><title>Gauges</title>"
@@ -246,12 +246,12 @@ def test_xml_by_its_text() -> None:
     ]
 
 
-def test_xml_that_is_html_or_a_drawing() -> None:
+def test_xml_that_is_html_is_parsed_and_svg_refused() -> None:
     assert texts(read("a.xml", "<html><body><nav>Menu</nav><p>Words.</p></body></html>")) == [("", "Words.")]
     assert "a drawing" in (read("a.xml", '<svg xmlns="x"><text>T</text></svg>').error or "")
 
 
-def test_a_notebook_by_its_markdown_and_code() -> None:
+def test_notebook_gives_its_markdown_and_code() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Tides\n", "\n", "Read *here*."]},
         {"cell_type": "code", "source": "x = 1", "outputs": [{"text": ["printed"]}]},
@@ -271,11 +271,11 @@ def test_a_notebook_by_its_markdown_and_code() -> None:
 @pytest.mark.parametrize(
     "data", ["[]", "{}", '{"cells": 4}', "{", '{"cells": [4, {}, {"cell_type": "code", "source": 4}]}']
 )
-def test_what_is_no_notebook_says_so(data: str) -> None:
+def test_invalid_notebook_has_an_error(data: str) -> None:
     assert read("a.ipynb", data).error
 
 
-def test_source_code_by_its_comments_and_docstrings() -> None:
+def test_source_code_gives_its_comments_and_docstrings() -> None:
     python = (
         '#!/usr/bin/python\n# Copyright 2026 Tarn, licensed to all.\n\n"""Reads tide gauges."""\nimport '
         "os  # noqa: F401\n\n\n"

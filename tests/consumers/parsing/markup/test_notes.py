@@ -90,7 +90,9 @@ def test_only_the_size_of_a_picture_is_left_out_of_its_label(markdown: str, text
         ("```dataview\nLIST FROM #lamp\n```", "LIST FROM #lamp", []),
     ],
 )
-def test_what_notes_say(markdown: str, text: str, links: list[tuple[str, str, str]]) -> None:
+def test_note_markup_gives_the_expected_text_and_links(
+    markdown: str, text: str, links: list[tuple[str, str, str]]
+) -> None:
     found = "\n".join(line.rstrip() for line in text_of(markdown).split("\n"))
     assert "\n".join(line for line in found.split("\n\n") if line) == "\n".join(text.split("\n\n"))
     assert links_of(markdown) == links
@@ -142,7 +144,7 @@ def test_a_link_in_a_heading_belongs_to_every_passage_below_it() -> None:
     assert targets == [[], *[["../release/index.md"]] * (len(passages) - 2), []]
 
 
-def test_links_of_html() -> None:
+def test_html_gives_the_links_of_its_content() -> None:
     page = """<html><head><link rel="canonical" href="https://h.example/x"></head><body>
         <h1>Top <a href="up.html">Up</a></h1><p>One <a href="a.html#f">first <b>page</b></a>, two.</p>
         <a href="b.html"><div>Card</div><div>More</div></a><table><tr><th>N</th><th>M</th></tr>
@@ -167,7 +169,7 @@ def test_links_of_html() -> None:
         ("title:: Named\n\n- text", "Named"),
     ],
 )
-def test_the_title_is_the_owners(markdown: str, title: str) -> None:
+def test_title_comes_from_front_matter_or_a_single_top_heading(markdown: str, title: str) -> None:
     assert parsed(markdown)[2] == title
 
 
@@ -204,12 +206,12 @@ def test_tags_and_properties_are_metadata() -> None:
         "a: *b\nprose\n",
     ],
 )
-def test_what_is_no_mapping_as_a_whole_is_text(block: str) -> None:
+def test_front_matter_that_is_no_mapping_is_text(block: str) -> None:
     text = f"---\n{block}---\nBelow"
     assert front_matter(text, Omissions()) == ({}, text, 0)
 
 
-def test_front_matter_that_is_no_yaml_still_is_front_matter_if_each_line_is_a_pair() -> None:
+def test_front_matter_of_key_value_lines_is_accepted_although_invalid_yaml() -> None:
     found, body, above = front_matter(
         "---\ntitle: Berlin: a visit\ntags: [a, b]\n# note\nlist:\n  - x\n---\nBelow", Omissions()
     )
@@ -242,7 +244,7 @@ line = st.tuples(
 
 @given(st.lists(st.tuples(line, st.sampled_from(["\n", "\n\n"])), min_size=1, max_size=6))
 @settings(max_examples=150, deadline=None)
-def test_no_word_is_lost_and_no_mark_stays(lines: list[tuple[str, str]]) -> None:
+def test_notes_keep_every_word_and_no_markup(lines: list[tuple[str, str]]) -> None:
     found = "\n".join(f"{passage.title}\n{passage.text}" for passage in parsed("".join(map("".join, lines)))[0])
     for each in ("[[", "]]", "%%"):
         assert each not in found
@@ -255,6 +257,6 @@ def test_no_word_is_lost_and_no_mark_stays(lines: list[tuple[str, str]]) -> None
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["==a ", "%%", "{{embed ", "((", "#1", "a:: ", "^a "])
-def test_no_repeated_mark_makes_reading_slow(piece: str) -> None:
+def test_repeated_markup_does_not_slow_down_parsing(piece: str) -> None:
     passages, _, _ = parsed("x " + piece * 5000)
     assert passages

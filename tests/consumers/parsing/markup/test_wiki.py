@@ -63,7 +63,7 @@ def test_redirects_are_aliases_of_the_page_to_which_they_lead() -> None:
     assert documents[1].passages[0].text == "WEITERLEITUNG Ternholm"
 
 
-def test_pages_of_other_content_models_are_read_as_such() -> None:
+def test_pages_of_other_content_models_are_parsed_by_their_model() -> None:
     module, empty = export(
         page(
             "Module:Tides", ("2024-01-01T00:00:00Z", "-- Computes the tide of a day.\nlocal x = 1"), model="Scribunto"
@@ -75,7 +75,7 @@ def test_pages_of_other_content_models_are_read_as_such() -> None:
     assert empty.title == "Talk:Tides" and empty.passages[0].text == "Talk:Tides"
 
 
-def test_markup_is_read_as_the_page_shows_it() -> None:
+def test_wiki_markup_gives_the_displayed_text() -> None:
     lines = {
         "a<br/>b": "a\nb",
         "born {{lang|de|Kai}} in {{{1|1911}}}": "born de Kai in 1911",

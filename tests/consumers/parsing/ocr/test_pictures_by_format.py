@@ -114,7 +114,7 @@ def pictures(document: ParsedDocument) -> list[int]:
 
 
 @EACH
-def test_ocr_reads_the_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_text_is_added_by_ocr_in_its_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognition, "recognise", lambda *_: [Paragraph("Words in a picture", 91.0)])
     document = read(name, FILES[name](), NOW)
     text = " ".join(passage.text for passage in document.passages)
@@ -135,12 +135,12 @@ def test_pictures_that_cannot_be_decoded_are_counted_with_ocr() -> None:
     assert pictures(read("a.html", page.encode(), NOW)) == [2]
 
 
-def test_a_picture_outside_the_file_and_a_hidden_one_are_not_read() -> None:
+def test_remote_and_hidden_pictures_are_ignored() -> None:
     page = f"<p>Quay</p><img src='http://a.example/a.png'><div hidden>{IMG}</div><table hidden><tr><td>{IMG}</td></tr></table>"
     assert pictures(read("a.html", page.encode(), Limits())) == []
 
 
-def test_the_text_of_a_picture_names_its_sheet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_picture_has_the_location_of_its_sheet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognition, "recognise", lambda *_: [Paragraph("Words in a picture", 91.0)])
     for name in ("a.xlsx", "a.ods"):
         found = [each for each in read(name, FILES[name](), NOW).passages if "Words" in each.text]

@@ -86,18 +86,18 @@ def test_a_picture_of_a_word_file_is_read_once_and_an_icon_is_not(recognised: li
     ]
 
 
-def test_the_text_of_a_picture_stands_on_its_slide(recognised: list[bytes]) -> None:
+def test_text_of_a_picture_has_the_location_of_its_slide(recognised: list[bytes]) -> None:
     document = read("a.pptx", slides(png(shade=100), png(shade=200)))
     found = [(each.location["page"], each.text) for each in document.passages if "Words" in each.text]
     assert [page for page, _ in found] == [1, 2]
 
 
-def test_a_file_without_other_text_is_its_pictures(recognised: list[bytes]) -> None:
+def test_file_with_pictures_only_consists_of_their_text(recognised: list[bytes]) -> None:
     assert read("a.docx", word(png(), text="")).passages[0].text == "Words in a picture"
     assert "except pictures" in (read("a.docx", word(png(), text=""), Limits()).error or "")
 
 
-def test_pictures_are_counted_for_a_later_run_and_the_text_does_not_wait() -> None:
+def test_pictures_await_later_ocr_and_the_text_is_returned_at_once() -> None:
     later = TextRecognition(LATER, lambda: None)
     data = word(png(), png(20, 20))
     [document] = parse_data(data, b"a.docx", "file:///a.docx", SplitSettings(), LATER, recognition=later)

@@ -32,7 +32,7 @@ def read(kind: str) -> ParsedDocument:
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_almost_every_word_of_a_page_is_read(kind: str) -> None:
+def test_ocr_reads_at_least_95_percent_of_the_words_of_a_page(kind: str) -> None:
     text = " ".join(passage.text for passage in read(kind).passages).casefold()
     found = set(re.findall(r"\w+", text))
     words = PAGES[kind].words
@@ -45,7 +45,7 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert "a drawer below the chart table" in " ".join(text.split())
 
 
-def test_the_account_names_the_program_its_version_and_its_confidence() -> None:
+def test_omissions_name_the_ocr_program_its_version_and_confidence() -> None:
     [entry] = [each for each in read("table").left_out if each.kind is OmissionKind.RECOGNISED]
     identity = find_programs("auto", ("eng",))[OCR].identity
     assert entry.count == 1 and f": {identity}, mean confidence 9" in entry.text

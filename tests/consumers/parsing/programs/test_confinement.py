@@ -18,7 +18,7 @@ def run(script: str, arguments: Sequence[object] = (), folder: Path | None = Non
     return run_program(command, limits, folder=None if folder is None else str(folder)).decode()
 
 
-def test_it_reads_and_writes_only_its_folder(tmp_path: Path) -> None:
+def test_confined_program_accesses_only_its_own_folder(tmp_path: Path) -> None:
     own, secret = tmp_path / "own", tmp_path / "secret"
     own.mkdir()
     secret.write_text("amber")
@@ -29,7 +29,7 @@ def test_it_reads_and_writes_only_its_folder(tmp_path: Path) -> None:
     assert secret.read_text() == "amber"
 
 
-def test_it_connects_to_nothing() -> None:
+def test_confined_program_cannot_use_the_network() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         for kind in ("tcp", "udp"):
@@ -39,7 +39,7 @@ def test_it_connects_to_nothing() -> None:
             server.accept()
 
 
-def test_its_processor_time_and_memory_are_limited() -> None:
+def test_processor_time_and_memory_of_a_confined_program_are_limited() -> None:
     with pytest.raises(ProgramFailed, match=r"took too long|of processor time"):
         run("while :; do :; done")
     with pytest.raises(ProgramFailed):

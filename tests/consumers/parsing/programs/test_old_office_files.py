@@ -65,7 +65,9 @@ def linked_document(port: int, file: Path) -> str:
 
 
 @real
-def test_links_are_not_followed(limits: Limits, server: socket.socket, tmp_path: Path) -> None:
+def test_conversion_does_not_follow_links_to_files_and_servers(
+    limits: Limits, server: socket.socket, tmp_path: Path
+) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("The password of the lamp house is amber.")
     os.utime(secret, ns=(0, secret.stat().st_mtime_ns))  # a later read would set this time
@@ -79,7 +81,7 @@ def test_links_are_not_followed(limits: Limits, server: socket.socket, tmp_path:
 
 
 @real
-def test_a_word_file_is_read_and_names_the_program(limits: Limits) -> None:
+def test_word_97_file_is_converted_and_names_the_program(limits: Limits) -> None:
     stale = office_sockets()
     [document] = parse_data(WORD_97, b"letter.doc", "file:///letter.doc", SplitSettings(), limits)
     text = "\n".join(f"{passage.title}\n{passage.text}" for passage in document.passages)
@@ -101,7 +103,7 @@ def office_sockets() -> set[Path]:
     return {path for folder in SOCKET_FOLDERS for path in Path(folder.decode()).glob(f"OSL_PIPE_{os.getuid()}_*")}
 
 
-def test_a_file_is_known_by_its_parts_whatever_it_contains_besides() -> None:
+def test_ole_file_is_identified_by_its_own_parts_despite_embedded_content() -> None:
     """An embedded picture or document may end an OLE file like a zip archive; the case of names has no meaning."""
     quill = outlook({"Contents": b""}, {"Quill": {"QuillSub": {"CONTENTS": b""}}})
     files = {
@@ -135,12 +137,12 @@ def test_a_converted_file_keeps_its_own_properties(monkeypatch: pytest.MonkeyPat
         {"PowerPoint Document": b"", "Current User": bytes(12) + b"\xdf\xc4\xd1\xf3"},
     ],
 )
-def test_a_file_with_a_password_says_so(streams: dict[str, bytes]) -> None:
+def test_office_file_with_a_password_is_skipped_with_that_reason(streams: dict[str, bytes]) -> None:
     [document] = parse_data(outlook(streams), b"a.doc", "file:///a.doc", SplitSettings())
     assert document.skipped and "protected by a password" in (document.error or "")
 
 
-def test_what_the_program_writes_into_empty_notes_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placeholder_text_of_libreoffice_notes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     slides = pdf([[(60, 700, 11, "The lamps of the quay.")], [(60, 700, 11, "Click to edit the notes format")]])
     monkeypatch.setattr(converted, "convert", lambda *_: slides)
     known = Limits(programs={CONVERTER: Program("/nowhere", "LibreOffice 7.4", ())})

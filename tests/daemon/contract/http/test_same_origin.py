@@ -16,12 +16,12 @@ def check(method: str, *headers: tuple[str, str], by_cookie: bool = True, host: 
 
 
 @given(METHODS, OTHER_SITES, st.booleans())
-def test_another_sites_page_never_passes(method: str, theirs: dict[str, str], by_cookie: bool) -> None:
+def test_request_of_another_site_is_refused(method: str, theirs: dict[str, str], by_cookie: bool) -> None:
     assert not check(method, *theirs.items(), by_cookie=by_cookie)
 
 
 @given(METHODS, OTHER_SITES, st.permutations(list(headers_of_own_page(HOST).items())), st.booleans())
-def test_a_line_of_our_own_beside_theirs_does_not_help(
+def test_cross_site_header_is_refused_despite_an_additional_same_origin_one(
     method: str, theirs: dict[str, str], ours: list[tuple[str, str]], by_cookie: bool
 ) -> None:
     assert not check(method, *ours, *theirs.items(), by_cookie=by_cookie)
@@ -29,7 +29,7 @@ def test_a_line_of_our_own_beside_theirs_does_not_help(
 
 
 @given(METHODS, st.booleans())
-def test_our_own_page_passes(method: str, by_cookie: bool) -> None:
+def test_same_origin_request_is_allowed(method: str, by_cookie: bool) -> None:
     for headers in (
         [("sec-fetch-site", "same-origin")],
         [("ORIGIN", f"http://{HOST}")],
@@ -38,17 +38,17 @@ def test_our_own_page_passes(method: str, by_cookie: bool) -> None:
         assert check(method, *headers, by_cookie=by_cookie)
 
 
-def test_an_address_that_was_typed_passes() -> None:
+def test_get_request_for_a_typed_address_is_allowed() -> None:
     assert check("GET", ("Sec-Fetch-Site", "none"))
 
 
 @given(METHODS)
-def test_who_says_nothing_may_change_something_only_with_a_token_in_a_header(method: str) -> None:
+def test_request_without_origin_headers_may_change_data_only_without_a_cookie(method: str) -> None:
     assert check(method, by_cookie=False)
     assert check(method, by_cookie=True) == (method in ("GET", "HEAD"))
 
 
-def test_an_origin_needs_exactly_one_host_to_be_compared_with() -> None:
+def test_origin_without_exactly_one_host_header_is_refused() -> None:
     origin = ("Origin", f"http://{HOST}")
     assert not same_origin("GET", [origin], by_cookie=False)
     assert not same_origin("GET", [("Host", HOST), ("Host", "evil.example"), origin], by_cookie=False)
@@ -56,7 +56,7 @@ def test_an_origin_needs_exactly_one_host_to_be_compared_with() -> None:
 
 
 @given(st.text(), st.text())
-def test_any_headers_are_answered(site: str, origin: str) -> None:
+def test_any_origin_headers_pass_only_if_both_are_same_origin(site: str, origin: str) -> None:
     passes = check("POST", ("Sec-Fetch-Site", site), ("Origin", origin))
     own = origin.strip().lower() in (f"http://{HOST}", f"https://{HOST}")
     assert passes == (own and site.strip().lower() in ("same-origin", "none"))

@@ -34,14 +34,14 @@ def keys(batch: list[Change]) -> list[str]:
     return [each.work.key for each in batch if isinstance(each, DocumentChange)]
 
 
-def test_what_is_fresh_makes_a_batch_of_its_own_before_bulk() -> None:
+def test_fresh_changes_form_a_batch_before_bulk() -> None:
     bulk = [change(f"bulk {n}", Urgency.BULK) for n in range(200)]
     queue = queue_of(*bulk, change("saved"))
     assert keys(queue.next_batch(MOST)) == ["saved"]
     assert keys(queue.next_batch(MOST)) == [f"bulk {n}" for n in range(MOST)]
 
 
-def test_bulk_has_every_second_batch_while_what_is_fresh_goes_on() -> None:
+def test_bulk_gets_every_second_batch_during_continuous_fresh_changes() -> None:
     queue = queue_of(*[change(f"bulk {n}", Urgency.BULK) for n in range(10)])
     batches = []
     for number in range(10):
@@ -61,7 +61,7 @@ def test_sources_take_turns_in_a_batch() -> None:
     assert keys(queue.next_batch(3)) == ["a 0", "b", "a 1"]
 
 
-def test_a_burst_that_is_read_already_holds_up_no_single_save() -> None:
+def test_burst_of_parsed_changes_does_not_delay_a_single_save() -> None:
     burst = [change(f"tree/{n}", source="drive") for n in range(90)]
     queue = queue_of(*burst, change("notes/saved", source="drive"))
     first = keys(queue.next_batch(MOST))
@@ -74,7 +74,7 @@ def test_a_burst_that_is_read_already_holds_up_no_single_save() -> None:
     assert keys(queue.next_fresh_batch(MOST, [])) == ["tree/0", "tree/1", "tree/2"], "the burst is over"
 
 
-def test_of_several_requests_the_one_that_brought_most_falls_to_bulk() -> None:
+def test_largest_of_several_add_requests_becomes_bulk() -> None:
     def added(request: int, number: int) -> DocumentChange:
         made = change(f"added:{request}-{number}", source="added")
         made.work.inbox_places = [InboxPlace(request, number)]
@@ -84,7 +84,7 @@ def test_of_several_requests_the_one_that_brought_most_falls_to_bulk() -> None:
     assert keys(queue.next_batch(MOST))[-2:] == ["added:2-0", "added:2-1"]
 
 
-def test_an_earlier_change_of_the_same_key_goes_ahead_with_the_fresh_one() -> None:
+def test_earlier_bulk_change_of_a_key_is_committed_before_its_fresh_one() -> None:
     moved = FileMoved("old", "new", b"/new", "/drive", Fingerprint(1, 1, 1, "d"))
     bulk = [change(f"bulk {n}", Urgency.BULK) for n in range(3)]
     queue = queue_of(*bulk, change("new", Urgency.BULK, task=moved), change("old"))
@@ -93,13 +93,13 @@ def test_an_earlier_change_of_the_same_key_goes_ahead_with_the_fresh_one() -> No
     assert sorted(order) == ["bulk 0", "bulk 1", "bulk 2", "old"]
 
 
-def test_what_interrupts_a_batch_changes_none_of_its_keys() -> None:
+def test_fresh_batch_that_interrupts_another_excludes_its_keys() -> None:
     queue = queue_of(change("a"), change("b"), change("bulk", Urgency.BULK))
     assert keys(queue.next_fresh_batch(MOST, [change("a", Urgency.BULK)])) == ["b"]
     assert keys(queue.next_fresh_batch(MOST, [change("a", Urgency.BULK)])) == []
 
 
-def test_a_queue_full_of_bulk_has_room_for_what_is_fresh() -> None:
+def test_queue_full_of_bulk_accepts_fresh_changes() -> None:
     async def scenario() -> None:
         queue = CommitQueue(QueueLimits(queue_passages=2))
         for number in range(2):
@@ -121,7 +121,7 @@ def test_a_queue_full_of_bulk_has_room_for_what_is_fresh() -> None:
         max_size=60,
     )
 )
-def test_every_change_is_committed_once_and_those_of_a_key_in_their_order(
+def test_every_change_is_committed_once_and_changes_of_a_key_in_order(
     came: list[tuple[str, Urgency, int, bool]],
 ) -> None:
     queue = queue_of()

@@ -115,7 +115,7 @@ def outcome(number, broken=False):
 
 
 @pytest.mark.slow
-def test_a_document_that_spoils_its_batch_fails_alone_and_the_others_are_committed(tmp_path):
+def test_invalid_document_fails_alone_and_its_batch_is_committed(tmp_path):
     async def scenario():
         encoder = make_encoder("hash", "", 64, "cpu")
         finished: list[str] = []
@@ -158,7 +158,7 @@ class PurgingMeanwhile:
         return self.encoder.encode_low_precision(texts)
 
 
-def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
+def test_purge_during_a_commit_loses_no_passages(tmp_path):
     def documents(number, *texts):
         passages = [PassageText(passage_id("T", text), "T", text) for text in texts]
         work = Work("added:a", AddedDocument("added:a", "{}"), "added")
@@ -188,7 +188,7 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
     assert texts == ["one", "three"]
 
 
-def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes(tmp_path, monkeypatch):
+def test_document_without_vectors_fails_even_after_disk_errors(tmp_path, monkeypatch):
     """It fails alone after its attempts, however often the disk had refused before."""
 
     async def scenario():
@@ -222,7 +222,7 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, RecursionError, EncoderRefused])
-def test_a_document_that_is_never_encoded_fails_alone_and_its_neighbours_are_indexed(tmp_path, hurried, kind):
+def test_unencodable_document_fails_alone_and_its_batch_is_indexed(tmp_path, hurried, kind):
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
         logged = committed_all(store, Poisoned(encoder, "text 3", kind), [outcome(number) for number in range(6)])
@@ -259,7 +259,7 @@ def test_commit_is_retried_until_disk_and_server_recover_and_no_document_fails(t
 
 
 @pytest.mark.slow
-def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurried, monkeypatch):
+def test_commit_is_retried_if_the_failure_cannot_be_written_either(tmp_path, hurried, monkeypatch):
     """After an unknown fault of the store, the daemon keeps trying and does not end."""
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
@@ -276,7 +276,7 @@ def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurr
     assert (states.count(State.FAILED), states.count(State.INDEXED)) == (1, 5)
 
 
-def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, hurried):
+def test_unencodable_extraction_fails_only_its_passage(tmp_path, hurried):
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
         committed_all(store, encoder, [outcome(number) for number in range(3)])
@@ -311,7 +311,7 @@ class Announcing:
     encode_low_precision = encode
 
 
-def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_path, monkeypatch):
+def test_fresh_change_interrupts_a_long_bulk_batch(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_encoding, "ENCODE_SLICE_CHARS", (1_000, 1_000))
 
     async def scenario():
@@ -351,7 +351,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
     assert committed == [["added:1"], [key]]
 
 
-def test_a_split_batch_of_fresh_changes_lets_no_later_part_of_the_interrupted_document_pass(tmp_path, monkeypatch):
+def test_split_fresh_batch_keeps_the_order_of_an_interrupted_documents_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_encoding, "ENCODE_SLICE_CHARS", (1_000, 1_000))
 
     def long_change(work, first, count):
@@ -391,7 +391,7 @@ def test_a_split_batch_of_fresh_changes_lets_no_later_part_of_the_interrupted_do
     assert asyncio.run(scenario()) == ["added:7", "added:fresh#1", "added:outer#0", "added:outer#40"]
 
 
-def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tmp_path):
+def test_first_slice_of_each_batch_is_short(tmp_path):
     """Other work on the processors may have changed since."""
     slices: dict[str, list[int]] = {"first": [], "second": []}
 
@@ -416,7 +416,7 @@ def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("querying", "commits"), [(True, [1, 2]), (False, [1, 1, 1])])
-def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, monkeypatch, querying, commits):
+def test_changes_during_a_pause_for_queries_are_committed_together(tmp_path, monkeypatch, querying, commits):
     monkeypatch.setattr(committing, "COMMIT_PAUSE_S", 3.0)
 
     async def scenario():
@@ -445,7 +445,7 @@ def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, mo
     assert [len(each) for each in asyncio.run(scenario())] == commits
 
 
-def test_a_batch_that_waits_for_an_encoder_is_encoded_by_the_one_that_replaces_it(tmp_path, hurried):
+def test_batch_waiting_for_an_unreachable_encoder_uses_its_replacement(tmp_path, hurried):
     """As when the server of the store's encoder is gone: the batch began with vectors of the old encoder."""
 
     async def scenario():

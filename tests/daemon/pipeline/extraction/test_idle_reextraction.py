@@ -61,7 +61,7 @@ def reextraction(store: Store, rules: Rules, busy: Any = lambda: False) -> tuple
     return IdleReextraction(store, cast("Any", commits), rules, lambda name: name == "rules/2", busy), commits
 
 
-def test_only_passages_of_older_rules_are_read_again_and_each_batch_is_one_commit(tmp_path: Path) -> None:
+def test_only_passages_of_older_rules_are_extracted_again_one_commit_per_batch(tmp_path: Path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as store:
         old = fill(store, BATCH_PASSAGES + 3, "rules/2")
         others = [*fill(store, 2, "llm/m/1"), *fill(store, 2, "rules/4")]
@@ -73,7 +73,7 @@ def test_only_passages_of_older_rules_are_read_again_and_each_batch_is_one_commi
         assert (len(work), work.burst.done) == (0, BATCH_PASSAGES + 3)
 
 
-def test_a_passage_that_ends_the_process_keeps_its_triples_and_stops_no_other(tmp_path: Path) -> None:
+def test_passage_that_crashes_the_extractor_keeps_its_triples(tmp_path: Path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as store:
         bad, *good = fill(store, 5, "rules/2")
         work, commits = reextraction(store, Rules([bad]))
@@ -85,7 +85,7 @@ def test_a_passage_that_ends_the_process_keeps_its_triples_and_stops_no_other(tm
         assert commits.sizes == [4], "not tried again in this run"
 
 
-def test_a_batch_waits_for_an_idle_moment_but_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_waits_for_an_idle_daemon_up_to_a_maximum_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_reextraction, "IDLE_CHECK_S", 0.0)
     asked = 0
 

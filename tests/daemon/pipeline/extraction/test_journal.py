@@ -90,7 +90,7 @@ def test_answer_is_journalled_later_if_the_disk_is_full(tmp_path, clock):
     assert len(logged) == 1
 
 
-def test_what_could_not_be_written_is_written_at_the_end(tmp_path, clock):
+def test_unwritten_results_are_written_when_the_journal_is_closed(tmp_path, clock):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
     journal.found(extraction("a"))
@@ -100,7 +100,7 @@ def test_what_could_not_be_written_is_written_at_the_end(tmp_path, clock):
     assert list(written(file).extractions) == ["a", "b"]
 
 
-def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock, monkeypatch):
+def test_journal_that_cannot_be_rewritten_is_appended_to(tmp_path, clock, monkeypatch):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
     journal.found(extraction("a"))
@@ -112,7 +112,7 @@ def test_a_journal_that_cannot_be_made_smaller_goes_on_as_it_is(tmp_path, clock,
     assert list(written(file).extractions) == ["a", "b"]
 
 
-def test_no_other_user_reads_the_journal_whatever_the_umask(tmp_path):
+def test_journal_is_readable_only_by_its_owner_for_any_umask(tmp_path):
     file = tmp_path / "openie.jsonl"
     umask = os.umask(0)
     try:
@@ -122,7 +122,7 @@ def test_no_other_user_reads_the_journal_whatever_the_umask(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_commit_empties_the_journal_in_place_and_touches_none_without_answers(tmp_path, clock):
+def test_commit_truncates_the_journal_and_leaves_an_empty_one_untouched(tmp_path, clock):
     file = tmp_path / "openie.jsonl"
     journal = ExtractionJournal(file, NAME, clock)
     journal.committed(["a"])
@@ -168,7 +168,7 @@ def a_store(folder: Path, texts: list[str]) -> Store:
     return store
 
 
-def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path):
+def test_extractions_are_committed_if_the_journal_cannot_be_written(tmp_path):
     texts = [f"Ada Kerr built light number {n}." for n in range(6)]
 
     async def read(passage: PassageText) -> Extraction:
@@ -200,7 +200,7 @@ def test_what_is_found_is_committed_while_the_journal_cannot_be_written(tmp_path
         assert asyncio.run(run(store)) == {NAME}
 
 
-def test_a_part_that_ends_by_itself_is_told_with_what_ended_it(tmp_path):
+def test_task_ended_by_an_error_is_reported_with_the_error(tmp_path):
     async def run(store: Store) -> list[tuple[str, str]]:
         async def commit_extractions(_found):
             raise RuntimeError("a fault of ours")

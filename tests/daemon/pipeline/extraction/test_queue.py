@@ -58,7 +58,7 @@ def extraction_queue(store: Store, tmp_path: Path) -> ExtractionQueue:
     return ExtractionQueue(store, NAME, nobody, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 1)
 
 
-def test_a_commit_costs_the_queue_what_it_wrote(
+def test_queue_examines_only_the_passages_of_a_commit(
     store: Store, commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
@@ -77,7 +77,7 @@ def test_a_commit_costs_the_queue_what_it_wrote(
     assert extraction_queue.unfinished() == ids
 
 
-def test_a_passage_is_read_after_its_own_commit(commit: Commit, extraction_queue: ExtractionQueue) -> None:
+def test_passage_is_queued_only_after_its_commit(commit: Commit, extraction_queue: ExtractionQueue) -> None:
     early = passage_id("", "Ada Kerr built it.")
     extraction_queue.committed(commit("Another."))
     assert early not in extraction_queue.unfinished()
@@ -85,9 +85,7 @@ def test_a_passage_is_read_after_its_own_commit(commit: Commit, extraction_queue
     assert early in extraction_queue.unfinished()
 
 
-def test_a_passage_that_comes_back_before_the_model_read_it_is_read(
-    commit: Commit, extraction_queue: ExtractionQueue
-) -> None:
+def test_removed_passage_that_is_added_again_is_queued_again(commit: Commit, extraction_queue: ExtractionQueue) -> None:
     ids = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
     extraction_queue.committed([])
     commit(without=("Ada Kerr built it.",))
@@ -98,7 +96,7 @@ def test_a_passage_that_comes_back_before_the_model_read_it_is_read(
     assert extraction_queue.unfinished() == ids
 
 
-def test_what_is_read_or_brought_its_triples_is_not_read_again(
+def test_extracted_passage_or_one_with_given_triples_is_not_queued(
     store: Store, commit: Commit, extraction_queue: ExtractionQueue
 ) -> None:
     extraction_queue.committed(commit("Ada Kerr built it.", read=READ))
@@ -109,7 +107,7 @@ def test_what_is_read_or_brought_its_triples_is_not_read_again(
     assert extraction_queue.unfinished() == []
 
 
-def test_a_passage_is_read_for_documents_that_brought_no_extraction_of_it(
+def test_passage_is_queued_only_for_documents_without_their_own_extraction(
     store: Store, commit: Commit, extraction_queue: ExtractionQueue
 ) -> None:
     [id] = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
@@ -124,7 +122,7 @@ def test_a_passage_is_read_for_documents_that_brought_no_extraction_of_it(
     assert again.unfinished() == []
 
 
-def test_failures_are_those_of_documents_that_are_there_and_come_back_with_them(
+def test_failures_list_only_present_documents_and_return_with_them(
     commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failed_passages, "SWEEP_FAILURES", 2)

@@ -55,7 +55,7 @@ def read(server, meanwhile=lambda: None):
     return asyncio.run(scenario())
 
 
-def test_a_passage_that_cannot_be_read_fails_alone():
+def test_passage_with_an_invalid_model_answer_fails_alone():
     server = Server(bad="b")
     extractor, found = read(server)
     assert [(each.passage, each.status, each.error) for each in found] == [
@@ -66,7 +66,7 @@ def test_a_passage_that_cannot_be_read_fails_alone():
     assert server.most == 3 and not extractor._entities
 
 
-def test_an_outage_is_waited_for_and_first_calls_are_not_paid_twice(monkeypatch):
+def test_outage_is_waited_for_without_repeating_successful_calls(monkeypatch):
     monkeypatch.setattr(outage, "PROBE_MAX_PAUSE_S", 0.01)
     server = Server(down=True)
 

@@ -58,7 +58,7 @@ def added(count: int, text: str = '{"text": "a"}') -> list[AddedDocument]:
     return [AddedDocument(f"added:{n}", text) for n in range(count)]
 
 
-def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(tmp_path: Path) -> None:
+def test_added_documents_are_queued_in_slices_that_do_not_block_the_event_loop(tmp_path: Path) -> None:
     turns = 0
     queued_at: list[int] = []
 
@@ -78,7 +78,7 @@ def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(
     assert max(queued_at.count(at) for at in set(queued_at)) <= QUEUE_SLICE_DOCUMENTS
 
 
-def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path) -> None:
+def test_concurrent_add_requests_are_queued_in_order(tmp_path: Path) -> None:
     """They are queued in the order of their inbox files. A start after a crash uses this order too, so the same version of a
     document wins."""
     last: list[str] = []
@@ -99,7 +99,7 @@ def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path
     assert last == ['{"text": "later"}']
 
 
-def test_an_add_that_is_cancelled_is_queued_all_the_same_once_it_may_be_on_disk(tmp_path: Path) -> None:
+def test_cancelled_add_is_queued_if_it_may_be_on_disk(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         adding = asyncio.create_task(pipeline.inbox.add(added(2 * QUEUE_SLICE_DOCUMENTS)))
         await asyncio.sleep(0)
@@ -112,7 +112,7 @@ def test_an_add_that_is_cancelled_is_queued_all_the_same_once_it_may_be_on_disk(
     filled(tmp_path, scenario)
 
 
-def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
+def test_inbox_bytes_are_counted_as_encoded_utf8(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         await pipeline.inbox.add([AddedDocument("added:1", '{"text": "äöü€"}')])
         assert pipeline.inbox.capacity.bytes == len('{"text": "äöü€"}'.encode())
@@ -123,7 +123,9 @@ def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "key"), [(QueueLimits(inbox_documents=3), "documents"), (QueueLimits(inbox_bytes=40), "bytes")]
 )
-def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path, limits: QueueLimits, key: str) -> None:
+def test_request_larger_than_the_inbox_is_refused_unless_it_waits(
+    tmp_path: Path, limits: QueueLimits, key: str
+) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         with pytest.raises(TooLarge, match=rf"inbox_{key}\).*none was accepted: send them in several requests"):
             await pipeline.inbox.add(added(4))
@@ -135,7 +137,7 @@ def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path,
 
 
 @pytest.mark.parametrize("started", [False, True])
-def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path: Path, started: bool) -> None:
+def test_adds_and_removals_during_the_stop_are_refused_at_once(tmp_path: Path, started: bool) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         pipeline.reading._reader = cast("DocumentReader", BlockedReader())
         if started:
@@ -157,7 +159,7 @@ def test_what_is_handed_in_while_the_pipeline_stops_is_refused_at_once(tmp_path:
     filled(tmp_path, scenario)
 
 
-def test_an_import_that_waits_for_room_is_refused_when_the_pipeline_stops(tmp_path: Path) -> None:
+def test_import_waiting_for_inbox_space_is_refused_when_the_pipeline_stops(tmp_path: Path) -> None:
     async def scenario(pipeline: Pipeline) -> None:
         await pipeline.inbox.add(added(2))
         adding = asyncio.create_task(pipeline.inbox.add(added(2), wait=True))
@@ -170,7 +172,7 @@ def test_an_import_that_waits_for_room_is_refused_when_the_pipeline_stops(tmp_pa
 
 
 @pytest.mark.parametrize("broken", ["fsync", "open"], ids=["the file", "its folder"])
-def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
+def test_add_refused_by_a_full_disk_leaves_no_file_and_names_the_error(
     tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
@@ -240,7 +242,7 @@ class Taking:
         pass
 
 
-def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_documents_are_checked_outside_the_event_loop_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[threading.Thread] = set()
 
     def named(document: dict[str, Any]) -> tuple[None, str]:
@@ -258,7 +260,7 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("documents", "bytes", "most"), [(50, 1 << 20, 50), (10_000, 1 << 20, 500), (50, 2_000, 30)])
-def test_an_import_comes_in_parts_that_have_room(
+def test_import_is_split_into_parts_that_fit_the_inbox(
     monkeypatch: pytest.MonkeyPatch, documents: int, bytes: int, most: int
 ) -> None:
     taking = Taking(documents, bytes)

@@ -11,7 +11,7 @@ numbers = st.sets(st.integers(0, 60))
 
 
 @given(numbers, numbers)
-def test_done_numbers_are_a_set_that_is_written_as_ranges(some: set[int], more: set[int]) -> None:
+def test_done_numbers_survive_serialisation_as_ranges(some: set[int], more: set[int]) -> None:
     done = DoneNumbers()
     for number in some:
         done.add(number)
@@ -27,7 +27,7 @@ def test_done_numbers_are_a_set_that_is_written_as_ranges(some: set[int], more: 
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 4)), max_size=40),
     st.sets(st.integers(0, 40)),
 )
-def test_a_start_at_any_commit_knows_what_is_done(
+def test_restart_at_any_commit_restores_the_completed_documents(
     sizes: list[int], order: list[tuple[int, int]], starts: set[int]
 ) -> None:
     """Each document's commit stores the position; a start between any two commits continues from the last."""
@@ -57,7 +57,7 @@ def test_a_start_at_any_commit_knows_what_is_done(
             assert progress.left(ticket) == size - sum((ticket, at) in done for at in range(size))
 
 
-def test_a_number_is_given_out_once_over_all_starts() -> None:
+def test_ticket_numbers_are_not_reused_after_a_restart() -> None:
     progress = InboxProgress()
     progress.expect(1, 1)
     stored = progress.position([InboxPlace(1, 0)])

@@ -33,7 +33,7 @@ def names(works: Sequence[Work]) -> list[str]:
     return [work.key.rpartition("/")[2] for work in works]
 
 
-def test_a_saved_file_goes_before_all_that_a_scan_has_found() -> None:
+def test_saved_file_is_taken_before_files_of_a_scan() -> None:
     intake = Intake()
     for number in range(2_500):
         put(intake, f"scan/{number}", Urgency.BULK)
@@ -41,7 +41,7 @@ def test_a_saved_file_goes_before_all_that_a_scan_has_found() -> None:
     assert names(take_work(intake, 2)) == ["saved", "0"]
 
 
-def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
+def test_scanned_file_becomes_fresh_if_it_is_saved_and_stays_fresh() -> None:
     intake = Intake()
     for number in range(10):
         put(intake, f"scan/{number}", Urgency.BULK)
@@ -53,7 +53,7 @@ def test_a_file_that_a_scan_has_found_and_that_is_saved_then_is_fresh() -> None:
 
 
 @pytest.mark.parametrize("directories", [1, 5, 50])
-def test_a_single_save_goes_before_a_checkout_of_the_same_folder(directories: int) -> None:
+def test_single_save_is_taken_early_during_a_checkout_in_its_folder(directories: int) -> None:
     intake = Intake()
     for number in range(250):
         put(intake, f"checkout/{number % directories}/{number}")
@@ -65,7 +65,7 @@ def test_a_single_save_goes_before_a_checkout_of_the_same_folder(directories: in
     assert len(take_work(intake)) == 501 - FRESH_PER_SOURCE
 
 
-def test_sources_take_turns_among_what_is_fresh() -> None:
+def test_fresh_work_alternates_between_sources() -> None:
     intake = Intake()
     for number in range(FRESH_PER_SOURCE):
         put(intake, f"a/{number}")
@@ -83,7 +83,7 @@ def test_a_burst_does_not_wait_for_a_whole_first_index() -> None:
     assert sum(name.startswith("c") for name in first) > 90
 
 
-def test_bulk_has_its_share_however_much_is_fresh() -> None:
+def test_bulk_gets_a_fixed_share_during_continuous_fresh_work() -> None:
     intake = Intake()
     for number in range(50):
         put(intake, f"scan/{number}", Urgency.BULK)
@@ -94,7 +94,7 @@ def test_bulk_has_its_share_however_much_is_fresh() -> None:
     assert bulk == 400 // (FRESH_IN_A_ROW + 1)
 
 
-def test_whoever_takes_only_what_is_fresh_leaves_bulk_to_others() -> None:
+def test_take_with_fresh_only_never_returns_bulk() -> None:
     intake = Intake()
     put(intake, "scan/0", Urgency.BULK)
     assert take_work(intake, fresh_only=True) == []
@@ -102,7 +102,7 @@ def test_whoever_takes_only_what_is_fresh_leaves_bulk_to_others() -> None:
     assert names(take_work(intake, fresh_only=True)) == ["saved"]
 
 
-def test_bulk_under_way_is_as_urgent_as_what_waits_for_it() -> None:
+def test_running_bulk_becomes_fresh_if_a_fresh_change_waits_for_it() -> None:
     intake = Intake()
     work = put(intake, "scan/0", Urgency.BULK)
     assert intake.take() is work
@@ -123,7 +123,7 @@ OPERATIONS = st.lists(
 
 
 @given(OPERATIONS)
-def test_nothing_is_lost_and_one_keys_work_keeps_its_order(operations: list[tuple[object, ...]]) -> None:
+def test_random_operations_lose_no_work_and_keep_the_priority_rules(operations: list[tuple[object, ...]]) -> None:
     intake = Intake()
     active: list[Work] = []
     waiting: dict[str, Work] = {}
@@ -162,7 +162,7 @@ def test_nothing_is_lost_and_one_keys_work_keeps_its_order(operations: list[tupl
 
 
 @pytest.mark.parametrize("noisy", [3, 300])
-def test_a_save_waits_for_a_bounded_number_of_others(noisy: int) -> None:
+def test_saved_file_waits_for_at_most_one_turn_of_each_source(noisy: int) -> None:
     intake = Intake()
     for number in range(noisy):
         for source in ("a", "b", "c"):

@@ -22,7 +22,9 @@ def titles(passages: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hipporag2"])
-def test_a_mode_and_settings_retrieve_as_a_query_with_them(asking: Asking, thinking: Thoughts, mode: str) -> None:
+def test_ask_with_mode_and_settings_retrieves_the_passages_of_an_equal_query(
+    asking: Asking, thinking: Thoughts, mode: str
+) -> None:
     settings = {"top_triples": 1, "damping": 0.9}
     scope = {"in": ["added:L", "added:S", "added:W"]}
     how: dict[str, Any] = {"mode": mode, "settings": settings, "k": 3, "scope": scope}
@@ -36,7 +38,7 @@ def test_a_mode_and_settings_retrieve_as_a_query_with_them(asking: Asking, think
     assert "passages" not in asking.ask(**how)
 
 
-def test_what_all_steps_retrieved_is_ranked_by_the_best_share(asking: Asking, thinking: Thoughts) -> None:
+def test_passages_of_all_steps_are_ranked_by_their_best_score(asking: Asking, thinking: Thoughts) -> None:
     answer = asking.ask(
         thinking("Ottilie is a daughter of the Brandel family."), steps=2, k=2, passages=True, mode="bm25"
     )
@@ -64,7 +66,7 @@ def test_a_closed_book_answer_sees_no_passage(asking: Asking) -> None:
     assert (unknown["answer"], unknown["found"]) == ("The model does not know the answer. No idea.", False)
 
 
-def test_an_earlier_memory_is_asked(asking: Asking) -> None:
+def test_ask_with_as_of_uses_an_earlier_commit(asking: Asking) -> None:
     before = asking.daemon.status()["commit"]
     asking.daemon.add({"id": "Late", "title": "Late", "text": QUESTION})
     asking.daemon.wait()
@@ -80,7 +82,7 @@ def test_an_earlier_memory_is_asked(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"steps": 2}, {"deep": True, "steps": 1}], ids=str)
-def test_length_reasoning_and_verdict_are_asked_for_and_read(asking: Asking, how: dict[str, Any]) -> None:
+def test_length_reason_and_verify_options_shape_prompt_and_answer(asking: Asking, how: dict[str, Any]) -> None:
     long = [{"text": f"Sentence {at}.", "sources": [1]} for at in range(30)]
 
     def script(call: Any) -> Any:
@@ -104,7 +106,7 @@ def test_length_reasoning_and_verdict_are_asked_for_and_read(asking: Asking, how
     assert "reasoning" not in plain
 
 
-def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
+def test_ask_options_without_effect_are_refused(asking: Asking) -> None:
     for body, field in (
         ({"deep": True, "mode": "dense"}, "mode"),
         ({"deep": True, "filter": "none"}, "filter"),
@@ -126,7 +128,7 @@ def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
     assert asking.model.calls == []
 
 
-def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
+def test_hippoctl_ask_sends_its_options(asking: Asking) -> None:
     ran = asking.daemon.ctl(
         "ask",
         QUESTION,
@@ -153,7 +155,7 @@ def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
     assert asking.daemon.ctl("ask", QUESTION, "--mode", "none", "--deep").code != 0
 
 
-def test_a_claim_is_consistent_unless_the_memory_contradicts_it(asking: Asking) -> None:
+def test_uncontradicted_claim_is_consistent(asking: Asking) -> None:
     def script(call: Any) -> Any:
         # A model that does what it is told: the passages do not state the claim, and nothing contradicts it.
         if call.purpose != "answer":
@@ -169,7 +171,7 @@ def test_a_claim_is_consistent_unless_the_memory_contradicts_it(asking: Asking) 
     assert asking.model.calls[-1].body["messages"][-1]["content"].endswith(f"Claim: {claim}")
 
 
-def test_depth_shows_more_than_is_read(asking: Asking) -> None:
+def test_depth_lists_more_passages_than_the_model_reads(asking: Asking) -> None:
     answer = asking.ask(mode="bm25", k=1, depth=4, steps=1)
     query = asking.daemon.ask("POST", "/v1/query", json={"query": QUESTION, "mode": "bm25", "k": 4})
     assert titles(answer["passages"]) == titles(query["passages"])
@@ -192,7 +194,7 @@ def test_a_deep_answer_shows_the_passages_that_it_was_written_from(asking: Askin
     assert all(step["answer"]["passages"] == [] for step in unasked["steps"] if step["answer"] is not None)
 
 
-def test_a_cut_off_choice_of_recognition_memory_leaves_all_triples(asking: Asking) -> None:
+def test_truncated_filter_answer_keeps_all_triples_and_is_not_cached(asking: Asking) -> None:
     body = {"query": "Who forged the lantern?", "mode": "hipporag2", "filter": "llm"}
     cut = Text('{"relevant": [["edda vance", "forged", ', finish="length")
     whole: Json = {"relevant": []}

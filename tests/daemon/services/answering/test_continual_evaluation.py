@@ -15,7 +15,7 @@ HERON = "Who keeps the heron of Skell?"
 LATER = {"id": "Heron", "title": "Heron", "text": f"Who keeps the heron? {HERON}"}
 
 
-def test_recall_and_f1_of_several_modes_as_the_memory_grew(asking: Asking) -> None:
+def test_continual_evaluation_reports_recall_and_f1_per_segment_and_mode(asking: Asking) -> None:
     """A document with more of the question's words takes the place of the gold passage, which alone is read."""
     daemon = asking.daemon
     first = {"id": "Keeper", "title": "Keeper", "text": "Marit keeps the heron of Skell."}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.daemon
 WORDS = ("Step 0", "inserted", "Step 1", "local p", "merged of")
 
 
-def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again(asking: Asking) -> None:
+def test_deep_answer_contains_a_trace_that_replays_each_step(asking: Asking) -> None:
     answer = asking.ask(playing(), deep=True)
     trace = trace_from_json(answer)
     assert [step.number for step in trace.steps] == [0, 1, 2, 3]
@@ -40,7 +40,7 @@ def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again
     assert set(citation["points"]) == {point.id for point in points if citation["id"] in point.passages}
 
 
-def test_events_tell_each_step_in_order(asking: Asking) -> None:
+def test_events_report_each_step_in_order(asking: Asking) -> None:
     asking.model.script = playing()
     events = asking.streamed(deep=True, steps=1)
     kinds = [data["kind"] for name, data in events if name == "step"]
@@ -54,7 +54,7 @@ def test_events_tell_each_step_in_order(asking: Asking) -> None:
     ]
 
 
-def test_on_a_terminal_steps_appear_while_the_answer_is_not_there_yet(asking: Asking) -> None:
+def test_terminal_shows_steps_before_the_answer_is_complete(asking: Asking) -> None:
     """The model says nothing more until the first steps have been read from the terminal."""
     ours, theirs = pty.openpty()
     seen: list[bytes] = []
@@ -83,7 +83,7 @@ def test_on_a_terminal_steps_appear_while_the_answer_is_not_there_yet(asking: As
 
 @pytest.mark.parametrize("purpose", ["judge", "subquery", "evolve", "merge", "answer"])
 @pytest.mark.parametrize("said", [Status(500), Drop(), Text("no JSON"), {"opinion": 3}], ids=str)
-def test_whatever_the_model_does_there_is_an_answer_or_an_error_that_says_why(
+def test_any_model_failure_gives_an_answer_with_a_note_or_an_upstream_error(
     asking: Asking, purpose: str, said: Any
 ) -> None:
     asking.model.script = playing(lambda call, turn: said if call.purpose == purpose else None)
@@ -104,14 +104,14 @@ def test_whatever_the_model_does_there_is_an_answer_or_an_error_that_says_why(
     assert all(f"[{rank}]" in body["answer"] for rank in shown)
 
 
-def test_a_model_that_is_gone_from_the_start_is_an_error(asking: Asking) -> None:
+def test_unreachable_model_is_an_upstream_error(asking: Asking) -> None:
     asking.model.stop()
     refused = asking.post(deep=True)
     asking.model.start()
     assert (refused.status_code, "cannot be reached" in refused.json()["detail"]) == (502, True)
 
 
-def test_budgets_and_ablations_reach_the_method(asking: Asking) -> None:
+def test_budgets_and_ablation_options_apply_to_deep_questions(asking: Asking) -> None:
     answer = asking.ask(playing(), deep=True, max_calls=4)
     assert (answer["stopped"], answer["calls"]) == ("calls", 4)
     assert answer["note"]
@@ -132,7 +132,7 @@ def test_budgets_and_ablations_reach_the_method(asking: Asking) -> None:
     )
 
 
-def test_the_quick_way_the_curve_and_the_settings_reach_the_method(asking: Asking) -> None:
+def test_quick_each_step_and_deep_settings_apply_to_deep_questions(asking: Asking) -> None:
     quick = asking.ask(playing(), deep=True, quick=True)
     assert (quick["calls"], "subquery" in asking.purposes, quick["settings"]["quick"]) == (12, False, True)
     asking.model.calls.clear()
@@ -151,7 +151,7 @@ def test_the_quick_way_the_curve_and_the_settings_reach_the_method(asking: Askin
     assert asking.post(deep=True, deep_settings={"n_v": 0}).status_code == 422
 
 
-def test_a_deep_question_sees_the_commit_that_it_began_with(asking: Asking) -> None:
+def test_deep_question_uses_the_commit_at_its_start(asking: Asking) -> None:
     """Documents come and go before the second step; its citations and what it finds are those of the first."""
     daemon = asking.daemon
     before = daemon.status()["commit"]

@@ -51,7 +51,7 @@ def evaluate(asking: Asking, questions: Any, *arguments: str) -> Any:
     return ran.json
 
 
-def test_exact_match_f1_and_abstaining_beside_a_row_without_retrieval(asking: Asking) -> None:
+def test_evaluation_compares_em_f1_and_abstention_with_a_run_without_retrieval(asking: Asking) -> None:
     asking.model.script = answering(BY_HEART, WITH_PASSAGES)
     arguments = ["--answers", "--compare", "bm25,none", "--k", "1", "--read", "2"]
     whole = evaluate(asking, QUESTIONS, *arguments)
@@ -83,7 +83,7 @@ def test_exact_match_f1_and_abstaining_beside_a_row_without_retrieval(asking: As
     assert sum("1 question not answered: the model abstained" in line for line in shown) == 2
 
 
-def test_claims_and_pairs_of_claims(asking: Asking) -> None:
+def test_claims_and_claim_pairs_are_scored_by_accuracy(asking: Asking) -> None:
     claims = [
         {"true_claim": "Edda Vance forged the lantern.", "false_claim": "Joss Merin forged the lantern."},
         {"true_claim": "Tea grows at Sarn.", "false_claim": "Tea grows in Corl Tower."},
@@ -134,7 +134,7 @@ def test_iterative_answers_have_the_recall_of_all_their_steps(asking: Asking) ->
     assert alone["recall"] == {"2": 0.5}, "one retrieval finds neither second passage"
 
 
-def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
+def test_eval_options_without_effect_are_refused(asking: Asking) -> None:
     (asking.daemon.home / "evaluated.json").write_text(json.dumps(QUESTIONS))
     for arguments in (
         ("--mode", "none"), ("--compare", "bm25,none"), ("--length", "300"),
@@ -147,7 +147,7 @@ def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
     assert (ran.code, "none of the questions names gold" in ran.err) == (1, True)
 
 
-def test_a_deep_answer_has_its_own_recall_and_scores_of_each_step(asking: Asking) -> None:
+def test_deep_evaluation_has_its_own_recall_and_scores_per_step(asking: Asking) -> None:
     questions = [{"question": FORGED, "documents": ["added:Lantern", "added:Nowhere"], "answer": "so"}]
     arguments = ["--answerer", "deep", "--steps", "1", "--forced", "--each-step", "--k", "1,50"]
     found = evaluate(asking, questions, *arguments)
@@ -170,7 +170,7 @@ def test_a_deep_answer_has_its_own_recall_and_scores_of_each_step(asking: Asking
     assert (steps[1]["em"], steps[1]["f1"]) == (1.0, 1.0)
 
 
-def test_recall_of_one_step_is_that_of_a_query(asking: Asking) -> None:
+def test_recall_of_one_iterative_step_equals_that_of_a_query(asking: Asking) -> None:
     questions = [{"question": FORGED, "documents": ["added:Tower", "added:Tea", "added:Sale"], "answer": "so"}]
     alone = evaluate(asking, questions, "--mode", "bm25", "--k", "1,2,10")
     stepped = evaluate(asking, questions, "--mode", "bm25", "--k", "1,2,10", "--steps", "1", "--read", "1")

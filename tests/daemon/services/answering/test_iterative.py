@@ -51,15 +51,13 @@ def test_passages_are_merged_by_their_best_score_and_read_in_that_order(asking: 
     assert [read.index(f"«passage {rank}»\n{title}\n") for rank, title in enumerate(titles, 1)]
 
 
-def test_a_thought_rests_on_passages_that_it_was_given(asking: Asking, thinking: Thoughts) -> None:
+def test_thought_sources_are_limited_to_the_passages_shown(asking: Asking, thinking: Thoughts) -> None:
     [step] = asking.ask(thinking(ENOUGH), steps=3)["steps"]
     assert step["thought"] == {"text": ENOUGH, "answers": True, "sources": [step["passages"][0]["id"]]}
     assert json.loads(step["reply"]) == {"thought": ENOUGH, "sources": [1, 99, "two"], "answers": True}
 
 
-def test_the_last_step_needs_no_thought_and_one_that_repeats_itself_ends_the_steps(
-    asking: Asking, thinking: Thoughts
-) -> None:
+def test_last_step_has_no_thought_and_a_repeated_thought_ends_the_steps(asking: Asking, thinking: Thoughts) -> None:
     answer = asking.ask(thinking(FIRST), steps=2)
     assert (len(answer["steps"]), answer["stopped"], answer["steps"][1]["thought"]) == (2, "steps", None)
     answer = asking.ask(thinking(FIRST, FIRST), steps=9)
@@ -73,7 +71,9 @@ def test_the_last_step_needs_no_thought_and_one_that_repeats_itself_ends_the_ste
     [Status(500), Status(401), Status(400), Drop(), Text("no JSON"), {"thought": 7}, Text('{"thought": ', "length")],
     ids=str,
 )
-def test_a_thought_that_fails_leaves_what_was_found(asking: Asking, thinking: Thoughts, said: Any) -> None:
+def test_failed_thought_ends_the_steps_and_the_answer_uses_found_passages(
+    asking: Asking, thinking: Thoughts, said: Any
+) -> None:
     play = thinking(FIRST)
     asking.model.script = lambda call: (
         said if call.purpose == "thought" and asking.purposes.count("thought") > 1 else play(call)
@@ -88,9 +88,7 @@ def test_a_thought_that_fails_leaves_what_was_found(asking: Asking, thinking: Th
 @pytest.mark.parametrize(
     "said", [Status(500), Drop(), Text("no JSON"), Dies('{"found": true, "sentences": [{"te', 30)], ids=str
 )
-def test_where_no_answer_can_be_written_the_thoughts_are_the_answer(
-    asking: Asking, thinking: Thoughts, said: Any
-) -> None:
+def test_thoughts_are_the_answer_if_the_model_cannot_write_one(asking: Asking, thinking: Thoughts, said: Any) -> None:
     answer = asking.ask(thinking(FIRST, ENOUGH, answer=said), steps=5)
     assert answer["answer"] == f"{FIRST} [1] {ENOUGH} [{len(answer['citations'])}]"
     assert (answer["written"], answer["short"], answer["found"]) == (False, "", True)
@@ -100,7 +98,7 @@ def test_where_no_answer_can_be_written_the_thoughts_are_the_answer(
     assert refused.status_code == 502, "without a thought there is nothing to answer from"
 
 
-def test_a_server_that_goes_away_in_the_middle_ends_the_question(asking: Asking, thinking: Thoughts) -> None:
+def test_model_server_that_disappears_ends_the_question_with_its_thoughts(asking: Asking, thinking: Thoughts) -> None:
     play = thinking(FIRST, SECOND)
 
     def script(call: Any) -> Any:
@@ -133,7 +131,7 @@ def test_a_prompt_beyond_the_models_context_is_shortened_to_the_best_passages(
     assert answer["note"] == "3 of 5 passages were left out of the answer: the model refused a longer prompt"
 
 
-def test_an_answer_that_repeats_itself_shows_the_repeated_piece_once(asking: Asking) -> None:
+def test_repetition_in_an_answer_is_shown_once_and_charged_completely(asking: Asking) -> None:
     endless = '{"found": true, "sentences": [{"text": "The lantern is' + " a myth, a legend," * 300
     answer = asking.ask(lambda _call: Text(endless, "length"))
     assert answer["answer"] == "The lantern is a myth, a legend,"
@@ -147,7 +145,7 @@ def test_one_passage_beyond_the_models_context_is_an_error(asking: Asking) -> No
     assert [call.passage.count("«passage ") for call in asking.model.calls] == [3, 2, 1]
 
 
-def test_budgets_end_the_steps_and_the_answer_says_so(asking: Asking, thinking: Thoughts) -> None:
+def test_exhausted_budget_ends_the_steps_and_is_noted(asking: Asking, thinking: Thoughts) -> None:
     answer = asking.ask(thinking(FIRST, SECOND, "Third."), steps=9, max_calls=3)
     assert (answer["stopped"], answer["calls"], len(answer["steps"])) == ("calls", 3, 3)
     assert "ended after 3 steps: no more than 3 calls" in answer["note"]
@@ -170,7 +168,7 @@ def with_time_enough(asking: Asking, script: Callable[[], Script], expected: str
     return seconds, answer
 
 
-def test_the_time_allowed_ends_a_model_that_hangs(asking: Asking, thinking: Thoughts) -> None:
+def test_timeout_ends_a_question_whose_model_hangs(asking: Asking, thinking: Thoughts) -> None:
     def hangs_at_the_second_thought() -> Script:
         play = thinking(FIRST)
         return lambda call: Hang() if asking.purposes.count("thought") == 2 and call.purpose != "answer" else play(call)
@@ -195,7 +193,7 @@ def test_steps_are_streamed_as_they_happen(asking: Asking, thinking: Thoughts) -
     assert events[1][1]["thought"]["text"] == FIRST
 
 
-def test_no_character_that_ends_a_line_somewhere_breaks_the_stream(asking: Asking, thinking: Thoughts) -> None:
+def test_unicode_line_separators_do_not_break_the_stream(asking: Asking, thinking: Thoughts) -> None:
     question = "Who pays\u2028for the\x85flame\u2029of Corl Tower?"
     asking.model.script = thinking(FIRST, ENOUGH)
     events = asking.streamed(question=question, steps=5, k=2)
@@ -203,7 +201,7 @@ def test_no_character_that_ends_a_line_somewhere_breaks_the_stream(asking: Askin
     assert events[-1][0] == "answer"
 
 
-def test_what_has_no_effect_is_refused(asking: Asking) -> None:
+def test_options_without_effect_or_with_invalid_values_are_refused(asking: Asking) -> None:
     for body, field in (
         ({"session": "s"}, "session"),
         ({"steps": 3, "only": "local"}, "only"),
@@ -220,7 +218,7 @@ def test_what_has_no_effect_is_refused(asking: Asking) -> None:
     assert asking.model.calls == []
 
 
-def test_the_question_sees_the_commit_that_it_began_with(asking: Asking, thinking: Thoughts) -> None:
+def test_iterative_question_uses_the_commit_at_its_start(asking: Asking, thinking: Thoughts) -> None:
     """While it is answered one document is removed, one edited, one added, and one that holds the same passage."""
     daemon = asking.daemon
     before = daemon.status()["commit"]
@@ -271,7 +269,7 @@ def test_a_client_that_goes_away_ends_the_question(asking: Asking) -> None:
     assert asking.purposes == ["thought", "answer"]
 
 
-def test_a_daemon_that_stops_ends_a_question_and_says_so(asking: Asking, thinking: Thoughts) -> None:
+def test_stopping_daemon_ends_a_streamed_question_with_a_problem_event(asking: Asking, thinking: Thoughts) -> None:
     asking.model.script = lambda call: Hang() if call.purpose == "thought" else obedient(call)
     held: list[str] = []
     with asking.daemon.http.stream(

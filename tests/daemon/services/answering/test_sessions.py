@@ -37,7 +37,7 @@ def cleared(asking: Asking):
         asking.daemon.ask("DELETE", "/v1/sessions", json={"names": names})
 
 
-def test_a_question_goes_on_from_the_points_of_its_session(asking: Asking) -> None:
+def test_question_starts_with_the_points_of_its_session(asking: Asking) -> None:
     first = asking.ask(playing(), deep=True, steps=2, session="corl")
     assert first["session"] == {
         "name": "corl",
@@ -70,7 +70,7 @@ def test_sessions_are_listed_and_removed(asking: Asking) -> None:
     assert [each["name"] for each in daemon.ctl_json("sessions")["sessions"]] == ["b"]
 
 
-def test_two_questions_at_once_in_one_session_are_one_too_many(asking: Asking) -> None:
+def test_second_concurrent_question_in_a_session_is_refused(asking: Asking) -> None:
     asking.model.script = playing(lambda call, _: Hang() if call.purpose == "evolve" else None)
     held = threading.Thread(target=lambda: asking.post(deep=True, session="one", timeout_s=4.0))
     held.start()
@@ -92,7 +92,7 @@ def test_a_session_that_is_removed_during_a_question_stays_removed(asking: Askin
     assert asking.daemon.ask("GET", "/v1/sessions")["sessions"] == []
 
 
-def test_a_clients_point_goes_with_the_first_of_its_passages(tmp_path: Path) -> None:
+def test_point_of_a_client_session_is_dropped_with_any_of_its_passages(tmp_path: Path) -> None:
     """What is left of it would be shown to a client that may not see what is gone."""
     client = ClientScope(visible=("a",), client="ada")
     with open_store(tmp_path) as store:
@@ -109,7 +109,7 @@ def test_a_clients_point_goes_with_the_first_of_its_passages(tmp_path: Path) -> 
         assert [[point.passages for point in points] for points in left] == [[ids[:1]], []]
 
 
-def test_a_session_survives_kill_9_and_goes_with_its_last_passages(asking: Asking) -> None:
+def test_session_survives_kill_9_and_forgets_points_of_removed_passages(asking: Asking) -> None:
     daemon = asking.daemon
     asking.ask(playing(), deep=True, steps=2, session="kept")
     written = (daemon.store / "sessions" / "kept.json").read_bytes()
@@ -137,7 +137,7 @@ def test_a_session_survives_kill_9_and_goes_with_its_last_passages(asking: Askin
         daemon.wait()
 
 
-def test_what_a_removed_document_said_leaves_the_sessions_disk(asking: Asking) -> None:
+def test_points_of_a_removed_document_are_deleted_from_the_session_file(asking: Asking) -> None:
     daemon = asking.daemon
     hides = [["corl tower", "hides", "zanzibar"]]
     daemon.add({"id": "Secret", "title": "Secret", "text": f"{QUESTION} Zanzibar.", "triples": hides})
@@ -188,7 +188,7 @@ def test_a_backup_holds_the_sessions(asking: Asking, tmp_path: Path) -> None:
     assert kept == (asking.daemon.store / "sessions" / "safe.json").read_bytes()
 
 
-def test_an_answer_is_given_though_its_session_cannot_be_kept(asking: Asking) -> None:
+def test_answer_is_returned_if_its_session_cannot_be_stored(asking: Asking) -> None:
     """A folder stands where the session's file is to be written."""
     stands = asking.daemon.store / "sessions" / "new.json.part"
     stands.mkdir(parents=True)
@@ -223,7 +223,7 @@ def test_a_session_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
             sessions.load(name)
 
 
-def test_a_session_is_of_the_scope_that_it_was_begun_in(asking: Asking) -> None:
+def test_sessions_are_separate_per_scope(asking: Asking) -> None:
     scope = {"source": "added"}
     whole = asking.ask(playing(), deep=True, steps=2, session="corl")
     scoped = asking.ask(playing(), deep=True, steps=2, session="corl", scope=scope)

@@ -30,7 +30,7 @@ def uncounted(content: str) -> Raw:
 
 
 @pytest.mark.parametrize("counts", [True, False], ids=["counting", "not counting"])
-def test_no_call_goes_beyond_the_tokens_allowed(asking: Asking, thinking: Thoughts, counts: bool) -> None:
+def test_calls_never_exceed_max_tokens(asking: Asking, thinking: Thoughts, counts: bool) -> None:
     thoughts = [f"Thought {at}." for at in range(9)]
 
     def ask(**more: Any) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def test_no_call_goes_beyond_the_tokens_allowed(asking: Asking, thinking: Though
     assert min(shown) < max(shown) == 5, "the answer's passages are cut to fit"
 
 
-def test_a_thought_of_no_use_is_paid_for_all_the_same(asking: Asking) -> None:
+def test_tokens_of_unusable_thoughts_are_counted(asking: Asking) -> None:
     def ask(said: Any) -> dict[str, Any]:
         asking.model.calls.clear()
         answer = asking.ask(lambda call: said if call.purpose == "thought" else obedient(call), steps=3)
@@ -83,7 +83,7 @@ def test_a_thought_of_no_use_is_paid_for_all_the_same(asking: Asking) -> None:
     assert (step["prompt_tokens"], step["completion_tokens"]) == (0, 0)
 
 
-def test_half_an_emoji_in_a_thought_breaks_nothing(asking: Asking, thinking: Thoughts) -> None:
+def test_lone_surrogate_in_a_thought_is_replaced(asking: Asking, thinking: Thoughts) -> None:
     answer = asking.ask(thinking("Half a smile \ud83d", ENOUGH), steps=5)
     assert [step["query"] for step in answer["steps"]] == [QUESTION, "Half a smile ?"]
     assert (answer["stopped"], answer["written"]) == ("answered", True)

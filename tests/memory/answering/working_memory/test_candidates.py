@@ -126,7 +126,7 @@ def cosine(query: str, text: str) -> float:
 
 
 @pytest.mark.slow
-def test_the_candidates_are_the_sets_of_the_formulas(graphs: list[Graph]) -> None:
+def test_candidates_equal_the_sets_of_formulas_6_and_7_of_the_paper(graphs: list[Graph]) -> None:
     local = 0
     for at, graph in enumerate(graphs):
         if not graph.neighbours:
@@ -141,7 +141,7 @@ def test_the_candidates_are_the_sets_of_the_formulas(graphs: list[Graph]) -> Non
 
 
 @pytest.mark.slow
-def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(graphs: list[Graph]) -> None:
+def test_retrieved_entities_triples_and_passages_are_the_nearest_candidates(graphs: list[Graph]) -> None:
     settings = DeepSettings(entities=3, triples=4, passages=2)
     found = 0
     for at, graph in enumerate(graphs):
@@ -183,7 +183,7 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
     assert found > 100
 
 
-def test_a_few_candidates_among_many_rows_are_ranked_as_all_of_them_would_be() -> None:
+def test_ranking_of_few_candidate_rows_equals_exact_cosines() -> None:
     from store.index.vectors.matrix import Vectors
 
     chance = np.random.default_rng(0)
@@ -199,7 +199,7 @@ def test_a_few_candidates_among_many_rows_are_ranked_as_all_of_them_would_be() -
         assert scores == pytest.approx([exact[row] for row in rows])
 
 
-def test_a_subquery_of_which_the_encoder_knows_nothing_is_answered_by_words(tmp_path: Path) -> None:
+def test_subquery_unknown_to_the_encoder_is_matched_by_words(tmp_path: Path) -> None:
     class Unknowing(OracleEncoder):
         def encode_query(self, text: str) -> NDArray[np.float32]:
             return np.zeros(oracle.DIM, np.float32)

@@ -38,7 +38,7 @@ def replayed(answer: DeepAnswer) -> bool:
     return all(replay_step(step, QUESTION, answer.trace.settings) == step for step in answer.trace.steps)
 
 
-def test_points_are_not_replaced_by_half_a_merging(ask) -> None:
+def test_truncated_merge_replaces_no_points(ask) -> None:
     whole = {"points": [1, 2], "description": "Both of them together"}
     answer = ask(QUESTION, at("merge", lambda _call: half({"merges": [whole]}, "Both of")), ONE_STEP)
     assert [point.description for point in answer.trace.memory.points] == ["Point 1.1.", "Point 1.2."]
@@ -46,7 +46,7 @@ def test_points_are_not_replaced_by_half_a_merging(ask) -> None:
     assert replayed(answer)
 
 
-def test_mergings_before_the_half_one_are_taken(ask) -> None:
+def test_merges_before_a_truncated_merge_are_applied(ask) -> None:
     def three_points(call: Call, turn: int) -> Any:
         prompt = Prompt(call)
         if call.purpose == "evolve":
@@ -92,7 +92,7 @@ def test_the_last_change_of_a_cut_off_answer_is_not_taken(ask, order: list[str])
     assert replayed(answer)
 
 
-def test_half_a_subquery_is_not_searched_for(ask) -> None:
+def test_truncated_subquery_is_not_searched(ask) -> None:
     first = {"concern": "a", "point": 0, "subquery": "Who keeps the flame?"}
     second = {"concern": "b", "point": 0, "subquery": "Who inherited the workshop?"}
     judged = half({"enough": False, "concerns": [first, second]}, "Who inh")
@@ -106,7 +106,7 @@ def test_half_a_subquery_is_not_searched_for(ask) -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_an_answer_keeps_its_whole_sentences(ask, streamed: bool) -> None:
+def test_truncated_answer_keeps_its_complete_sentences(ask, streamed: bool) -> None:
     sentences = [{"text": "It is so.", "sources": [1]}, {"text": "It is so because of the flame.", "sources": [2]}]
     said: list[Text | Status] = [half({"found": True, "sentences": sentences, "short": "so"}, "because of")]
     if not streamed:
@@ -116,7 +116,7 @@ def test_an_answer_keeps_its_whole_sentences(ask, streamed: bool) -> None:
     assert answer.trace.answered[-1].cut
 
 
-def test_an_answer_that_is_asked_for_again_may_be_as_long_as_the_first_time(ask, model: ModelServer) -> None:
+def test_repeated_answer_call_has_the_same_token_limit(ask, model: ModelServer) -> None:
     form = AnswerForm(length=3_000)
     first = [Status(500)]
     ask(QUESTION, at("answer", lambda _call: first.pop() if first else None), ONE_STEP, form=form)
@@ -139,7 +139,7 @@ def counted(model: ModelServer, purpose: str) -> tuple[int, int]:
     return sum(asked), 5 * len(asked)
 
 
-def test_what_an_unreadable_cut_off_answer_took_is_counted(ask, model: ModelServer) -> None:
+def test_tokens_of_an_unreadable_truncated_answer_are_counted(ask, model: ModelServer) -> None:
     answer = ask(QUESTION, at("judge", lambda _call: Text('{"enough": fal', finish="length")))
     call = judged(answer)
     assert call.requests == model.count("judge") == 1
@@ -151,7 +151,7 @@ def test_what_an_unreadable_cut_off_answer_took_is_counted(ask, model: ModelServ
     assert (refused.prompt_tokens, refused.completion_tokens) == (0, 0), "nothing was answered"
 
 
-def test_what_a_try_took_is_counted_where_the_next_one_is_not_allowed(ask, model: ModelServer) -> None:
+def test_tokens_of_a_failed_try_are_counted_if_the_budget_forbids_a_retry(ask, model: ModelServer) -> None:
     settings = DeepSettings(quick=True, steps=2, budget=Budget(calls=4))
     answer = ask(QUESTION, at("judge", lambda _call: Text("Hm.")), settings)
     call = judged(answer)

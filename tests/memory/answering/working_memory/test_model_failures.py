@@ -91,7 +91,7 @@ def test_a_judge_that_fails_ends_the_steps(deep, said) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_without_a_first_point_the_passages_are_answered_from(deep, said) -> None:
+def test_answer_uses_the_passages_if_the_first_evolve_call_fails(deep, said) -> None:
     answer = deep(failing("evolve", said))
     assert (answer.stopped, len(answer.trace.steps)) == ("model", 1)
     assert answer.written
@@ -101,7 +101,7 @@ def test_without_a_first_point_the_passages_are_answered_from(deep, said) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_points_that_cannot_be_evolved_stay_and_are_answered_from(deep, said) -> None:
+def test_answer_uses_earlier_points_if_a_later_evolve_call_fails(deep, said) -> None:
     answer = deep(failing("evolve", said, since=2))
     assert (answer.stopped, len(answer.trace.steps)) == ("model", 2)
     assert answer.trace.memory == answer.trace.steps[0].after
@@ -110,7 +110,7 @@ def test_points_that_cannot_be_evolved_stay_and_are_answered_from(deep, said) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
+def test_failed_merge_leaves_points_separate_and_adds_a_note(deep, said) -> None:
     answer = deep(failing("merge", said))
     assert "stay apart" in (answer.note or "")
     assert all(change.kind == "inserted" for step in answer.trace.steps for change in step.changes)
@@ -120,7 +120,7 @@ def test_points_that_cannot_be_merged_stay_apart(deep, said) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_an_answer_that_cannot_be_written_is_made_of_the_points(deep, said) -> None:
+def test_answer_is_composed_of_the_points_if_the_answer_call_fails(deep, said) -> None:
     answer = deep(failing("answer", said))
     assert not answer.written
     assert not answer.found
@@ -133,7 +133,7 @@ def test_an_answer_that_cannot_be_written_is_made_of_the_points(deep, said) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
-def test_with_nothing_to_answer_from_there_is_a_clear_error(ask, said) -> None:
+def test_question_fails_with_one_line_error_if_every_model_call_fails(ask, said) -> None:
     def script(call: Call, turn: int) -> Any:
         return Drop() if isinstance(said, Dies) and call.purpose != "answer" else said
 
@@ -143,7 +143,7 @@ def test_with_nothing_to_answer_from_there_is_a_clear_error(ask, said) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_passages_that_are_too_long_for_the_model_are_withheld_and_it_is_asked_again(deep, model: ModelServer) -> None:
+def test_passages_beyond_the_context_are_withheld_and_the_call_is_repeated(deep, model: ModelServer) -> None:
     def script(call: Call, turn: int) -> Any:
         if call.purpose == "evolve" and call.body["messages"][-1]["content"].count("«/passage»") > 4:
             return Status(400, TOO_LONG)
@@ -168,7 +168,7 @@ def test_passages_that_are_too_long_for_the_model_are_withheld_and_it_is_asked_a
     ]
 
 
-def test_one_bad_answer_in_each_call_costs_one_more_try_and_nothing_else(ask, model: ModelServer) -> None:
+def test_one_bad_answer_of_a_call_costs_exactly_one_retry(ask, model: ModelServer) -> None:
     model.answered.clear()
     odd = playing(lambda call, turn: Text("Well.") if turn == 1 and call.purpose in ("judge", "merge") else None)
     answer = ask(QUESTION, odd)
@@ -238,7 +238,7 @@ class Failing(Encoder):
         return ENCODER.encode_query(text)
 
 
-def test_an_encoder_that_fails_leaves_an_answer_from_what_there_is(toy: Store, model: ModelServer) -> None:
+def test_answer_is_written_from_earlier_steps_if_the_encoder_fails(toy: Store, model: ModelServer) -> None:
     async def run(queries: int) -> DeepAnswer:
         model.script = playing()
         with client_of(model) as client:

@@ -115,7 +115,7 @@ def four_steps(ask, xodar):
     return run
 
 
-def test_four_retrievals_of_which_the_first_is_the_question(four_steps) -> None:
+def test_paper_steps_retrieve_the_question_first_and_then_subqueries(four_steps) -> None:
     answer, heard = four_steps()
     steps = answer.trace.steps
     assert [step.number for step in steps] == [0, 1, 2, 3]
@@ -140,7 +140,7 @@ def test_four_retrievals_of_which_the_first_is_the_question(four_steps) -> None:
     assert [(r.purpose, r.why) for r in steps[1].refused] == [("judge", "another kind")]
 
 
-def test_the_memory_after_each_step_is_that_of_the_papers_figure(four_steps) -> None:
+def test_points_after_each_step_equal_the_figure_of_the_paper(four_steps) -> None:
     answer, _ = four_steps()
     memory_1, memory_2 = answer.trace.steps[0].after, answer.trace.steps[1].after
     assert [(point.description, point.entities) for point in memory_1.points] == [
@@ -157,7 +157,7 @@ def test_the_memory_after_each_step_is_that_of_the_papers_figure(four_steps) -> 
     assert answer.trace.memory.entities_a_point == 3.5
 
 
-def test_without_merging_and_without_update(four_steps) -> None:
+def test_settings_merge_and_update_can_be_switched_off(four_steps) -> None:
     apart, heard = four_steps(merge=False)
     assert "merge" not in heard
     assert [len(point.entities) for point in apart.trace.memory.points] == [3, 3, 3]
@@ -168,7 +168,7 @@ def test_without_merging_and_without_update(four_steps) -> None:
 
 
 @pytest.mark.parametrize(("only", "asked"), [("local", [0, 1, 1, 1]), ("global", [1, 3, 2, 2])])
-def test_local_investigation_and_global_exploration_alone(ask, xodar, only: str, asked: list[int]) -> None:
+def test_setting_only_limits_paper_steps_to_local_or_global_concerns(ask, xodar, only: str, asked: list[int]) -> None:
     """Of the scripted concerns (two beyond and one about a point, then one of each kind twice) local takes those about a point,
     global all, as concerns beyond; t = 0 is always the question."""
     heard: list[str] = []
@@ -187,7 +187,7 @@ def test_local_investigation_and_global_exploration_alone(ask, xodar, only: str,
     assert [len(step) for step in kinds][1:] == asked[1:]
 
 
-def test_an_answer_after_every_step_makes_a_curve(four_steps) -> None:
+def test_each_step_setting_gives_an_answer_after_every_step(four_steps) -> None:
     answer, heard = four_steps(each_step=True)
     assert [step.answer and step.answer.short for step in answer.trace.steps] == [
         "defeat 1",
@@ -199,7 +199,7 @@ def test_an_answer_after_every_step_makes_a_curve(four_steps) -> None:
     assert answer.requests == 17
 
 
-def test_forced_steps_go_on_when_the_judge_has_enough(ask, xodar) -> None:
+def test_forced_steps_continue_although_the_judge_has_enough(ask, xodar) -> None:
     heard: list[str] = []
     play = plays(heard)
 
@@ -222,7 +222,7 @@ def test_forced_steps_go_on_when_the_judge_has_enough(ask, xodar) -> None:
     assert [replay_step(step, QUESTION, trace.settings) for step in trace.steps] == list(trace.steps)
 
 
-def test_the_trace_is_whole_and_each_step_can_be_made_again(four_steps) -> None:
+def test_trace_is_complete_and_each_step_can_be_replayed(four_steps) -> None:
     answer, _ = four_steps(each_step=True)
     trace = trace_from_json(trace_to_json(answer.trace))
     assert trace == answer.trace
@@ -254,7 +254,7 @@ def test_entities_and_triples_are_described_by_unshown_sentences(ask, xodar) -> 
         assert (f"\n   {sentence}" in prompts[0]) is (sentence not in shown)
 
 
-def test_a_subquery_that_cannot_be_written_costs_its_concern_alone(ask, xodar) -> None:
+def test_failed_subquery_drops_only_its_own_concern(ask, xodar) -> None:
     heard: list[str] = []
     play = plays(heard)
 
@@ -270,7 +270,7 @@ def test_a_subquery_that_cannot_be_written_costs_its_concern_alone(ask, xodar) -
     assert replay_step(answer.trace.steps[1], QUESTION, answer.trace.settings) == answer.trace.steps[1]
 
 
-def test_without_any_subquery_the_steps_end(ask, xodar) -> None:
+def test_steps_end_if_every_subquery_fails(ask, xodar) -> None:
     play = plays([])
     script = lambda call: Text("Hm.") if call.purpose == "subquery" else play(call)  # noqa: E731
     answer = ask(QUESTION, script, DeepSettings(entities=9, passages=3), snapshot=xodar)
@@ -301,12 +301,12 @@ MEMORY = WorkingMemory((MemoryPoint("p1", "One.", ("a",), ("x",)), MemoryPoint("
         ),
     ],
 )
-def test_concerns_are_taken_of_one_kind(said, concerns, why) -> None:
+def test_accepted_concerns_of_one_judgement_are_of_one_kind(said, concerns, why) -> None:
     judged = read_concerns({"enough": False, **said}, MEMORY, DeepSettings())
     assert (list(judged.concerns), [refused.why for refused in judged.refused]) == (concerns, why)
 
 
-def test_subqueries_are_each_asked_once() -> None:
+def test_repeated_and_missing_subqueries_are_refused() -> None:
     concerns = [Concern("a", ""), Concern("b", ""), Concern("c", "")]
     kept, refused = with_subqueries(concerns, ["Who?", None, "who "], ["What?"])
     assert kept == (Concern("a", "Who?"),)

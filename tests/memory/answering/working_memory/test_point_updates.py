@@ -80,7 +80,9 @@ def sound(memory: WorkingMemory) -> None:
 @pytest.mark.slow
 @QUICK
 @given(memories(), materials(), EVOLUTION)
-def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, material: Material, value: Any) -> None:
+def test_updates_and_inserts_keep_the_invariants_of_points(
+    memory: WorkingMemory, material: Material, value: Any
+) -> None:
     evolution = apply_evolution(memory, material, value, DeepSettings(), held)
     sound(evolution.memory)
     after = {point.id: point for point in evolution.memory.points}
@@ -107,7 +109,9 @@ def test_updates_and_insertions_keep_what_points_promise(memory: WorkingMemory, 
 @pytest.mark.slow
 @QUICK
 @given(memories(), materials(), EVOLUTION)
-def test_a_proposal_is_taken_or_refused(memory: WorkingMemory, material: Material, value: Any) -> None:
+def test_every_proposed_change_is_applied_or_listed_as_refused(
+    memory: WorkingMemory, material: Material, value: Any
+) -> None:
     for name in ("updates", "inserts"):
         for proposal in value[name]:
             alone = apply_evolution(memory, material, {name: [proposal]}, DeepSettings(), held)
@@ -167,7 +171,7 @@ def test_a_merged_point_is_the_union_of_its_points(memory: WorkingMemory, value:
     st.sampled_from([None, "local", "global"]),
 )
 @pytest.mark.slow
-def test_concerns_are_about_points_that_are_there(memory: WorkingMemory, value: Any, only: Any) -> None:
+def test_concerns_name_only_existing_points(memory: WorkingMemory, value: Any, only: Any) -> None:
     said = read_judgement(value, memory, ["asked before"], DeepSettings(only=only))
     assert said.enough is (value["enough"] is True)
     assert len(said.concerns) <= 3
@@ -225,12 +229,12 @@ def insert(**more: Any) -> dict[str, Any]:
         ({"updates": [{"point": 1, "description": "x"}, {"point": 1, "description": "y"}]}, ["twice"]),
     ],
 )
-def test_refusals_have_their_words(value: Any, why: list[str]) -> None:
+def test_refused_changes_state_their_reason(value: Any, why: list[str]) -> None:
     evolution = apply_evolution(ONE, MATERIAL, value, DeepSettings(), held)
     assert [refused.why for refused in evolution.refused] == why
 
 
-def test_names_are_matched_with_what_was_retrieved_and_else_marked_as_absent() -> None:
+def test_names_match_retrieved_phrases_or_are_marked_absent() -> None:
     evolution = apply_evolution(
         ONE, MATERIAL, insert(entities=["2"], names=["Phrase 5", "PHRASE-0", "Nowhere"]), DeepSettings(), held
     )
@@ -240,14 +244,14 @@ def test_names_are_matched_with_what_was_retrieved_and_else_marked_as_absent() -
     )
 
 
-def test_a_memory_does_not_grow_without_end() -> None:
+def test_number_of_points_is_limited() -> None:
     many = [insert(description=f"new {n}")["inserts"][0] for n in range(MAX_POINTS + 5)]
     evolution = apply_evolution(ONE, MATERIAL, {"inserts": many}, DeepSettings(), held)
     assert len(evolution.memory.points) == MAX_POINTS
     assert [refused.why for refused in evolution.refused] == ["too many"] * 6
 
 
-def test_the_hypergraph_knows_its_vertices_and_their_neighbours() -> None:
+def test_working_memory_lists_its_vertices_and_their_neighbours() -> None:
     memory = WorkingMemory(
         (
             MemoryPoint("p1", "d", ("a", "b"), ("x",)),

@@ -171,7 +171,7 @@ def test_the_trace_of_the_toy_example_step_by_step(ask, toy: Store) -> None:
     assert isinstance(told[-1], AnswerGrew) and told[-1].text == answer.text
 
 
-def test_what_the_graph_lacks_is_marked_and_never_written_to_the_store(ask, toy: Store) -> None:
+def test_entity_absent_from_the_graph_is_marked_and_not_stored(ask, toy: Store) -> None:
     before = toy.snapshot()
     answer = ask(QUESTION, plays()[1], SETTINGS)
     assert answer.trace.memory.points[-1].absent == ("the long watch",)

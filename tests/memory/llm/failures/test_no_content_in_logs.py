@@ -39,7 +39,7 @@ def quoting(status: int, request: str) -> Status:
 
 
 @pytest.mark.parametrize(("status", "hint"), [(500, "failed (500)"), (401, "the key is missing or refused")])
-def test_what_a_failing_model_server_repeats_of_a_passage_is_not_logged(serve, manage, status, hint):
+def test_passage_text_in_a_model_server_error_is_not_logged(serve, manage, status, hint):
     def script(call: Call) -> Any:
         return Status(status) if call.purpose == "probe" else quoting(status, call.passage)
 
@@ -77,7 +77,7 @@ def test_text_in_an_embeddings_error_is_not_logged_and_one_document_fails(serve,
     assert CANARY not in "".join(daemon.manager.texts())
 
 
-def test_an_embeddings_server_that_goes_away_is_no_trouble_of_the_stores(serve, manage):
+def test_unreachable_embedding_server_is_not_reported_as_store_trouble(serve, manage):
     server = serve(embedding())
     llm = {"base_url": server.url, "max_retries": 0}
     encoder = {"backend": "openai", "model": "m"}

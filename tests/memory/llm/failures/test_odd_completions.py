@@ -40,13 +40,13 @@ def test_a_server_that_does_not_stream_answers_all_the_same(serve):
     assert len(server.calls) == 1
 
 
-def test_an_answer_in_parts_is_put_together(serve):
+def test_content_parts_of_an_answer_are_joined(serve):
     parts = [{"type": "text", "text": SAID[:9]}, {"type": "thinking", "text": None}, {"type": "text", "text": SAID[9:]}]
     assert _streamed(serve(lambda call: _whole(parts)))[-1].text == SAID
 
 
 @pytest.mark.parametrize("count", NO_COUNTS)
-def test_a_count_of_tokens_that_is_none_costs_no_answer(serve, count):
+def test_invalid_token_count_is_ignored_and_the_answer_kept(serve, count):
     server = serve(lambda call: _whole(SAID, usage={"prompt_tokens": count, "completion_tokens": 2.0}))
     reply = _streamed(server)[-1]
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (SAID, 0, 2)
@@ -58,6 +58,6 @@ def test_a_body_that_is_no_completion_is_an_error_of_the_server(serve, body):
         _streamed(serve(lambda call: Raw(body)))
 
 
-def test_what_went_wrong_is_a_sentence(serve):
+def test_timeout_error_is_a_sentence_with_server_and_limit(serve):
     with pytest.raises(ModelDown, match=r"^the model server 127\.0\.0\.1:\d+ gave no answer within 0\.2 s"):
         _streamed(serve(lambda call: Hang()), timeout_s=0.2)

@@ -53,7 +53,7 @@ def in_turn(*said):
     return lambda _call: rest.pop(0) if rest else {"triples": GOOD}
 
 
-def test_two_failures_before_the_first_answer_cost_the_schema_for_four_answers(ask):
+def test_schema_is_dropped_for_four_answers_after_two_failures(ask):
     _, outcomes, formats = ask(in_turn(Status(500), Status(500)), times=8)
     assert formats == ["json_schema"] * 2 + ["json_object"] * 4 + ["json_schema"] * 4
     assert outcomes == {"5xx": 2, "ok": 8}
@@ -66,7 +66,7 @@ def test_failures_of_a_server_that_loads_its_model_cost_no_schema(ask):
     assert outcomes == {"5xx": 3, "ok": 1}
 
 
-def test_server_that_fails_with_a_schema_is_asked_for_one_ever_less_often(ask):
+def test_schema_is_retried_with_growing_intervals_after_failures(ask):
     _, outcomes, formats = ask(
         lambda call: Status(500) if call.format == "json_schema" else {"triples": GOOD}, times=4 + 8 + 16 + 1
     )
@@ -75,13 +75,13 @@ def test_server_that_fails_with_a_schema_is_asked_for_one_ever_less_often(ask):
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_schema_that_is_refused_in_words_is_given_up_for_good(ask, status):
+def test_schema_that_the_server_reports_as_unsupported_is_not_retried(ask, status):
     refusal = Status(status, '{"error": {"message": "response_format json_schema is not supported"}}')
     _, _, formats = ask(lambda call: refusal if call.format == "json_schema" else {"triples": GOOD}, times=12)
     assert formats == ["json_schema"] + ["json_object"] * 12
 
 
-def test_half_an_answer_is_asked_for_once_more_and_counted(ask):
+def test_incomplete_answer_is_requested_again_and_counted(ask):
     half = Text('{"triples": [["ada kerr", "built", "skellan light"], ["half a')
     [(triples, reply)], outcomes, _ = ask(in_turn(half))
     assert triples == GOOD
@@ -90,7 +90,7 @@ def test_half_an_answer_is_asked_for_once_more_and_counted(ask):
     assert reply.completion_tokens == 10, "both answers were paid for"
 
 
-def test_an_answer_that_stays_half_is_taken_as_cut_off(ask):
+def test_answer_that_is_incomplete_twice_is_treated_as_truncated(ask):
     half = Text('{"triples": [["ada kerr", "built", "skellan light"], ["half a')
     [(triples, reply)], outcomes, formats = ask(in_turn(half, half, half))
     assert triples[0] == GOOD[0]
@@ -107,6 +107,6 @@ def test_an_answer_that_stays_half_is_taken_as_cut_off(ask):
         '{"triples": [["ada kerr", "built", "skellan light",],]}',
     ],
 )
-def test_a_whole_answer_that_is_nearly_json_is_repaired_and_not_asked_for_again(ask, whole):
+def test_complete_answer_of_nearly_valid_json_is_repaired_without_a_retry(ask, whole):
     [(triples, reply)], outcomes, _ = ask(in_turn(Text(whole)))
     assert (triples, reply.cut, outcomes) == (GOOD, False, {"repaired": 1})

@@ -26,7 +26,7 @@ def _failure(server: ModelServer) -> ModelDown:
     return asyncio.run(ask())
 
 
-def test_where_nobody_listens_no_call_is_at_fault_and_the_log_says_why(serve):
+def test_refused_connection_marks_the_server_unavailable_in_the_log(serve):
     server = serve(obedient)
     server.stop()
     failure = _failure(server)
@@ -35,7 +35,7 @@ def test_where_nobody_listens_no_call_is_at_fault_and_the_log_says_why(serve):
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_told_and_not_followed(serve, status):
+def test_redirect_is_reported_and_not_followed(serve, status):
     other = serve(obedient)
     server = serve(lambda call: Status(status, headers={"Location": f"{other.url}/chat/completions"}))
     failure = _failure(server)

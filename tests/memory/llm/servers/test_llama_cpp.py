@@ -45,7 +45,7 @@ def asking(url, work, **settings):
     return asyncio.run(run()), outcomes
 
 
-def test_it_answers_a_probe_and_counts_tokens(url):
+def test_llama_server_answers_a_probe(url):
     _, outcomes = asking(url, lambda client: client.probe())
     assert outcomes == [("probe", "ok")]
 
@@ -74,7 +74,7 @@ def test_every_answer_is_bound_to_json_or_cut_off(url):
     assert {outcome for _, outcome in outcomes} <= {"ok", "cut off", "wrong schema"}
 
 
-def test_an_answer_streams(url):
+def test_answer_arrives_in_growing_parts(url):
     async def work(client):
         return [r async for r in client.stream("answer", entity_messages(PASSAGE), ENTITIES_SCHEMA, max_tokens=60)]
 
@@ -94,7 +94,7 @@ def test_a_prompt_beyond_its_context_is_refused_as_too_long(url):
     assert asking(url, work)[0]
 
 
-def test_a_call_that_is_given_up_leaves_the_server_to_the_next(url):
+def test_cancelled_call_does_not_block_the_next_call(url):
     async def work(client):
         call = asyncio.ensure_future(client.ask("entities", entity_messages(PASSAGE), ENTITIES_SCHEMA, parse_entities))
         await asyncio.sleep(1.0)
@@ -105,7 +105,7 @@ def test_a_call_that_is_given_up_leaves_the_server_to_the_next(url):
     assert asking(url, work)[1][-1] == ("probe", "ok")
 
 
-def test_a_passage_is_read_or_refused_and_never_breaks_anything(url):
+def test_extraction_succeeds_or_fails_without_server_errors(url):
     async def work(client):
         try:
             return await LLMExtractor(client, Limiter(2)).read(PASSAGE)
@@ -121,7 +121,7 @@ def test_a_passage_is_read_or_refused_and_never_breaks_anything(url):
 
 
 @pytest.mark.daemon
-def test_a_daemon_filters_and_answers_with_it(url, tmp_path):
+def test_daemon_filters_and_answers_with_llama_server(url, tmp_path):
     llm = {"base_url": url, "model": "random", "timeout_s": 120, "max_retries": 1}
     with Daemon(tmp_path, folders=(), llm=llm, retrieval={"filter_timeout_s": 60.0}) as daemon:
         daemon.add(

@@ -80,7 +80,7 @@ def test_no_control_token_of_its_tokenizer_gets_into_a_message(url):
 
 
 @pytest.mark.parametrize("json_mode", [BY_SCHEMA, BY_WORDS_ALONE])
-def test_a_passage_is_read_or_refused_in_two_calls_or_more(url, json_mode):
+def test_extraction_with_smollm2_succeeds_or_is_refused_with_token_counts(url, json_mode):
     """By schema a grammar binds the answer, and in words alone nothing does."""
 
     async def work(client):
@@ -117,7 +117,7 @@ def test_a_prompt_beyond_its_context_is_refused_as_too_long(url):
     assert asking(url, work)[0]
 
 
-def test_a_stream_that_is_given_up_leaves_the_server_to_the_next_and_is_counted(url):
+def test_cancelled_stream_is_counted_and_does_not_block_the_next_call(url):
     async def work(client):
         messages = [user_message("Count from one to a thousand.")]
         stream = client.stream("answer", messages, ENTITIES_SCHEMA, max_tokens=500)
@@ -136,7 +136,7 @@ def test_a_stream_that_is_given_up_leaves_the_server_to_the_next_and_is_counted(
     assert len(tokens) == 1 and tokens[0][2] > 0
 
 
-def test_a_server_of_a_few_tokens_a_second_is_waited_for(url):
+def test_slow_stream_that_progresses_does_not_time_out(url):
     """A token is an event of about 200 bytes: forty of them take longer than the time limit."""
 
     async def work(client):
@@ -169,7 +169,7 @@ def test_a_whole_answer_that_takes_too_long_is_streamed_at_the_next_try(url):
     assert outcomes[-1][1] not in ("timeout", "connection", "5xx", "protocol") and tokens
 
 
-def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
+def test_shares_of_valid_answers_and_grounded_triples_are_measured(url, capsys):
     files = sorted(DRIVE.glob("places/*.txt"))[:3]
     passages = [PassageText(file.stem, file.stem, file.read_text("utf-8").strip()) for file in files]
     dropped: Counter[str] = Counter()

@@ -100,7 +100,7 @@ def test_recognition_memory_keeps_some_of_the_linked_triples(daemon):
 
 
 @pytest.mark.parametrize("how", [{}, {"steps": 2}, {"deep": True, "steps": 1}], ids=["single", "steps", "deep"])
-def test_a_question_is_answered_whole_and_streamed(daemon, how):
+def test_question_is_answered_with_and_without_streaming(daemon, how):
     before = calls(daemon)
     whole = post(daemon, "/v1/ask", question=QUESTION, **how)
     assert whole is None or whole["answer"]
@@ -115,7 +115,7 @@ def test_a_question_is_answered_whole_and_streamed(daemon, how):
 
 
 @pytest.mark.parametrize("model", ["hippod", "hippod-deep"])
-def test_a_chat_is_answered_whole_and_streamed(daemon, model):
+def test_chat_is_answered_with_and_without_streaming(daemon, model):
     body = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
     whole = post(daemon, "/v1/chat/completions", **body)
     assert whole is None or whole["choices"][0]["message"]["content"]
@@ -124,7 +124,7 @@ def test_a_chat_is_answered_whole_and_streamed(daemon, model):
     assert pieces[-1] == "[DONE]" or "the model" in pieces[-1] or streamed == [("problem", "")]
 
 
-def test_a_question_that_is_given_up_frees_the_model_and_is_charged(daemon):
+def test_cancelled_question_frees_the_model_and_is_counted(daemon):
     before = calls(daemon)["answer"]
     body = {"question": "Tell all that you know about Ada Kerr and Orrey.", "length": 400}
     with daemon.http.stream("POST", "/v1/ask", json=body, headers=EVENTS, timeout=ANSWER_S) as response:

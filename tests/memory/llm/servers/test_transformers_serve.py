@@ -82,13 +82,13 @@ def asking(url, model, work):
     return asyncio.run(run()), outcomes
 
 
-def test_a_call_while_it_loads_finds_it_down_and_later_ones_are_answered(server):
+def test_call_while_the_server_loads_fails_and_later_calls_succeed(server):
     url, model, (early, _) = server
     assert isinstance(early, ModelDown)
     assert asking(url, model, lambda client: client.probe()) == (None, [("probe", "ok")])
 
 
-def test_words_where_json_was_asked_for_are_refused_and_no_part_of_them_is_taken(server):
+def test_answer_without_json_is_refused_as_a_whole(server):
     url, model, _ = server
 
     def work(client):
@@ -100,7 +100,7 @@ def test_words_where_json_was_asked_for_are_refused_and_no_part_of_them_is_taken
     assert {outcome for _, outcome in outcomes} <= {"no JSON", "cut off", "wrong schema"}
 
 
-def test_an_answer_streams(server):
+def test_answer_arrives_in_growing_parts(server):
     url, model, _ = server
 
     async def work(client):

@@ -50,7 +50,7 @@ def exact(view, rows, query, alive):
 
 
 @pytest.mark.parametrize("dead", (0, 3, 2))
-def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) -> None:
+def test_nearest_rows_by_groups_equal_those_of_an_exact_search(view, rows, dead) -> None:
     alive = np.ones(len(rows), np.bool_)
     if dead:
         alive[::dead] = False
@@ -62,7 +62,7 @@ def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) ->
         assert (found, cosines.tolist()) == (expected, expected_cosines.tolist())
 
 
-def test_groups_grow_together_as_rows_arrive(rows) -> None:
+def test_groups_are_merged_by_powers_of_two_as_rows_arrive(rows) -> None:
     vectors, alive, earlier = Vectors(DIM), np.ones(len(rows), np.bool_), []
     for count in range(1, 8):
         vectors.extend(rows[vectors.n : count * MIN_GROUP_ROWS + BEHIND])
@@ -81,7 +81,7 @@ def test_groups_grow_together_as_rows_arrive(rows) -> None:
             assert found == exact(view, rows[: view.n], query, alive[: view.n]).nearest(K, str)[0]
 
 
-def test_a_query_that_is_near_to_nothing_is_compared_with_all_rows(view, rows) -> None:
+def test_query_without_near_rows_gets_exact_results(view, rows) -> None:
     alive = np.ones(len(rows), np.bool_)
     query = np.random.default_rng(2).standard_normal(DIM).astype(np.float32)
     query /= np.linalg.norm(query)
@@ -89,7 +89,7 @@ def test_a_query_that_is_near_to_nothing_is_compared_with_all_rows(view, rows) -
     assert found == exact(view, rows, query, alive).nearest(1200, str)[0]
 
 
-def test_the_scales_are_those_of_all_rows(view, rows) -> None:
+def test_score_scales_match_those_of_all_rows(view, rows) -> None:
     alive = np.arange(len(rows)) % 3 != 0
     query = rows[-1]
     compared, scores = ComparedRows(view, query, alive, len(rows), exact=False), rows @ query
@@ -117,7 +117,7 @@ def test_a_sample_and_its_scale_do_not_depend_on_the_order_of_arrival(view, rows
     assert sampled[0].tolist() == np.sort(order[sampled[1]]).tolist()
 
 
-def test_the_sums_of_a_sample_are_those_of_its_rows_one_by_one(rows) -> None:
+def test_sampled_sums_equal_the_sums_over_sampled_rows(rows) -> None:
     vectors, query, random = Vectors(DIM), rows[5], np.random.default_rng(4)
     views = []
     for end in (70_000, 131_000, 133_000, len(rows)):

@@ -36,6 +36,6 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         ("Who built the leuchtturm of Aldersund?", ["Aldersund"]),
     ],
 )
-def test_names_are_found_without_the_words_that_begin_a_question(query, names, snapshot):
+def test_query_names_exclude_question_words(query, names, snapshot):
     assert query_entities(query, snapshot) == names
     assert set(names) <= set(known_names(query, snapshot))

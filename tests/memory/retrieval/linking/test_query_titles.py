@@ -54,17 +54,17 @@ def named(memory: Store, query: str) -> dict[str, set[str]]:
         ("", set()),
     ],
 )
-def test_the_titles_in_a_query(films: Store, query: str, titles: set[str]) -> None:
+def test_titles_named_in_a_query_are_found(films: Store, query: str, titles: set[str]) -> None:
     assert set().union(*named(films, query).values()) == titles
 
 
-def test_a_title_is_called_by_its_last_heading_with_and_without_its_parentheses() -> None:
+def test_title_phrases_are_the_last_heading_with_and_without_parentheses() -> None:
     assert title_phrases("Manual › Signals (POSIX)") == ("signals posix", "signals")
     assert title_phrases("Signals") == ("signals",)
     assert title_phrases("?!") == ()
 
 
-def test_titles_count_for_as_much_as_the_query_consists_of_them(films: Store) -> None:
+def test_title_weight_is_the_share_of_the_query_that_titles_cover(films: Store) -> None:
     def share(query: str) -> float:
         context = QueryContext(films.snapshot(), ENCODER, query, RetrievalSettings())
         return share_of_query(context, named_titles(context))
@@ -74,7 +74,7 @@ def test_titles_count_for_as_much_as_the_query_consists_of_them(films: Store) ->
     assert share("who wears a hat") == 0.0
 
 
-def test_the_walk_starts_one_hop_on_too(films: Store, tmp_path: Path) -> None:
+def test_walk_also_starts_one_hop_from_the_named_title(films: Store, tmp_path: Path) -> None:
     """The composer's passage shares no word with the question; what the film's states leads there."""
     query, settings = "Who wrote the music of The Straw Hat?", RetrievalSettings
     there = retrieve(films.snapshot(), ENCODER, query, "fused", 2, settings(), explained=True)

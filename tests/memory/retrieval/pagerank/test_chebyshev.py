@@ -72,7 +72,7 @@ def cases(draw: st.DrawFn) -> tuple[csr_matrix, Vector, float]:
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_equals_igraphs_prpack(case: tuple[csr_matrix, Vector, float]) -> None:
+def test_pagerank_equals_igraph_prpack(case: tuple[csr_matrix, Vector, float]) -> None:
     matrix, reset, damping = case
     ranks = pagerank(Counting(matrix), degrees(matrix), reset, damping, 1e-12)
     assert np.abs(ranks - by_igraph(matrix, reset, damping)).max() <= 1e-9
@@ -91,7 +91,7 @@ def test_the_error_stays_within_the_tolerance(case: tuple[csr_matrix, Vector, fl
 
 
 @pytest.mark.parametrize("alone_too", [False, True])
-def test_a_larger_graph_of_phrases_and_passages_equals_igraphs(alone_too: bool) -> None:
+def test_pagerank_of_a_larger_graph_equals_igraph(alone_too: bool) -> None:
     random = np.random.default_rng(5)
     phrases, passages = 2000, 300
     named = phrases - 10
@@ -111,7 +111,7 @@ def test_a_larger_graph_of_phrases_and_passages_equals_igraphs(alone_too: bool) 
     assert np.argsort(-ranks)[:100].tolist() == np.argsort(-truth)[:100].tolist()
 
 
-def test_mass_that_starts_on_a_node_without_edges_goes_back_to_where_walks_start() -> None:
+def test_mass_on_a_node_without_edges_returns_to_the_seeds() -> None:
     matrix = graph(4, [(0, 1, 2.0)])
     reset = np.array([1.0, 0.0, 3.0, 0.0])
     ranks = pagerank(Counting(matrix), degrees(matrix), reset, 0.5, 1e-12)
@@ -119,7 +119,7 @@ def test_mass_that_starts_on_a_node_without_edges_goes_back_to_where_walks_start
     assert ranks[3] == 0
 
 
-def test_only_nodes_without_edges() -> None:
+def test_graph_without_edges_gives_the_normalised_reset() -> None:
     reset = np.array([1.0, 3.0, 0.0])
     np.testing.assert_allclose(pagerank(Counting(graph(3, [])), np.zeros(3), reset), [0.25, 0.75, 0.0], atol=1e-15)
 
@@ -138,13 +138,13 @@ def test_no_damping_gives_the_reset_itself() -> None:
 
 
 @pytest.mark.parametrize("damping", [5e-324, 1e-310, 1e-200, 1e-17])
-def test_next_to_no_damping_gives_next_to_the_reset_itself(damping: float) -> None:
+def test_tiny_damping_gives_nearly_the_normalised_reset(damping: float) -> None:
     matrix = graph(3, [(0, 1, 1.0), (1, 2, 1.0)])
     found = pagerank(Counting(matrix), degrees(matrix), np.array([1.0, 2.0, 1.0]), damping)
     np.testing.assert_allclose(found, [0.25, 0.5, 0.25])
 
 
-def test_the_size_of_the_reset_weights_does_not_matter() -> None:
+def test_scaling_the_reset_weights_does_not_change_ranks() -> None:
     matrix = graph(5, [(0, 1, 1.0), (1, 2, 0.9), (2, 3, 4.0)])
     reset = np.array([1.0, 0.0, 2.0, 0.0, 1.0])
     once = pagerank(Counting(matrix), degrees(matrix), reset)
@@ -152,7 +152,7 @@ def test_the_size_of_the_reset_weights_does_not_matter() -> None:
         np.testing.assert_allclose(pagerank(Counting(matrix), degrees(matrix), reset * factor), once, rtol=1e-12)
 
 
-def test_it_needs_fewer_products_than_plain_iteration_would() -> None:
+def test_chebyshev_needs_fewer_matrix_products_than_power_iteration() -> None:
     cycle = graph(50, [(i, (i + 1) % 50, 1.0) for i in range(50)])
     reset = np.zeros(50)
     reset[0] = 1.0
@@ -177,7 +177,7 @@ def test_it_needs_fewer_products_than_plain_iteration_would() -> None:
         (np.ones(2), 0.5, float("nan"), "Tolerance"),
     ],
 )
-def test_arguments_that_cannot_be_are_refused(reset: Vector, damping: float, tolerance: float, said: str) -> None:
+def test_invalid_pagerank_arguments_are_refused(reset: Vector, damping: float, tolerance: float, said: str) -> None:
     matrix = graph(2, [(0, 1, 1.0)])
     with pytest.raises(ValueError, match=said):
         pagerank(Counting(matrix), degrees(matrix), reset, damping, tolerance)

@@ -55,7 +55,7 @@ def exact(graph: Pushed, damping: float):
 
 @pytest.mark.parametrize("damping", [0.5, 0.9])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_rank_is_further_off_than_the_bound(seed: int, damping: float) -> None:
+def test_push_error_stays_within_its_bound(seed: int, damping: float) -> None:
     graph = random_graph(seed)
     ranks, push = exact(graph, damping), ForwardPush(graph, STARTS, WEIGHTS, damping)
     worst = []
@@ -73,7 +73,7 @@ def test_no_rank_is_further_off_than_the_bound(seed: int, damping: float) -> Non
     assert worst[2] < 1e-4
 
 
-def test_the_numbers_of_the_nodes_change_nothing() -> None:
+def test_push_does_not_depend_on_node_numbering() -> None:
     graph, order = random_graph(7), np.random.default_rng(1).permutation(300)
     other = Pushed(csr_array(graph.matrix[order][:, order]))
     place = np.argsort(order)
@@ -90,7 +90,7 @@ def test_pushes_that_cost_too_much_are_given_up() -> None:
     assert push.refine(1e-8, 10.0) is None
 
 
-def test_the_best_are_certain_only_where_nothing_may_pass_them() -> None:
+def test_top_k_is_certain_only_if_no_bound_exceeds_it() -> None:
     scores = np.array([0.5, 0.1, 0.3, 0.2])
     assert is_top_k_certain_from_below(scores, np.full(4, 0.05), 2, 0.0)
     assert not is_top_k_certain_from_below(scores, np.full(4, 0.25), 2, 0.0)

@@ -23,7 +23,7 @@ WORDS = st.sampled_from(["", "a", "Straße", "東京", "🜚 two words"])
 
 
 @given(st.lists(st.one_of(WORDS, st.sampled_from([None]))))
-def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | None]) -> None:
+def test_texts_equal_appended_texts_in_memory_and_mapped_from_files(steps: list[str | None]) -> None:
     column, expected = Texts(), []
     for step in steps:
         if step is None:  # written, and mapped after one more item was appended
@@ -40,7 +40,7 @@ def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | 
         assert list(SelectedTexts(column, np.array([len(expected) - 1, 0]))) == [expected[-1], expected[0]]
 
 
-def test_whole_blocks_are_handed_on_as_they_are() -> None:
+def test_full_text_blocks_are_reused_without_copying() -> None:
     column = Texts(SavedTexts(list(blocks_of(iter("abcde")))))
     column.append("f")
     first, last = column.blocks()
@@ -48,7 +48,7 @@ def test_whole_blocks_are_handed_on_as_they_are() -> None:
     assert SavedTexts([first, last])[5] == "f"
 
 
-def test_a_forgotten_text_is_written_no_more_and_the_others_keep_their_rows() -> None:
+def test_forgotten_text_is_written_empty_and_other_texts_keep_their_rows() -> None:
     column = Texts(SavedTexts(list(blocks_of(iter("abcdef")))))
     column.append("g")
     forgotten = np.array([False, True, False, False, False, False, True])
@@ -63,7 +63,7 @@ ROWS = st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=3))
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), ROWS, st.booleans()), max_size=12))
-def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[int] | None, bool]]) -> None:
+def test_row_lists_return_the_last_list_set_for_each_row(steps: list[tuple[int, list[int] | None, bool]]) -> None:
     lists: RowLists[np.ndarray | None] = RowLists(empty=None)
     expected: list[list[int] | None] = []
     for row, found, written in steps:
@@ -99,7 +99,7 @@ def three_documents() -> list[Document]:
     ]
 
 
-def test_documents_come_back_as_they_were_and_their_passages_when_they_are_asked_for() -> None:
+def test_saved_documents_load_unchanged_with_mapped_passages() -> None:
     documents = three_documents()
     texts = SavedTexts(list(blocks_of(passages_texts(documents))))
     again = shells(shell_table({document.uri: document for document in documents}), texts)
@@ -112,7 +112,7 @@ def test_documents_come_back_as_they_were_and_their_passages_when_they_are_asked
     assert documents == three_documents() and isinstance(documents[1].passages, MappedRefs)
 
 
-def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> None:
+def test_holders_combine_saved_lists_with_later_changes() -> None:
     documents = {document.uri: document for document in three_documents()}
     holders = Holders()
     holders.grow(2)

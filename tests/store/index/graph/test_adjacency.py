@@ -100,7 +100,7 @@ def test_a_snapshot_and_its_walk_stay_what_they_were(tmp_path: Path) -> None:
         assert memory.snapshot().adjacency(WEIGHTS[0]) is not walk
 
 
-def test_an_empty_memory_can_be_walked(tmp_path: Path) -> None:
+def test_adjacency_of_empty_memory_is_empty(tmp_path: Path) -> None:
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         walk = memory.snapshot().adjacency(WEIGHTS[0])
         assert len(product(walk, np.zeros(0))) == 0

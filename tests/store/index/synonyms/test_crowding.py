@@ -104,7 +104,7 @@ def edges(memory):
 @pytest.mark.parametrize("through_bands", [False, True])
 @settings(max_examples=3, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
-def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_factory, through_bands, seed):
+def test_edges_depend_only_on_current_phrases_not_on_their_history(tmp_path_factory, through_bands, seed):
     random = np.random.default_rng(seed)
     found = hostile(random, 240)
     documents = len(found) // 2
@@ -179,7 +179,7 @@ SEARCH_MB = 300
 
 
 @pytest.mark.process
-def test_thousands_of_hostile_vectors_take_no_more_memory_than_any_others(tmp_path):
+def test_thousands_of_near_vectors_need_no_more_memory_than_random_vectors(tmp_path):
     peaks = {}
     for kind in ("anywhere", "cone"):
         found = measured("fill", kind, COUNT, tmp_path / kind)
@@ -215,13 +215,13 @@ print((status_kb("VmHWM") - before) >> 10)
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_a_search_in_which_thousands_are_near_holds_a_piece_at_a_time():
+def test_memory_of_a_search_with_thousands_of_near_vectors_is_limited():
     """Of the sets of vectors that are not crowded, the one in which most are near."""
     done = subprocess.run([sys.executable, "-c", SEARCHED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) <= SEARCH_MB
 
 
-def test_vectors_of_the_two_hostile_sets_are_what_their_names_say():
+def test_hostile_vector_sets_equal_and_cone_have_the_stated_cosines():
     equal, cone = vectors("equal", 100), vectors("cone", 100)
     assert (equal == equal[0]).all()
     assert np.abs(np.linalg.norm(cone, axis=1) - 1).max() < 1e-5
@@ -230,7 +230,7 @@ def test_vectors_of_the_two_hostile_sets_are_what_their_names_say():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_phrases_that_come_and_go_are_counted_as_few_are(monkeypatch, seed):
+def test_crowding_plan_is_equal_by_the_methods_for_few_and_for_many_rows(monkeypatch, seed):
     random = np.random.default_rng(seed)
     sketches = sketch(hostile(random, 120))
     here = np.arange(120) < 80

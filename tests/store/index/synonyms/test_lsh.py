@@ -93,7 +93,7 @@ def forgetful(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
-def test_which_pairs_are_found_depends_on_the_two_vectors_alone():
+def test_found_pairs_depend_only_on_the_two_vectors():
     """Not on how they are looked for, nor on which of them came first, nor on the others: were it so, nor would the edges."""
     n = 6_000
     vectors = clustered(n, 64, 0.48)
@@ -114,7 +114,7 @@ def test_which_pairs_are_found_depends_on_the_two_vectors_alone():
 
 
 @pytest.mark.slow
-def test_a_vector_has_one_sketch_in_any_company():
+def test_sketch_of_a_vector_does_not_depend_on_the_batch():
     for dim in (3, 96, 384, 1536):
         vectors = np.random.default_rng(dim).standard_normal((700, dim)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -123,7 +123,7 @@ def test_a_vector_has_one_sketch_in_any_company():
         assert np.array_equal(whole[13:490], sketch(np.asfortranarray(vectors[13:490])))
 
 
-def test_codes_leave_out_no_pair_and_spare_most_vectors(monkeypatch):
+def test_codes_lose_no_pair_and_reduce_the_vectors_that_are_read(monkeypatch):
     vectors = held(clustered(20_000, 64, 0.56))
     sketches, asked, read = sketched(vectors, vectors.n), np.arange(0, 20_000, 40), []
     rows_of = VectorsView.rows
@@ -141,7 +141,7 @@ def test_codes_leave_out_no_pair_and_spare_most_vectors(monkeypatch):
     assert sum(read) < 0.7 * read_without
 
 
-def test_taking_vectors_in_one_by_one_loses_none():
+def test_vectors_added_one_by_one_lose_no_pair():
     vectors = clustered(3_000, 32, 0.4)
     grown = Vectors(32)
     sketches = SketchIndex(0.8, grown)
@@ -152,7 +152,7 @@ def test_taking_vectors_in_one_by_one_loses_none():
     assert pairs(grown, queries, sketches) == pairs(grown, queries)
 
 
-def test_dead_phrases_are_nobodys_synonyms():
+def test_dead_phrases_are_not_found_as_synonyms():
     vectors = held(clustered(4_000, 32, 0.3))
     sketches = SketchIndex(0.8, vectors)
     sketches.extend()
@@ -163,7 +163,7 @@ def test_dead_phrases_are_nobodys_synonyms():
     assert alive[b].all()
 
 
-def test_recall_is_measured_on_the_graph_itself(tmp_path, monkeypatch):
+def test_measured_recall_is_one_and_falls_if_the_index_finds_no_candidates(tmp_path, monkeypatch):
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
     with open_store(tmp_path, SynonymRule(0.8, variants=False)) as memory:
         memory.commit(complete(memory, documents, []))
@@ -212,7 +212,7 @@ def filled(folder, vectors, order, size, save=False):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
-def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkeypatch):
+def test_edges_are_independent_of_order_across_search_methods(tmp_path, monkeypatch):
     """The first phrases are compared with all, later ones by sketches, most of them sorted: the edges are the same whichever
     came first."""
     monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
@@ -225,7 +225,7 @@ def test_order_does_not_matter_where_the_way_of_looking_changes(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_path, monkeypatch):
+def test_edges_of_another_rule_version_are_rebuilt_at_opening(tmp_path, monkeypatch):
     monkeypatch.setattr(live_index, "EXACT_BELOW", 500)
     vectors, order = phrases_of(clustered(1_600, 48, 0.46, seed=5)), np.arange(800)
     expected = filled(tmp_path / "fresh", vectors, order, 300)

@@ -12,7 +12,7 @@ from store.index.synonyms.search import can_have_synonyms
     "phrase",
     ["28 december 2015", "1990s", "march", "version 2 5", "section 4 2", "v2 1", "the 19th century", "10 am", "seven"],
 )
-def test_a_number_is_nobodys_synonym(phrase: str) -> None:
+def test_number_phrase_is_recognised(phrase: str) -> None:
     assert is_number(phrase)
 
 
@@ -22,7 +22,7 @@ def test_a_phrase_with_a_name_in_it_is_no_number(phrase: str) -> None:
 
 
 @given(st.text(alphabet="ab vi0123 march", max_size=20).map(lambda text: " ".join(text.split())), st.integers(0, 9))
-def test_another_digit_makes_no_number_of_a_name(phrase: str, digit: int) -> None:
+def test_is_number_does_not_depend_on_which_digits_a_phrase_has(phrase: str, digit: int) -> None:
     changed = "".join(str(digit) if char.isdigit() else char for char in phrase)
     assert is_number(changed) == is_number(phrase)
 

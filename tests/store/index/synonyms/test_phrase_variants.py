@@ -74,12 +74,12 @@ def test_variants_of_a_name_are_synonyms(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), each(DIFFERENT))
-def test_names_of_two_things_are_none_however_near_they_are(one: str, other: str) -> None:
+def test_names_of_different_things_are_no_synonyms_at_any_cosine(one: str, other: str) -> None:
     assert not can_be_synonyms(one, other, CERTAIN, 0.8)
 
 
 @pytest.mark.parametrize("pair", OTHER_INITIALS)
-def test_initials_are_those_of_all_words(pair: str) -> None:
+def test_initials_that_do_not_match_all_words_are_no_variant(pair: str) -> None:
     assert not are_variants(*pair.split(" ~ "))
 
 

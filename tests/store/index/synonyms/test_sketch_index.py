@@ -31,7 +31,7 @@ def sketches():
 
 @pytest.mark.parametrize("share", [7, 64])
 @pytest.mark.parametrize("asked", [1, 9, 60])
-def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
+def test_every_pair_that_shares_a_band_is_found(sketches, monkeypatch, asked, share):
     monkeypatch.setattr(sketch_index, "MIN_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "MAX_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
@@ -58,7 +58,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     assert len(found) < len(a) // 2
 
 
-def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
+def test_queries_with_too_many_near_rows_are_returned_without_candidates(sketches, monkeypatch):
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
     index, alike = SketchIndex(THRESHOLD, Vectors(64)), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
@@ -67,7 +67,7 @@ def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketche
     assert found == (0, 9, None)
 
 
-def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_change(sketches, tmp_path):
+def test_mapped_bands_are_resident_after_a_search_and_after_each_change(sketches, tmp_path):
     def mapped(name, runs):
         found: list[SortedBands] = []
         for run in runs:

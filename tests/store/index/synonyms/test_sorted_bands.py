@@ -59,18 +59,18 @@ def assert_looks_find_all(n, together):
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("n", [1, 40, 900, 2_600])
 @pytest.mark.parametrize("together", [1, 5, BANDS])
-def test_a_look_finds_every_row_that_shares_a_band(n, together):
+def test_lookup_finds_every_row_that_shares_a_band(n, together):
     assert_looks_find_all(n, together)
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_a_look_among_so_many_rows_that_a_bucket_tells_the_whole_value(monkeypatch):
+def test_lookup_finds_all_rows_if_buckets_use_every_bit_of_a_band(monkeypatch):
     monkeypatch.setattr(sorted_bands, "bucket_bits", lambda _: BAND_BITS)
     assert_looks_find_all(1_500, 7)
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
+def test_lookup_stops_if_all_rows_are_equal(monkeypatch):
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1_000)
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
     looked_up = BandLookup.of(band_values(sketches[:5], BANDS), range(BANDS))
@@ -80,7 +80,7 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=8))
-def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
+def test_joined_runs_cover_all_rows_and_equal_a_single_sort(lengths):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sorted_bands, "SORTED_ROWS", 300)
         sketches, end = sketches_of(sum(lengths)), 0

@@ -29,7 +29,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.booleans(),
     st.booleans(),
 )
-def test_rows_come_in_the_order_in_which_they_are_asked_for(
+def test_vector_rows_are_returned_in_the_requested_order(
     files: Path, some: list[int], together: int, in_order: bool, given_out: bool
 ) -> None:
     written = rounded_vectors(np.random.default_rng(0).standard_normal((N, DIM)))
@@ -57,7 +57,9 @@ def _mapped(files: Path, written: np.ndarray) -> Vectors:
 
 
 @given(st.lists(st.integers(0, N - 1), max_size=30), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-20, 1.0, 1e5]))
-def test_no_cosine_is_more_than_codes_say_and_few_are_much_less(some: list[int], seed: int, scale: float) -> None:
+def test_cosines_do_not_exceed_the_bounds_of_codes_and_bounds_are_tight(
+    some: list[int], seed: int, scale: float
+) -> None:
     random = np.random.default_rng(seed)
     written = rounded_vectors(scale * random.standard_normal((N, DIM)))
     queries = random.standard_normal((len(some), DIM)).astype(np.float32)

@@ -65,7 +65,7 @@ def test_taken_rows_read_like_appended_ones(rows, steps):
     assert all(np.array_equal(*pair) for pair in zip(codes_of(taken.view()), codes_of(plain.view()), strict=True))
 
 
-def test_what_is_not_asked_for_as_a_whole_is_not_copied():
+def test_row_subset_copies_vectors_only_if_all_blocks_are_requested():
     whole, taken = Vectors(DIM), Vectors(DIM)
     whole.extend(some_vectors(0, ROWS))
     taken.fill_from(whole.view(), np.arange(0, ROWS, 2))

@@ -24,7 +24,7 @@ def busy_interpreter():
     sys.setswitchinterval(before)
 
 
-def test_an_accent_is_found_in_either_of_its_forms():
+def test_accents_match_in_composed_and_decomposed_form():
     postings = Postings()
     length = postings.extend(0, "Das Cafe\u0301 in Zu\u0308rich") + postings.extend(1, "Das Café in Zürich")
     for query in ("café", "cafe\u0301", "Zürich", "Zu\u0308rich"):
@@ -69,7 +69,7 @@ def test_passages_are_taken_in_while_others_are_being_scored():
     assert saved.rows[saved.starts[place] : saved.starts[place + 1]].tolist() == list(range(PASSAGES))
 
 
-def test_the_best_alone_are_those_of_all_with_the_same_scores() -> None:
+def test_top_scores_equal_those_of_a_full_scoring() -> None:
     random = Random(5)
     words = [f"w{at}" for at in range(40)]
     postings, count = Postings(), 300
@@ -100,7 +100,7 @@ TEXTS = (
 )
 
 
-def test_words_of_several_languages_count_as_bm25_says() -> None:
+def test_scores_of_words_of_several_languages_equal_the_bm25_formula() -> None:
     """Compared with the formula in loops: a word counts as often as its most frequent term, in any language."""
     postings, random = Postings(), Random(11)
     texts = [" ".join(random.sample(TEXTS, 1) * random.randint(1, 3)) for _ in range(60)]
