@@ -27,7 +27,7 @@ def test_soak_has_no_errors_and_leaks_no_descriptors_or_memory(tmp_path: Path) -
         store={"path": str(tmp_path / "store"), "keep_versions": "1s"},
     ) as daemon:
         drive = Drive(daemon.drive, FILES, seed=3)
-        with clients(daemon, drive, found) as ask:
+        with clients(daemon, found) as ask:
             # Every client has its connection, and every thread that comes with use is there.
             ask(4 * CLIENTS)()
             daemon.wait(240)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,8 @@ async def service(store):
     pipeline = Pipeline(store, ENCODER, Rules(), reader, lambda *_, **__: None, 1, owners=Owners(()))
     scopes = ScopeService(store, tuple)
     pipeline.start()
-    yield DocumentService(store, pipeline, None, None, scopes, ClientPositions(store.folder))
+    absent: Any = None  # neither states nor extractions are needed
+    yield DocumentService(store, pipeline, absent, absent, scopes, ClientPositions(store.folder))
     await pipeline.drained()
     await pipeline.stop(5)
     await pool.children.close()
@@ -49,7 +51,7 @@ def test_imported_passage_stays_whole_if_it_is_retried(tmp_path, id, is_whole):
         store.commit(Batch(documents=(failed,)))
         asyncio.run(retry(store))
         document = store.document(uri)
-    assert document.state is State.INDEXED
+    assert document is not None and document.state is State.INDEXED
     assert (len(document.passages) == 1) is is_whole
 
 

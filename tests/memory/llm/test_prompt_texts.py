@@ -2,6 +2,7 @@
 
 import random
 import re
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ def test_a_long_answer_about_many_triples_is_compared_with_few_of_them(monkeypat
 
     compared = []
 
-    class Matcher(query_model_calls.SequenceMatcher):  # type: ignore[type-arg]
+    class Matcher(SequenceMatcher[str]):
         def set_seq1(self, a: Any) -> None:
             compared.append(a)
             super().set_seq1(a)

@@ -1,6 +1,7 @@
 """A document is found by its names, which stand nowhere in its passages; they rank nothing that has other names."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,9 +54,14 @@ def first(memory, query, mode="fused"):
 def test_a_folder_of_many_documents_costs_little(tmp_path, monkeypatch):
     """All of them are called by the folder's name; only the one whose name scores more is looked for in the query."""
     monkeypatch.setattr(name_words, "MAX_NAMED_DOCUMENTS", 100)
-    looked_at = []
-    monkeypatch.setattr(query_titles, "own_names", lambda names: looked_at.append(names) or own_names(names))
-    notes = {f"projects/r{at}.md": ({}, [f"Report {at} is about gauge {at}."]) for at in range(150)}
+    looked_at: list[object] = []
+
+    def counted(names):
+        looked_at.append(names)
+        return own_names(names)
+
+    monkeypatch.setattr(query_titles, "own_names", counted)
+    notes: dict[str, Any] = {f"projects/r{at}.md": ({}, [f"Report {at} is about gauge {at}."]) for at in range(150)}
     with Store(tmp_path / "store", ENCODER.identity) as store:
         fill(store, notes)
         assert retrieve(store.snapshot(), ENCODER, "projects", "fused", 5, RetrievalSettings()).hits

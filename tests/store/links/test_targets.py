@@ -164,7 +164,7 @@ def scanned(present, target, source):
 @given(st.lists(documents, max_size=8), st.lists(link, min_size=1, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_link_targets_depend_only_on_current_documents(drawn, links, random):
-    present = {}
+    present: dict[str, Document] = {}
     source = document("a/source.md")
     targets = LinkTargets(present)
     history = [*drawn, *random.sample(drawn, len(drawn))]

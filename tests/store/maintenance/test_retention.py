@@ -231,14 +231,14 @@ def test_purge_stops_if_the_index_is_reloaded_and_a_later_purge_completes(folder
         if number:
             before_slice(monkeypatch, store, number, spoils)
         else:
-            mark = retention.Purge.mark
+            slices = retention.Purge.slices
 
-            def mark_late(purge, tables):
-                found = mark(purge, tables)
+            def slices_late(purge, tables):
+                found = slices(purge, tables)
                 spoils(store)
                 return found
 
-            monkeypatch.setattr(retention.Purge, "mark", mark_late)
+            monkeypatch.setattr(retention.Purge, "slices", slices_late)
         store.purge(timedelta(0))
         monkeypatch.undo()
         documents = {uri: passages for uri, passages in (LEFT | {"d1": OLD["d1"]}).items() if uri != "d0"}

@@ -1,6 +1,7 @@
 """The walked graph contains every edge once with its weight, however its matrices came about."""
 
 import random
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 from store.store import Store
-from store.types import EncoderIdentity
+from store.types import Document, EncoderIdentity
 from tests.store import oracle
 from tests.store.small_store import PHRASES, complete
 
@@ -107,6 +108,10 @@ def test_adjacency_of_empty_memory_is_empty(tmp_path: Path) -> None:
         assert walk.merged().shape == (0, 0)
 
 
+def is_document(number: int, document: Document) -> bool:
+    return document.uri[1] == str(number)
+
+
 @pytest.mark.parametrize(("limit", "joins"), [(1 << 30, 6), (1, 18)])
 def test_graphs_of_several_memories_in_turn_are_joined_once(
     tmp_path: Path, monkeypatch, limit: int, joins: int
@@ -122,7 +127,8 @@ def test_graphs_of_several_memories_in_turn_are_joined_once(
     monkeypatch.setattr(store.index.graph.joined_base, "CACHED_BYTES", limit)
     with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM)) as memory:
         memory.commit(complete(memory, {f"d{i}": [("T", f"text {i}", None)] for i in range(6)}, []))
-        snapshots = [memory.scoped(i, lambda each, i=i: each.uri[1] == str(i)).snapshot for i in range(6)]
+        scopes = [memory.scoped(i, partial(is_document, i)) for i in range(6)]
+        snapshots = [scope.snapshot for scope in scopes]
         for _ in range(3):
             for snapshot in snapshots:
                 Adjacency(snapshot.graph, WEIGHTS[1])
