@@ -27,7 +27,7 @@ FORMATS = (
     ),
     DocumentFormat(
         "markdown", "Markdown",
-        "CommonMark with tables, wikilinks and callouts; front matter becomes metadata.",
+        "CommonMark with tables, wikilinks and callouts.",
         ("md", "markdown", "mdown", "mkd", "mdx"), ("text/markdown",),
         "markup.markdown.parse_markdown", libraries=("markdown_it", "yaml"), cut_at=b"\n",
     ),
@@ -57,7 +57,7 @@ FORMATS = (
     ),
     DocumentFormat(
         "org", "Org",
-        "Headlines, paragraphs, lists and tables, without drawers and planning.",
+        "Headlines, paragraphs, lists and tables, without drawers, planning and task states.",
         ("org",), ("text/x-org",),
         "markup.org.parse_org", cut_at=b"\n",
     ),

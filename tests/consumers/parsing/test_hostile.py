@@ -7,7 +7,6 @@ import random
 import socket
 import struct
 import tarfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
@@ -200,6 +199,7 @@ def test_error_for_too_many_pdf_pages_names_the_limit(refused: Refused) -> None:
     assert "more than the 1 read" in (refused("d.pdf", pdf([flowed(["x"]), flowed(["y"])]), pages=1).error or "")
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
@@ -215,12 +215,11 @@ def test_error_for_too_many_pdf_pages_names_the_limit(refused: Refused) -> None:
     ids=["divs", "picture", "too deep", "elements", "too deep elements", "footnotes", "verbatim", "linked rows"],
 )
 def test_text_is_read_or_reported_in_linear_time(name: str, data: bytes, words: list[str]) -> None:
-    started = time.process_time()
+    """A quadratic parser would take minutes."""
     [document] = parse_data(data, name.encode(), "u", S)
-    assert time.process_time() - started < 8
     found = " ".join(passage.text for passage in document.passages)
     assert all(word in found for word in words)
-    reported = any("everything after" in omission.text for omission in document.left_out)
+    reported = any("the text after" in omission.text for omission in document.left_out)
     assert reported == (words == ["first"])
 
 
