@@ -157,7 +157,7 @@ def test_document_deleted_and_added_again_in_one_request_is_present(narrow: Daem
 def test_removal_of_100_000_uris_in_one_request_succeeds(narrow: Daemon) -> None:
     narrow.add({"id": "often", "text": "Named often."})
     answer = narrow.ask("DELETE", "/v1/documents", json={"uris": ["added:often"] * 100_000 + ["added:never"]})
-    assert (answer["removed"], answer["missing_uris"]) == (100_000, ["added:never"])
+    assert (answer["removed"], answer["missing_uris"]) == (1, ["added:never"])
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["being read", "waiting"])

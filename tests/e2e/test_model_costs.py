@@ -48,7 +48,7 @@ def test_costs_are_estimated_limited_by_the_budget_and_recorded(server: ModelSer
         assert ran.code == 0, ran
         assert f"{FILES} passages to extract; 0 others are extracted already" in ran.out
         assert f"at least {2 * FILES} calls of llm/m/" in ran.out
-        assert "prompt and" in ran.out and "of money" in ran.out
+        assert "prompt and" in ran.out and "at [llm] price_per_million" in ran.out
         assert len(server.calls) == 20
         sampled = sum(prompt_tokens(call) for call in server.calls)
         assert f"about {round(sampled * FILES / 10):,} prompt and {5 * 2 * FILES:,} completion tokens" in ran.out

@@ -158,7 +158,7 @@ TRUSTED = {
     },
     "numbers": {
         "cli/client/uploads.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
-        "daemon/services/status.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
+        "daemon/services/provenance.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
         "daemon/pipeline/commit/content_index.py": ["sum((ms for _, ms in times)) / count"],
         "consumers/parsing/formats/pdf/document.py": [
             "(right - left) * (top - bottom) / max(width * height, 1.0)",

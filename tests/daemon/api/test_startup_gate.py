@@ -77,7 +77,7 @@ def test_requests_that_wait_are_refused_when_hippod_stops() -> None:
         waiting = asyncio.create_task(gate.ports())
         await asyncio.sleep(0)
         gate.give_up()
-        with pytest.raises(NotReady, match="stops before it was ready"):
+        with pytest.raises(NotReady, match="stopped before it was ready"):
             await waiting
 
     asyncio.run(run())
