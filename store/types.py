@@ -128,8 +128,11 @@ def document_time(document: Document) -> float | None:
 
 
 def passage_id(title: str, text: str) -> str:
-    """Returns 32 hexadecimal digits that identify a passage's title and text. The separator cannot occur in a title, so
-    different (title, text) pairs are hashed as different texts."""
+    """Returns 32 hexadecimal digits that identify a passage's title and text.
+
+    The title must not contain the separator U+0000. The daemon replaces it in titles, so different (title, text) pairs are
+    hashed as different texts.
+    """
     return blake2b(f"{title}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -24,7 +24,8 @@ SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
 
 
 def passage_text(passage: Passage) -> PassageText:
-    title, text = storable(passage.title), storable(passage.text)
+    """Returns the passage in the store's form. U+0000, which `passage_id` reserves as a separator, becomes U+FFFD in titles."""
+    title, text = storable(passage.title).replace("\0", "\ufffd"), storable(passage.text)
     return PassageText(passage_id(title, text), title, text)
 
 

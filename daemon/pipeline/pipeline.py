@@ -80,13 +80,13 @@ class Pipeline:
         self._reader = reader
         self._publish = publish
         self._readers = readers
-        self.intake = Intake(self._announce)
+        queue = CommitQueue(limits)
+        self.intake = Intake(self._announce, queue.update_rank)
         self.inbox = Inbox(
             store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION), store.check_folder
         )
         self.documents_by_file = DocumentsByFile(store.documents())
         self.content_counts = ContentCounts(store, self.documents_by_file)
-        queue = CommitQueue(limits)
         self.file_events = FileEvents(store, self.documents_by_file, self.intake, queue, owners)
         batches = Batches(
             store, self.documents_by_file, owners, self.inbox, self.file_events, publish, on_commit, self._finish

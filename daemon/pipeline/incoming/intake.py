@@ -24,9 +24,15 @@ class Intake:
     Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number.
     """
 
-    def __init__(self, on_put: Callable[[str, str], None] = lambda _key, _source: None) -> None:
-        """`on_put` is called with the key and source of all arriving work."""
+    def __init__(
+        self,
+        on_put: Callable[[str, str], None] = lambda _key, _source: None,
+        on_raised: Callable[[Work], None] = lambda _work: None,
+    ) -> None:
+        """`on_put` is called with the key and source of all arriving work, `on_raised` with running work whose urgency was
+        raised."""
         self._on_put = on_put
+        self._on_raised = on_raised
         self.stopping = False
         """Whether hippod is stopping; work that arrives now will not be done."""
         self.paused: str | None = None
@@ -68,8 +74,9 @@ class Intake:
         if not may_grow(work.task):
             self._freeing[work.key] = work
         self._lanes.put(work)
-        if (active := self._active.get(work.key)) is not None:
-            active.urgency = min(active.urgency, work.urgency)
+        if (active := self._active.get(work.key)) is not None and work.urgency < active.urgency:
+            active.urgency = work.urgency
+            self._on_raised(active)
         self._notify()
         self._on_put(work.key, work.source)
         return work
