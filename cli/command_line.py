@@ -113,7 +113,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
         if error.filename is None:
             raise  # an error of writing the output, which `run` handles
         return _fail(CommandError(f"{error.filename} cannot be used: {error.strerror}."), invocation)
-    except SystemExit as end:  # a command that printed its answer and failed nevertheless
+    except SystemExit as end:  # a command that failed although it printed its answer
         return end.code if isinstance(end.code, int) else Exit.FAILED
     return Exit.DONE
 

@@ -67,7 +67,7 @@ def _is_path(name: str) -> bool:
         return False
     try:
         return os.path.lexists(_as_on_disk(name)) or ("/" in name and Path(name).parent.is_dir())
-    except (OSError, ValueError):  # too long for a name, or with a NUL: a phrase or a triple
+    except (OSError, ValueError):  # too long for a file's name or with a NUL, so a phrase or a triple
         return False
 
 

@@ -106,7 +106,7 @@ def progress(label: str) -> Iterator[ShowProgress]:
     coloured = is_coloured(sys.stderr)
 
     class Pipe(Console):
-        """Leaves a closed pipe to `main`; rich would exit with 1."""
+        """Lets `main` handle a closed pipe; rich would exit with 1."""
 
         def on_broken_pipe(self) -> None:
             raise

@@ -22,7 +22,8 @@ _INVISIBLE = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\ufeff\r")
 
 
 def terminal_safe(text: str) -> str:
-    """Returns `text` without characters that control a terminal: escaped (`\\x1b`) if they could act, dropped if harmless."""
+    """Returns `text` without characters that control a terminal. Escapes characters that could act (`\\x1b`), drops harmless
+    ones."""
     return _UNSAFE.sub(lambda match: _shown(match[0]), text)
 
 

@@ -15,8 +15,8 @@ from consumers.types import ParsedDocument, stated_metadata
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_ID = re.compile(f"[{NOT_IN_URI}%]")
-"""Characters of an id that are percent-encoded in its URI. The percent sign is one of them, so that different ids have
-different URIs."""
+"""Characters of an id that are percent-encoded in its URI, including the percent sign, so that different ids have different
+URIs."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
 _MAX_DEPTH = 32
 _MAX_STRINGS = 100
@@ -36,7 +36,7 @@ def read_json_document(value: object, base_uri: str, default_id: str | None, set
     """Returns the document with the URI `base_uri` + id, split into passages, with its triples assigned. `default_id`
     replaces a missing id.
 
-    For an invalid value, returns a document with `error`, under its own id if that is valid, else under `default_id`.
+    For an invalid value, returns a document with `error`, under the value's id if that is valid, else under `default_id`.
     """
     uri = base_uri + (default_id or "unnamed")
     try:

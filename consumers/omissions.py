@@ -110,7 +110,7 @@ class Omissions:
             self.add(kind, text)
 
     def done(self) -> tuple[Omission, ...]:
-        """Returns one entry per kind, in the order in which the kinds were first reported."""
+        """Returns one entry per kind, in the order of their first reports."""
         return tuple(Omission(kind, entry.count, _sentence(kind, entry)) for kind, entry in self._entries.items())
 
 

@@ -36,7 +36,7 @@ class FileAccess:
     checked_inode: int | None = None
     """See `has_unchecked_links`."""
     max_bytes: int | None = None
-    """Of a larger file, only the beginning is read, if its format can be cut."""
+    """Maximum bytes to read. A larger file is cut, or refused if its format cannot be cut."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"root": None if self.root is None else os.fsdecode(self.root)}
@@ -80,8 +80,8 @@ def has_unchecked_links(found: os.stat_result, checked_inode: int | None) -> boo
     """Whether an open file has further names (hard links) that were not checked.
 
     A further name may be anywhere on the file system. So a file with several names is read only if its inode is
-    `checked_inode`, whose names the reconciler has all found in followed folders. If `checked_inode` is None, the file is in no
-    followed folder and needs no check.
+    `checked_inode`: the reconciler has found all names of this inode in followed folders. If `checked_inode` is None, the file
+    is in no followed folder and needs no check.
     """
     return checked_inode is not None and found.st_nlink > 1 and found.st_ino != checked_inode
 

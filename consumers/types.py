@@ -14,7 +14,7 @@ INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
 
 READER_VERSION = 9
 """Incremented whenever a change of parsing or splitting changes the documents of a file. Files read by an earlier version are
-then read again; unchanged passages cause no further cost."""
+then read again; their unchanged passages are not extracted again."""
 
 EXCLUSIONS_VERSION = 2
 """Incremented with every row added to `consumers.folder.tree.default_exclusions`. A new row removes documents of files that
@@ -73,7 +73,7 @@ class Fingerprint:
         return self.size, self.mtime_ns, self.inode
 
     def reads_as_far(self, max_bytes: int) -> bool:
-        """Whether the same part of the file is read with this limit."""
+        """Whether reading with this limit yields the same part of the file."""
         return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class AppendFile:
             self._close()
 
     def _close(self) -> None:
-        """Closes the file. Ignores errors, because closing may try again to write buffered lines."""
+        """Closes the file. Ignores errors: closing tries again to write buffered lines, which may fail again."""
         out, self._out = self._out, None
         if out is not None:
             with suppress(OSError):

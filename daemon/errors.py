@@ -1,7 +1,7 @@
 """Errors that refuse a request. The API sends them as problem+json documents.
 
-A status of 500 and above means an error of hippod or of a server that it needs (500, 502), or a temporary state (503, with
-`Retry-After`). A request that is valid but impossible in the present state gets 409; `type` gives the reason.
+Status 500 or 502 means an error of hippod or of a server that it needs; 503 means a temporary state and has `Retry-After`. A
+request that is valid but impossible in the present state gets 409; `type` gives the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ class Conflict(RequestError):
 
 
 class NotConfigured(RequestError):
-    """The daemon could do this with another configuration; `detail` names the key."""
+    """The request needs another configuration; `detail` names the key to set."""
 
     type, title, status = ProblemType.NOT_CONFIGURED, "Not configured", 409
 
@@ -126,7 +126,7 @@ class UnsupportedMediaType(RequestError):
 
 
 class WrongHost(RequestError):
-    """A request over TCP uses a host name that is not this daemon's: a web page may have sent it."""
+    """A request over TCP names another host than this daemon's, perhaps because a web page sent it."""
 
     type, title, status = ProblemType.WRONG_HOST, "This host is not served here", 421
 

@@ -81,7 +81,7 @@ def main(
     if inspecting:
         code = show_findings(file)
         sys.stdout.flush()
-        os._exit(code)  # Python would wait for the threads of a check that did not finish
+        os._exit(code)  # otherwise Python would wait for the threads of unfinished checks
     if no_secrets and not check:
         raise click.UsageError("--no-secrets is only for --check: hippod needs its tokens and keys to run")
     try:
@@ -155,7 +155,7 @@ def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int
     if tightened != Tightened():
         log.warning("store_tightened", closed=tightened.closed, refused=tightened.refused)
     keep_crash_stacks(config.store.path)
-    # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
+    # Imported here: model libraries take seconds, and --check and a refused start do not need them.
     from daemon.api.listen import ListenError
     from daemon.runtime.self_probe import SocketLost
     from memory.encoder import EncoderUnavailable

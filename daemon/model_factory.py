@@ -51,7 +51,7 @@ PROGRAM_SHARE = 0.75
 """Share of a document's time limit that one run of an external program may take. The rest lets the process report the
 timeout."""
 PASSAGES_PER_CALL = 1.25
-"""Number of passages extracted at once per concurrent call, so that the next call is ready when one ends."""
+"""Ratio of concurrently extracted passages to concurrent calls. Above 1, so that the next call is ready when a call ends."""
 
 
 def price(config: Config) -> Price | None:
@@ -127,7 +127,7 @@ class Models:
 
     @property
     def present_names(self) -> tuple[str, ...]:
-        """Names of extractors whose extractions the configured backend would not change."""
+        """Names of the extractors that give the same extractions as the configured backend."""
         return self.backend.present_names(self._config.llm.model or "")
 
     def is_outdated(self, extractor: str) -> bool:
@@ -194,8 +194,8 @@ class Models:
         return None if worker is None else PooledExtractor(pool, worker)
 
     def commit_extractor(self, worker: PassageExtractor | None) -> PassageExtractor:
-        """Returns the extractor that runs before a commit: the backend, or the fallback if the backend runs after the
-        commit."""
+        """Returns the extractor that runs before a commit: the fallback if the backend runs after the commit, otherwise the
+        backend."""
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
             return worker
@@ -256,8 +256,8 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
 
 
 def calibration_for(encoder: Encoder, store: StoreSummary | None) -> Calibration:
-    """Returns the encoder's calibration: the known one, or that of `store` if its vectors are by this encoder. Otherwise
-    measures the calibration, which takes seconds."""
+    """Returns the encoder's calibration: a known calibration, or the calibration in `store` if this encoder made its vectors.
+    Without either, measures the calibration, which takes seconds."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
     if store is not None and store.encoder == encoder.identity:

@@ -58,7 +58,7 @@ def main(file: Path | None, check: bool) -> None:
 def work(config: Config) -> int:
     """Runs the worker until a signal stops it; returns the exit code."""
     configure_malloc()
-    # Imported here: the model libraries take seconds, and --check needs none of them.
+    # Imported here: model libraries take seconds, and --check does not need them.
     from daemon.api.listen import ListenError
     from daemon.fleet.lifecycle import run
     from memory.encoder import EncoderUnavailable

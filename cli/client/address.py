@@ -1,9 +1,9 @@
 """Finds the daemon's socket.
 
-The first of these that is set counts: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration. If
-none is set, the default counts. The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of
+The first value that is set counts: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration. If none
+is set, the default counts. The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of
 $XDG_CONFIG_HOME/hippod/config.toml, /etc/hippod/config.toml and ./config.toml. ./config.toml is last: it makes a checkout
-usable without installation, and never overrides an installed daemon.
+usable without installation, but must not override an installed daemon's configuration.
 """
 
 import os
@@ -18,7 +18,7 @@ from daemon.contract.paths import SOCKET, SOCKET_BYTES_MAX, candidates, expand
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The socket's path, and the setting that defines it. `config`: the configuration file in use; None if there is none."""
+    """The socket's path, and the setting that defines it. `config`: the configuration file in use, or None."""
 
     path: Path
     origin: str
@@ -51,7 +51,7 @@ def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Addr
 
 
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
-    """Returns the configuration file; None if there is none."""
+    """Returns the configuration file, or None."""
     if environ.get("HIPPOD_CONFIG"):
         return _path(environ["HIPPOD_CONFIG"], cwd, environ)
     places = [place for place, _ in candidates(environ)]

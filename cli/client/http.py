@@ -70,7 +70,7 @@ class UnixConnection(HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def send(self, data: Any) -> None:
-        """Raises SendingFailed if the connection fails; an OSError then means that the content could not be produced."""
+        """Raises SendingFailed if the connection fails, so that an OSError means a failure to produce the content."""
         try:
             super().send(data)
         except OSError as error:
@@ -78,7 +78,7 @@ class UnixConnection(HTTPConnection):
 
 
 class SendingFailed(Exception):
-    """The daemon does not read the request, or has closed the connection. It may have answered already."""
+    """The daemon does not read the request, or has closed the connection. Its answer may have arrived already."""
 
 
 class Client:

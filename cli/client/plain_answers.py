@@ -1,6 +1,6 @@
 """Wraps the daemon's JSON in objects with attributes, for commands that only print an answer.
 
-It avoids pydantic, whose models take as long to load as the daemon takes to answer.
+This module avoids pydantic, whose models take as long to load as the daemon takes to answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ class PlainAnswer(dict[str, Any]):
 
     @property
     def model_extra(self) -> dict[str, Any]:
-        """All fields; the contract's types return only undeclared fields here."""
+        """All fields of the object. The contract's types return only undeclared fields."""
         return self
 
 

@@ -1,8 +1,8 @@
-"""Sends what `add` and `import` upload: documents in requests of limited size, and files of records.
+"""Uploads for `add` and `import`: documents in requests of limited size, and files of records.
 
-An invalid document does not block the others. Every HippoRAG corpus numbers its documents from 0; `CorpusCheck` keeps a corpus
-from replacing another corpus's documents. Records come from one file, or from all files of hippod-backfill in a folder or below
-a prefix of an object store.
+An invalid document does not block other documents. Every HippoRAG corpus numbers its documents from 0; `CorpusCheck` keeps a
+corpus from replacing another corpus's documents. Records come from one file, or from all files of hippod-backfill in a folder
+or below a prefix of an object store.
 """
 
 import os
@@ -117,7 +117,7 @@ class CorpusCheck:
         return None
 
     def _title(self, uri: str) -> str | None:
-        """Returns the title of the document with this URI; None if there is no such document."""
+        """Returns the title of the document with this URI, or None."""
         end = time.monotonic() + WAIT_S
         while (entry := self._entry(uri)) is not None:
             if entry.get("state") != DocumentState.PENDING or time.monotonic() > end:
@@ -144,7 +144,7 @@ class RecordFile:
 
 
 def record_files(place: str) -> Iterator[RecordFile]:
-    """Yields at least one file, in order of their names. Raises CommandError."""
+    """Yields the files of records, at least one, by name. Raises CommandError."""
     if "://" in place:
         yield from _remote(place)
         return

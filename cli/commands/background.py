@@ -136,7 +136,7 @@ def _reencoding_lines(first: ReencodeResponse, last: ReencodeResponse) -> list[T
     if first.configured is None:
         return [text((first.encoder, HEADING), ": the content is encoded as configured; nothing to do")]
     if not last.running:
-        # `first` counts the texts that were left when it was written, perhaps fewer than all.
+        # `first` counts the texts that remained when it was written, which may be fewer than all texts.
         return [text((last.encoder, HEADING), ": everything is encoded anew; queries use the new vectors")]
     left = f", in about {duration(last.left_s)}" if last.left_s else ""
     calls = f", with at least {count(last.calls, 'call')}" if last.calls else ""

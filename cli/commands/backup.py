@@ -58,8 +58,8 @@ def verify(invocation: Invocation, documents: int | None, seed: int | None) -> N
 @click.argument("place", metavar="URL")
 def backup(invocation: Invocation, place: str) -> None:
     """The daemon keeps running. A directory must be absent or empty and is on the daemon's machine; on the store's disk it
-    contains hard links. To s3://bucket/prefix (or file:///folder, a mounted drive), the daemon sends only what earlier backups
-    lack; it finds credentials like the AWS tools. Accepted documents that wait to be indexed are included.
+    contains hard links. To s3://bucket/prefix (or file:///folder, a mounted drive), the daemon sends only files that earlier
+    backups lack; it finds credentials like the AWS tools. Accepted documents that wait to be indexed are included.
     """
     where = place if "://" in place else str(Path(place).absolute())
     with daemon_progress(invocation, "backing up", ["backup"]):

@@ -18,8 +18,8 @@ HEADS = ("day", "source", "purpose", "calls", "prompt tokens", "completion token
 @command("costs")
 @click.option("--since", type=Timestamp(), metavar="TIME", help="Only from the UTC day of this time on.")
 def costs(invocation: Invocation, since: str | None) -> None:
-    """The source is that of the documents whose passages were extracted. Money is what [llm] price_per_million was at each
-    call."""
+    """The source is the source of the documents whose passages were extracted. Money is computed with [llm] price_per_million
+    at each call."""
     answer = invocation.call("GET", Route.COSTS, params={} if since is None else {"since": since})
     invocation.emit(answer, lambda: _cost_lines(parse_answer(CostsResponse, answer).costs))
 

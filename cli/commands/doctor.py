@@ -1,7 +1,7 @@
 """doctor: finds problems of the installation and says how to fix them.
 
-`hippod --inspect` checks what needs the server's code but no running daemon. The other checks concern the socket and the
-status that the daemon reports.
+`hippod --inspect` makes the checks that need the server's code but no running daemon. The other checks concern the socket and
+the status that the daemon reports.
 """
 
 import json
@@ -83,7 +83,7 @@ def _finding_lines(checks: Sequence[Finding]) -> list[Text]:
 
 
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
-    """Yields the findings of `hippod --inspect` about the configuration `file`; if it is None, about the one that hippod
+    """Yields the findings of `hippod --inspect` about the configuration `file`; None means the configuration that hippod
     finds."""
     if hippod is None:
         hint = "install hippod here, or run this command on the machine where hippod is"
@@ -107,7 +107,7 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
 
 
 def find_hippod() -> str | None:
-    """Returns the path of the hippod that is installed next to hippoctl, or of the one on $PATH."""
+    """Returns the path of the hippod that is installed next to hippoctl, or else of the hippod on $PATH."""
     beside = Path(sys.executable).parent / "hippod"
     return str(beside) if beside.is_file() else shutil.which("hippod")
 
@@ -185,7 +185,7 @@ def _stale(path: str) -> bool:
             probe.connect(path)
         except ConnectionRefusedError:
             return True
-        except OSError:  # no permission, or a full queue, which later checks report
+        except OSError:  # later checks report a missing permission or a full queue
             return False
     return False
 

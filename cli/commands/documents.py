@@ -40,7 +40,7 @@ LIST_PAGE_DOCUMENTS = 2_000
 def list_documents(invocation: Invocation, state: str | None, prefix: str | None, scope: dict[str, Any] | None) -> None:
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
-        begins += "/"  # the folder itself, without folders whose names begin with its name
+        begins += "/"  # this folder only, not folders whose names begin with its name
     chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
     documents = _list_all(invocation.client(), {key: value for key, value in chosen.items() if value is not None})
     whole = {"documents": documents}

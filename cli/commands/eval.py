@@ -103,8 +103,8 @@ def evaluate(
 ) -> None:
     """Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
     share of gold passages among the first k; all@k is the share of questions with all their gold passages among the first k.
-    With --steps, the passages of all steps count. Times are the daemon's, for one query at a time; with --compare they do not
-    include encoding the question. Several files are measured one after another, and their figures averaged."""
+    With --steps, the passages of all steps count. The daemon measures times, for one query at a time; with --compare, times do
+    not include encoding the question. Several files are measured one after another, and their figures averaged."""
     specs, saved = _split(compared)
     rows = _rows(specs, saved, scope, **chosen)
     if count is not None and (saved or len(files) > 1):
@@ -191,7 +191,7 @@ def _rows(
     reason: bool,
     **steps: Any,
 ) -> list[Row]:
-    """Returns the rows to measure: those of `--compare`, otherwise one row if fewer than two rows are saved."""
+    """Returns the rows to measure: the rows of `--compare`, or else one row if fewer than two rows are saved."""
     # `completed` refuses fields of a row that have no effect.
     answering = {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
     base = Row(

@@ -30,7 +30,7 @@ def mcp(invocation: Invocation, write: bool | None) -> None:
 
 
 async def serve(socket: str, *, write: bool) -> None:
-    """Answers one client until its input ends. If no daemon answers, each call reports this."""
+    """Answers one client until its input ends. If no daemon answers, each call returns an error that says so."""
     # Imported here because the SDK imports a web server, and hippoctl must start fast.
     from mcp.server.stdio import stdio_server
 

@@ -194,8 +194,8 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     """Needs a language model; exits with 4 if none is configured.
 
-    Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
-    happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
+    Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they happen.
+    If a budget is reached or the model fails in a step, the answer uses the findings so far and says so.
     """
     refuse_settings_without_effect(chosen["mode"], chosen["settings"])
     if chosen["session"] is not None and chosen["as_of"] is not None:

@@ -67,8 +67,8 @@ class PageServer(http.server.ThreadingHTTPServer):
     def serve_until_interrupted(self) -> None:
         """Serves in a thread until Ctrl-C.
 
-        The main thread waits for the signal. A KeyboardInterrupt could get lost while Python handles another exception, and the
-        command would continue.
+        The main thread waits for the signal. Otherwise, a KeyboardInterrupt could get lost while Python handles another
+        exception, and the command would continue.
         """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

@@ -1,4 +1,4 @@
-"""Compares rows over the same questions, fresh or saved, with the first row: by each measure, and by a judge.
+"""Compares rows (measured now or saved) over the same questions with the first row, by each measure and by a judge.
 
 The significance of differences is tested with values paired by question; a fixed seed makes the figures repeatable.
 """
@@ -131,7 +131,7 @@ def _key(score: QuestionScore) -> str:
 
 
 def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], judge: Judge) -> list[JudgedComparison]:
-    """Compares each row's answers with the first row's, over the questions that both have answered."""
+    """Compares each row's answers with the first row's answers, over the questions that both rows have answered."""
     answers = [{_key(score): score.answer for score in each.questions if score.answer is not None} for each in results]
     found: list[JudgedComparison] = []
     for result, of_row in list(zip(results, answers, strict=True))[1:]:

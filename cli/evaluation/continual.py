@@ -84,7 +84,7 @@ def answered_questions(
 ) -> list[EvalQuestion]:
     """Returns the questions whose gold was complete at the end of `segment` but not at the end of `before`.
 
-    Raises `CommandError` if there are none.
+    Raises `CommandError` if there are no such questions.
     """
     answered = [found for each in questions if each.gold and not (found := locator.locate(each)).absent]
     if before is not None:
@@ -106,8 +106,8 @@ def evaluate_growth(
     requests: EvalRequests,
     first: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """Returns the rows' scores after the segment `first` and after each later one of `count` segments. The questions are those
-    whose gold the segment `first` completed."""
+    """Returns the rows' scores after the segment `first` and after each later one of `count` segments. Asks the questions whose
+    gold was complete after the segment `first`, but not before."""
 
     def locator(segment: Segment) -> GoldLocator:
         arrived = documents_of(segment, documents)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 RUN_CHARS = 12
 PART_MIN = 0.4
-"""Minimum share of the shorter text's runs that a passage and a gold passage have in common."""
+"""Minimum overlap of a passage and a gold passage: the shared runs as a share of the shorter text's runs."""
 WHOLE_MIN = 0.8
 """Minimum share of the gold passage's runs that a document with another title must contain."""
 NEARLY_AS_MUCH = 0.9
@@ -82,7 +82,7 @@ def same_text(text: str) -> str:
 
 
 def _shared_runs(one: str, other: str) -> frozenset[str]:
-    """Returns the runs that both texts contain; none if their share of the shorter text's runs is below `PART_MIN`."""
+    """Returns the runs that both texts contain; no runs if these are less than `PART_MIN` of the shorter text's runs."""
     first, second = _runs(one), _runs(other)
     shared = first & second
     return shared if len(shared) >= PART_MIN * min(len(first), len(second)) else frozenset()

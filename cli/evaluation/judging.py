@@ -61,7 +61,7 @@ class JudgeTally:
 
 @dataclass
 class PairTally:
-    """Comparisons of one row's answers with the first row's. A question is omitted if an answer is missing or the judge
+    """Comparisons of one row's answers with the first row's answers. A question is omitted if an answer is missing or the judge
     fails."""
 
     points: dict[Criterion, list[float]] = field(default_factory=dict)

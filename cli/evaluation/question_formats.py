@@ -93,7 +93,7 @@ def sources_of(entry: dict[str, Any]) -> list[str]:
 
 
 def keywords_of(entry: dict[str, Any]) -> str:
-    """Returns LV-Eval's `answer_keywords`; "" if there are none."""
+    """Returns LV-Eval's `answer_keywords`, or ""."""
     value = entry.get("answer_keywords")
     return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 

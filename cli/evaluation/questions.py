@@ -88,7 +88,7 @@ class GoldLocator:
     list_uris: Callable[[], Iterable[str]]
 
     def locate(self, question: EvalQuestion) -> EvalQuestion:
-        """Returns the question with the documents of its gold passages, and with the gold that the memory lacks."""
+        """Returns the question with the documents of its gold passages, and with its `absent` gold."""
         passages = tuple(
             replace(gold, documents=containing_documents(gold, self.look(question, str(gold))))
             for gold in question.passages
@@ -170,7 +170,7 @@ def _entries(text: str, path: Path) -> list[object]:
     if isinstance(whole, dict) and isinstance(whole.get("questions"), list):
         whole = whole["questions"]
     if isinstance(whole, dict) and whole:
-        return [whole]  # JSON lines of one line
+        return [whole]  # a file of JSON lines with a single line
     return whole if isinstance(whole, list) else []
 
 

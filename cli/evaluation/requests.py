@@ -25,7 +25,7 @@ from daemon.contract.http.routes import QUERY_CHARS_MAX, Route
 from daemon.contract.query import QueryResponse, RankedPassage
 
 LOOKED_AT = 20
-"""Number of best matches by words that are searched for a gold passage."""
+"""Number of passages, the best matches by words, that are searched for a gold passage."""
 READ = 5
 """Default number of passages for an answer; a deep answer has its own default."""
 
@@ -34,7 +34,7 @@ class AnswerJournal:
     """One JSON line per answer, with a hash of its request.
 
     The repeated command sends the same requests in the same order: the nth request with a given hash gets the nth kept answer.
-    Failed requests are not kept, so the repeated command sends them again.
+    Answers of failed requests are not kept, so the repeated command sends these requests again.
     """
 
     def __init__(self, file: Path) -> None:
@@ -54,7 +54,7 @@ class AnswerJournal:
             self.kept += 1
 
     def take(self, route: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the next kept answer to a request; None if there is none."""
+        """Returns the next kept answer to a request, or None."""
         kept = self._kept[_hash(route, body)]
         return kept.popleft() if kept else None
 
@@ -65,12 +65,12 @@ class AnswerJournal:
 
 
 def journal_of(saved: Path) -> Path:
-    """Returns the file that keeps the answers of the evaluation that `--save` will write to `saved`."""
+    """Returns the file that keeps the answers of an evaluation with `--save saved`."""
     return saved.with_name(f"{saved.name}.part")
 
 
 def _whole_lines(file: Path) -> list[bytes]:
-    """Returns the lines of a file that may be missing, and removes an incomplete last line."""
+    """Returns the lines of a file, none if it is missing, and removes an incomplete last line."""
     with file_errors(file, "read"):
         try:
             content = file.read_bytes()
@@ -154,7 +154,7 @@ class EvalRequests:
         return self._answered(JudgeResponse, Route.JUDGE, body)
 
     def _answered(self, model: type[Answer], route: Route, body: dict[str, Any]) -> Answer:
-        """Returns the journal's answer if there is one, otherwise the daemon's, which is added to the journal."""
+        """Returns the journal's answer, or else the daemon's answer, which is added to the journal."""
         kept = self.journal.take(route, body) if self.journal is not None else None
         answer = kept if kept is not None else self.client.call("POST", route, body)
         parsed = parse_answer(model, answer)

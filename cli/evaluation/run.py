@@ -20,8 +20,8 @@ def evaluate(
 ) -> ComparisonResponse:
     """Returns the scores of the `saved` rows and of each row, and the differences of all rows from the first.
 
-    The daemon caches the vectors of its last queries. If rows are compared, each question is therefore asked once before the
-    measurement; otherwise only the first row's time would include the encoding.
+    The daemon caches the vectors of its last queries. So if rows are compared, each question is asked once before the
+    measurement, because otherwise only the first row's time would include the encoding.
     """
     for row in rows:
         _require_measurable(questions, row, requests)

@@ -66,7 +66,7 @@ PAGE_TEMPLATE = """
 
 
 def html(neighbourhood: GraphResponse, positions: list[Coordinates]) -> str:
-    # Imported here and below only, because Bokeh imports numpy and hippoctl must start fast.
+    # Imported only in functions, because Bokeh imports numpy and hippoctl must start fast.
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 

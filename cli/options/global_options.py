@@ -56,7 +56,7 @@ class Invocation:
         """Prints the answer: `document` with --json, otherwise the `lines`."""
         if self.json:
             print_json(document)
-            self.stdout_taken = True  # later errors go to stderr only, so stdout contains one JSON document
+            self.stdout_taken = True  # later errors go to stderr only: stdout must contain one JSON document
         else:
             print_lines(lines(), wrap=wrap)
 

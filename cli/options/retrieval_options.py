@@ -24,7 +24,8 @@ _FIELDS = {
 
 
 def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Converts the given options to fields of a request. `names`: further fields by option, like `_FIELDS`."""
+    """Converts the given options to fields of a request. `names`: further names of fields by option, in addition to
+    `_FIELDS`."""
     known = _FIELDS | names
     given = {name: value for name, value in chosen.items() if value is not None and value is not False and value != {}}
     return {known.get(name, name): not value if name.startswith("no_") else value for name, value in given.items()}

@@ -31,7 +31,7 @@ class Moment(click.ParamType["str | int"]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
-        # Digits only are a commit's number; a date would have to be written without dashes to be confused with it.
+        # Digits alone are a commit's number, never a date: dates need dashes.
         if _COMMIT.fullmatch(str(value)):
             return int(value)
         try:

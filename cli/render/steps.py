@@ -154,7 +154,7 @@ def _print_step(data: object) -> None:
 
 
 def _print_new_text(before: str, now: str) -> str:
-    """Writes the new part of the text; if its beginning has changed, writes all of it on a new line."""
+    """Writes the new part of the text; if its beginning has changed, writes the whole text on a new line."""
     _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
     return now
 

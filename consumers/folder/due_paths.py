@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from consumers.types import Stamp
 
 MAX_UNSETTLED_S = 15.0
-"""Maximum delay of a file that is written without pause, for example a log."""
+"""Maximum delay of a file that is continuously written, for example a log."""
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class DuePaths(Generic[T]):
         self._heap: list[tuple[float, bytes]] = []
         """Contains an entry for each path, and outdated entries."""
         self.left: list[bytes] = []
-        """Paths that were removed since the owner last emptied this list. Such a path may be waiting again meanwhile."""
+        """Paths that were removed since the owner last emptied this list. A removed path may be waiting again."""
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -77,7 +77,7 @@ class Unsettled:
 
     since: float
     complete: bool
-    """Whether a program closed the file or moved it into place. Complete files go first."""
+    """Whether a program closed the file or moved it into place. Complete files are examined first."""
     stamp: Stamp | None
     """The file's stamp when it was last examined. The file has settled if the stamp is unchanged at the next
     examination."""
@@ -88,7 +88,7 @@ class Unsettled:
 
 
 class DebounceQueue(DuePaths[Unsettled]):
-    """Changed files. Each is examined once no event has named it for a while, but after `MAX_UNSETTLED_S` at the latest."""
+    """Changed files. A file is examined once no event has named it for a while, or after `MAX_UNSETTLED_S`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -42,7 +42,7 @@ class _ScanRequest:
     """A request to call `on_done` once every difference that a scan found has been emitted."""
 
     on_done: Callable[[bool], None]
-    """Called once: with True if all differences were emitted, else with False."""
+    """Called once, with the argument True if all differences were emitted, else False."""
     paths: set[bytes] = field(default_factory=set)
 
 
@@ -232,7 +232,7 @@ class FolderWatcher:
                 self._next_scan = 0.0
             else:
                 reconciler.remove_one(now)
-                reconciler.settle_one(now)  # in the same turn: the removal may wait for an unread file
+                reconciler.settle_one(now)  # in the same turn, because the removal may wait for an unread file
         elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):
@@ -283,7 +283,7 @@ class FolderWatcher:
             if root.inode != self._trusted_root and self._watches is not None:
                 self._watches.clear()
             refusal = reconciler.scan(root)
-        for _ in requests:  # not earlier: after a failed scan the requests must still be open
+        for _ in requests:  # only now, because after a failed scan the requests must still be open
             self._requests.popleft()
         if refusal is not None:
             self._set_missing(refusal.reason, requests)
@@ -323,7 +323,7 @@ class FolderWatcher:
         self._loss_logged = waiting
 
     def _incomplete_reason(self) -> str:
-        """Returns why the folder is followed incompletely or not as configured; "" otherwise."""
+        """Returns why the folder is followed incompletely or not as configured; "" without a reason."""
         reasons = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
             "there if the files are really gone"

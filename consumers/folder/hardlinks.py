@@ -19,7 +19,7 @@ LINKED_ELSEWHERE = (
 READ_ELSEWHERE = "a hard link to {name!r}, which is followed already"
 
 LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
-"""Maximum wait of a hard link for other folders to find its other names, and the interval of checks meanwhile."""
+"""How long a hard link waits for other folders to find its other names, and the interval of checks during this wait."""
 
 
 class HardLinks:
@@ -33,7 +33,7 @@ class HardLinks:
         self._names: dict[Inode, set[bytes]] = {}
         self._inodes: dict[bytes, Inode] = {}
         self._announced: dict[Inode, frozenset[bytes]] = {}
-        """By inode: the file's names when the folders were last notified."""
+        """The names of each file (by inode) when the folders were last notified."""
         self._folders: dict[bytes, Callable[[bytes], None]] = {}
         self._unscanned: set[bytes] = set()
         self._lock = Lock()
@@ -44,7 +44,7 @@ class HardLinks:
         self._unscanned.add(_below(root))
 
     def scanned(self, root: bytes) -> None:
-        """Marks the folder as scanned: the names in it are known, or cannot be read at present."""
+        """Marks the folder as scanned: all names in the folder that can be read at present are known."""
         self._unscanned.discard(_below(root))
 
     def are_known(self, root: bytes) -> bool:
@@ -91,7 +91,7 @@ class HardLinks:
             self._look_at(names, root)
 
     def removed(self, path: bytes, root: bytes) -> None:
-        """Drops `path`, which is not followed any more, and makes the other folders examine the file's other names."""
+        """Drops `path`, which is no longer followed, and makes the other folders examine the file's other names."""
         with self._lock:
             inode = self._inodes.get(path)
             self._drop(path)
@@ -160,7 +160,8 @@ class LinkCheck:
         self._follow = follow
 
     def check(self, path: bytes, found: FileStatus, entry: Entry | None, waited_s: float) -> LinkVerdict:
-        """Refuses a file that has a name outside the followed folders, and a file that another folder reads.
+        """Returns the verdict on a file. Refuses a file that has a name outside the followed folders or that another folder
+        reads.
 
         A symbolic link that leads out of the followed folders is refused for the same reason. The file waits if its names are
         not known yet. A file that was already read is kept if it gets a name outside: a backup that hard-links a whole drive
@@ -183,7 +184,7 @@ class LinkCheck:
         return LinkVerdict(names=names)
 
     def is_shared(self, found: FileStatus) -> bool:
-        """Whether the file may have names in other followed folders. If so, another folder may have to read it."""
+        """Whether the file may have names in other followed folders, so that another folder may have to read it."""
         return self._links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
 
     def _may_learn_names(self, waited_s: float) -> bool:

@@ -48,7 +48,7 @@ class _KernelWatch:
 
     callback: CallbackId
     paths: dict[bytes, None] = field(default_factory=dict)
-    """The watched paths, in the order in which they were added."""
+    """The watched paths, in the order of addition."""
 
 
 class Watches:
@@ -105,7 +105,7 @@ class Watches:
         watch = self._watches.get(wd)
         if watch is None:
             watch = self._watches[wd] = _KernelWatch(callback)
-        else:  # watchdog would deliver each event once per callback
+        else:  # watchdog would call every callback of the inode for each event
             self._reader.remove_callbacks([(wd, callback)])
         watch.paths[path] = None
         self._inode_by_path[path] = (wd, inode)
@@ -191,7 +191,7 @@ def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reco
 
 def _apply_to_directory(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
     if mask & VANISHED:
-        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; those of a deleted directory are gone
+        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; a deleted directory has lost them
             watches.drop_below(path)
         else:
             watches.drop(path)

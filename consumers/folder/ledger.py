@@ -31,8 +31,8 @@ class Entry:
 
     @property
     def was_read(self) -> bool:
-        """Whether the content was read, now or before a restart. A refused file that was loaded from the memory has no
-        digest."""
+        """Whether the content was read, now or before a restart. A refused file that was loaded from the memory is recognised
+        by its missing digest."""
         return self.refused is None and self.fingerprint.digest is not None
 
     def matches(self, found: FileStatus) -> bool:

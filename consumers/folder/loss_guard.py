@@ -36,7 +36,7 @@ class LossGuard:
         self._excluded_documents: Counter[str] = Counter()
         self._missing_documents = 0
         self.known = 0
-        """Number of documents in the folder, at the last scan that did not find more than half of them."""
+        """Number of documents in the folder at the last scan that missed more than half of them."""
 
     @property
     def missing(self) -> int:

@@ -221,7 +221,7 @@ class Reconciler:
         elif exists and self._rules.follows(path) and self._events.is_reachable(path):
             self.debounce.put(path, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
-            # A queued path has the same stamp: the file may have moved to it.
+            # The file may have moved: a queued path has the same stamp.
             self._postpone_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_unmounted_drive(path):
             self._events.removed(path)
@@ -253,7 +253,7 @@ class Reconciler:
         return None
 
     def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
-        """Returns the files among `missing` that only a new default exclusion leaves out, with its reason.
+        """Returns the files among `missing` that only a new default exclusion leaves out, each with the exclusion's reason.
 
         An exclusion is new if its version is higher than the version in force when the file was read.
         """
@@ -286,7 +286,7 @@ class Reconciler:
             self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
-        """Whether more than `SCAN_MANY_FILES` files are new or have a new stamp. The other files have their known stamp and are
+        """Whether more than `SCAN_MANY_FILES` files are new or have a new stamp. All other files have their known stamp and are
         only examined again."""
         entries = ((self.ledger.get(path), found) for path, found in differing)
         new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
@@ -301,9 +301,9 @@ class Reconciler:
         for path in missing:
             entry = self.ledger.get(path)
             if entry is not None and entry.refused is not None and self._walker.status_of(path).kind == "directory":
-                self._events.removed(path)  # it was refused before and is a followed directory now
+                self._events.removed(path)  # the path was refused before and is a followed directory now
         for path, found in differing:
-            if found.refusal is not None:  # at once, because only the walk knows why a directory or a link is refused
+            if found.refusal is not None:  # report at once: only the walk knows why it refuses a directory or a link
                 self._events.scanned = scanned
                 self._events.refused(path, found.refusal, found.stat)
                 self._events.scanned = False

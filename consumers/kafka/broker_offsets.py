@@ -15,8 +15,8 @@ from consumers.kafka.message import Partition
 BROKER_TIMEOUT_MS = 1500
 """Timeout of a query to one broker."""
 ALL_ENDS_TIMEOUT_S = 3.0
-"""Timeout of a query for the ends of all partitions. Partitions that were not queried by then are queried the next
-time."""
+"""Timeout of a query for the ends of all partitions. The next query begins with the partitions that this query did not
+reach."""
 SILENT_LEADER_PAUSE_S = 2.0
 """Pause before a leader that did not answer is queried again: each unanswered query costs `BROKER_TIMEOUT_MS`."""
 
@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 class OffsetQueries:
     """Offset queries for one consumer's partitions, on the consumer's thread.
 
-    kafka-python answers a query for all of its partitions or for none, so one partition without a leader would leave all
-    without an answer.
-    Therefore each leader is queried for its own partitions, and a partition whose leader did not answer is queried alone.
+    kafka-python answers a query for all its partitions or for none, so one partition without a leader would leave all
+    partitions unanswered. Therefore each leader is queried for its own partitions, and a partition whose leader did not answer
+    is queried alone.
     """
 
     def __init__(self, consumer: KafkaConsumer) -> None:
@@ -44,21 +44,21 @@ class OffsetQueries:
         leader = cluster.leader_for_partition(tp)
         if (
             leader is None or leader < 0 or cluster.broker_metadata(leader) is None
-        ):  # brokers may name a leader that is gone
+        ):  # the brokers may name a former leader
             return None
         return int(leader)
 
     def unanswered_since(self, tp: TopicPartition) -> float:
         """Returns the time of the last unanswered query; 0 if there was none. Partitions are queried in the order of this time,
-        so that each gets its turn."""
+        so that no partition is neglected."""
         return self._unanswered_since.get(tp, 0.0)
 
     def beginning(self, tp: TopicPartition) -> int | None:
-        """Returns the first offset of the partition; `None` while there is no answer."""
+        """Returns the first offset of the partition, or `None` without an answer."""
         return self._offset_of_one(tp, self._consumer.beginning_offsets)
 
     def end(self, tp: TopicPartition) -> int | None:
-        """Returns the offset after the last message; `None` while there is no answer."""
+        """Returns the offset after the last message, or `None` without an answer."""
         return self._offset_of_one(tp, self._consumer.end_offsets)
 
     def fetched_end(self, tp: TopicPartition) -> int:
@@ -124,7 +124,7 @@ class OffsetQueries:
     ) -> dict[TopicPartition, int]:
         try:
             answers = {tp: int(offset) for tp, offset in ask(tps, timeout_ms=BROKER_TIMEOUT_MS).items()}
-        except (KafkaTimeoutError, UnknownBrokerIdError, KeyError):  # the leader goes away: KeyError
+        except (KafkaTimeoutError, UnknownBrokerIdError, KeyError):  # KeyError: the leader has just disappeared
             self._unanswered_since.update(dict.fromkeys(tps, time.monotonic()))
             return {}
         for tp in answers:
@@ -145,7 +145,8 @@ class GroupOffsets:
         self._committed: dict[Partition, int] = {}
 
     def forget(self) -> None:
-        """Makes the next commit send all offsets. Call it if another member may have had the partitions meanwhile."""
+        """Makes the next commit send all offsets. Call it if another member may have had the partitions since the last
+        commit."""
         self._committed.clear()
 
     def commit(self, consumer: KafkaConsumer, *, wait: bool = False) -> None:

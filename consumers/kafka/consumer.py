@@ -43,7 +43,7 @@ PARTITIONS_TIMEOUT_S = 2.0
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 """Pauses after the first, second and every further consecutive failure."""
 WORKS_AFTER_S = 30.0
-"""A consumer that failed after this time had worked: its failure is the first one."""
+"""If a consumer fails after this time, it has worked, and its failure counts as the first one."""
 DENIED_RETRY_DELAY_S = 5.0
 """Pause after a refused login, because servers lock accounts that try too often."""
 log = structlog.get_logger(__name__)
@@ -204,9 +204,7 @@ class TopicConsumer:
     def _report(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
         self._next_report = time.monotonic() + REPORT_INTERVAL_S
         self._report_requested.clear()
-        queried = (
-            time.monotonic()
-        )  # requests after this time may concern messages that are newer than the ends found now
+        queried = time.monotonic()  # later requests may concern messages after the ends that are found now
         self._group_offsets.commit(consumer)
         assigned = consumer.assignment()
         if not listener.rebalances:
@@ -242,10 +240,11 @@ class TopicConsumer:
                 fetched[(tp.topic, tp.partition)] = int(offset)
         self._emit(PartitionOffsets(fetched, self._ends))
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
-        # The group assigns no partition to a member whose client does not know the topics' partitions yet.
+        # Not complete without an assignment: the group assigns no partition to a member whose client does not know the topics'
+        # partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
         while self._end_requests and self._end_requests[0][0] < queried:
-            # Joining the group may take longer than the timeout, which runs from the request or the assignment,
+            # Joining the group may take longer than the timeout, which therefore begins at the request or the assignment,
             # whichever is later.
             if not complete and queried < max(self._end_requests[0][0], self._reported[1]) + ENDS_TIMEOUT_S:
                 break

@@ -1,4 +1,4 @@
-"""Sends messages that cannot be decoded to the dead-letter topic: each message once, even if the process dies."""
+"""Sends undecodable messages to the dead-letter topic: each message once, even if the process dies."""
 
 import contextlib
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
 """Headers that a dead letter has in addition to the headers of its message."""
 
 REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
-"""Errors that would recur if the message were sent again."""
+"""Errors that recur at every attempt to send the message."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
@@ -42,7 +42,7 @@ class DeadLetters:
 
     All replicas acknowledge a letter before the store commits the message's offset. The process may die in between. So before
     the first letter is sent, and after any error, the topic is read to find the letters that it already contains. The headers
-    of a letter identify its message; its key, value and other headers are copies of the message's.
+    of a letter identify its message; its key, value and other headers are copied from the message.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
@@ -62,7 +62,7 @@ class DeadLetters:
                 self._delivered = self._find_delivered()
             return self._send(letters, self._delivered)
         except BaseException:
-            self._delivered = None  # unknown now, because the sent letters may or may not have arrived
+            self._delivered = None  # unknown now: the sent letters may have arrived
             self.close()
             raise
 

@@ -24,8 +24,8 @@ NAMELESS_REMOVAL = "neither value nor key: it does not name the document to remo
 def read_message(message: KafkaMessage, message_format: MessageFormat, settings: SplitSettings) -> list[ParsedDocument]:
     """Decodes a message into at least one document. Each document has the message's origin as `kafka` in its metadata.
 
-    The valid documents come first. If there are faults, one document with `error` follows, under the message's own URI. So a
-    document that an invalid item names keeps its content until a valid message replaces it.
+    The valid documents come first. If there are faults, one document with `error` follows, under the message's own URI. So an
+    invalid item does not change the document that it names.
     """
     origin = _origin(message)
     documents: list[ParsedDocument] = []
@@ -153,8 +153,7 @@ def _text_document(message: KafkaMessage, key: str | None, settings: SplitSettin
 
 
 def _key(message: KafkaMessage) -> tuple[str | None, str | None]:
-    """Returns (id, fault). The id is `None` if the key is missing or invalid; the fault says why an invalid key is no
-    id."""
+    """Returns (id, fault): `None` and no fault for a missing key; `None` and the reason for an invalid key."""
     if not message.key:
         return None, None
     try:

@@ -39,7 +39,7 @@ class FetchPositions:
         self._emit = emit
         self._next: dict[Partition, int] = {}
         self._from_end: set[Partition] = set()
-        """Partitions of new topics. Such partitions are read from their end, as soon as a broker reports it."""
+        """Partitions of new topics. Such partitions are read from their end, as soon as a broker reports the end."""
 
     def offset_of(self, partition: Partition) -> int | None:
         """Returns this process's fetch position of the partition, else the store's position."""
@@ -79,7 +79,7 @@ class FetchPositions:
             if offset is None:
                 offset = self._first_offset(offsets, tp)
                 if offset is None:
-                    continue  # it stays unplaced and is tried again; the other partitions continue
+                    continue  # this partition is tried again later; the other partitions continue
                 consumer.seek(tp, offset)
             if partition not in self._next:
                 self._next[partition] = offset
@@ -118,7 +118,7 @@ class FetchPositions:
         offsets: OffsetQueries,
         error: UnknownBrokerIdError,
     ) -> bool:
-        """Returns whether a poll failed because the brokers name a leader that is gone. If so, lets the other partitions
+        """Returns whether a poll failed because the brokers name a former leader. After such a poll, lets the other partitions
         continue.
 
         kafka-python 3.0 loses the messages of such a poll and waits for the leader's answer forever.
@@ -196,7 +196,7 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for tp in assigned:
             offset = self._positions.assigned((tp.topic, tp.partition))
-            # Once a position is set, the client does not fetch the group's offset and seek to it.
+            # Set a position, so that the client does not continue at the group's offset.
             self._consumer.seek(tp, 0 if offset is None else offset)
             if offset is None:
                 self._consumer.pause(tp)

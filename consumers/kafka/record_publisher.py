@@ -53,8 +53,8 @@ class RecordPublisher:
     ) -> list[FutureRecordMetadata] | str:
         futures = []
         for message in messages:
-            # Chooses the partition that kafka-python would choose for the URI as key. Parts have other keys but belong in
-            # their record's partition.
+            # Chooses the partition that kafka-python would choose for the URI as key. The parts of a record have other keys but
+            # must be in the record's partition.
             partition = partitions[(murmur2(message.uri.encode()) & 0x7FFFFFFF) % len(partitions)]
             headers = list(message.headers)
             try:

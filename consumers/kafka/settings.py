@@ -51,7 +51,7 @@ RESERVED_OPTIONS: Mapping[str, str] = {
         "it takes a Python object, which a file cannot contain",
     ),
 }  # fmt: skip
-"""Options that users must not set, with the reason: hippod sets the option, or a file cannot contain the value."""
+"""Options that users must not set, with the reason: hippod itself sets the option, or a file cannot contain its value."""
 
 _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,

@@ -91,7 +91,7 @@ def _sasl_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
             return
     try:
         SASL_MECHANISMS[name](host="localhost", **config)
-    except Exception as error:  # noqa: BLE001 - each mechanism raises its own errors, and any of them means that it is unusable
+    except Exception as error:  # noqa: BLE001 - any error of a mechanism means that it is unusable
         yield "sasl_mechanism", f"cannot be used: {error or type(error).__name__}"
 
 
@@ -114,7 +114,7 @@ def _tls_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
 
 
 def _refused_by_client(settings: KafkaSettings, sends: bool) -> Iterator[OptionProblem]:
-    """Lets kafka-python check all options. Finds the invalid one by leaving out one option at a time."""
+    """Lets kafka-python check all options. Finds the invalid option by leaving out one option at a time."""
     reason = _refusal(settings.options, settings, sends)
     if reason is None:
         return

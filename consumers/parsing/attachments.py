@@ -20,8 +20,8 @@ from consumers.types import Link, ParsedDocument
 
 _MAX_ATTACHMENTS = 1000
 _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
-"""Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the
-containing document's `left_out`. All others become documents, even if they cannot be parsed."""
+"""Codes of files that are no documents, such as pictures without text. Such an attachment becomes an entry in the containing
+document's `left_out`. All other attachments become documents, even if they cannot be parsed."""
 
 ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
 """Yields the documents of a part of a file. Arguments: the part's content, its name (which decides the format), its URI."""

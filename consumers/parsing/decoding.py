@@ -11,7 +11,7 @@ from consumers.parsing.limits import WrongKind
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the first half of this mark
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark equals the first half of this mark
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -28,8 +28,8 @@ _RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
-"""Minimum ratio of valid to damaged characters beyond ASCII in UTF-8. In other encodings, about one character in ten is valid
-UTF-8 by chance."""
+"""Minimum ratio of valid to damaged non-ASCII characters for UTF-8. In other encodings, about one such character in ten is
+valid UTF-8 by chance."""
 MAX_CHARACTER_BYTES = 4
 """Maximum number of bytes of one character in any supported encoding."""
 _MAX_STRAY_ZEROS = 0.2
@@ -41,7 +41,7 @@ _CODE_PAGES = """
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
-"""Encodings that use ASCII bytes only."""
+"""Encodings that represent every character by ASCII bytes."""
 _LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman".split()
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
@@ -144,8 +144,8 @@ def _has_stray_zeros(sample: bytes) -> bool:
 def _legacy(data: bytes) -> str:
     """Decodes text that is not valid UTF-8.
 
-    If most of its multi-byte characters are valid, it is UTF-8 with damaged bytes, which become U+FFFD. Otherwise the most
-    plausible code page that decodes every byte is used.
+    If most multi-byte characters are valid UTF-8, the text counts as damaged UTF-8, and damaged bytes become U+FFFD. Otherwise
+    the most plausible code page that decodes every byte is used.
     """
     lenient = data.decode("utf-8", "replace")
     damaged = lenient.count("\ufffd")

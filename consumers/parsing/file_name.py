@@ -1,4 +1,4 @@
-"""What the name of a file tells: a hint of the format, a fallback title, and whether a program wrote the file for programs."""
+"""Information in a file's name: a hint of the format, a fallback title, and whether the file is meant for programs only."""
 
 import re
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ def format_hint(name: bytes) -> tuple[str, NotRead | None]:
 
 
 def ending_of(name: bytes) -> str:
-    """Returns the ending of a file's name in lower case without the dot, or "" if it has none."""
+    """Returns the ending of a file's name in lower case without the dot, or ""."""
     stem, dot, ending = _base(name).rpartition(b".")
     return ending.decode("ascii", "replace").lower() if dot and stem else ""
 
@@ -91,7 +91,7 @@ def unpacked_name(name: bytes) -> bytes:
 def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
     """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
-    False if a title equals the old name's stem: the title may come from the name.
+    Returns False if a title equals the old name's stem, because the title may come from the name.
     """
     if _base(old) == _base(new):
         return True

@@ -1,6 +1,7 @@
 """Detects a file's format: from its content if that is conclusive, otherwise from the ending of its name.
 
-Some programs save web pages as .doc or .xls, or without an ending; mail programs store messages without an ending.
+The ending may be wrong or missing: some programs save web pages as .doc or .xls, and mail programs store messages without an
+ending.
 """
 
 import re
@@ -57,7 +58,7 @@ _OTHER_PROGRAMS = {
     **dict.fromkeys(("xps", "oxps"), "an XPS file; print it as PDF"),
     **dict.fromkeys(("one", "onetoc2"), "a OneNote section; export it as PDF or Word"),
 }
-"""Binary files of other programs, by ending: what they are and what the user can do."""
+"""Binary files of other programs, by ending: the kind of file and what the user can do."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 _WITHIN = 8192

@@ -25,7 +25,8 @@ class Limits:
     unpacked_bytes: int = 256 * MIB
     """Maximum total unpacked size of all parts of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip)."""
     unpacked_ratio: int = 200
-    """Maximum ratio of unpacked to packed size. Checked from 16 MiB unpacked on, because small harmless files exceed it."""
+    """Maximum ratio of unpacked to packed size. Checked only above 16 MiB unpacked, because small harmless files exceed this
+    ratio."""
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
@@ -69,7 +70,7 @@ class NotIndexed(Exception):
 
 
 class Unreadable(NotIndexed):
-    """The file should be a document but cannot be parsed (`failed`)."""
+    """The file is of a document format but cannot be parsed (`failed`)."""
 
 
 class Damaged(Unreadable):

@@ -72,8 +72,8 @@ def ole_properties(file: Any) -> tuple[dict[str, str], str]:
 
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
-    """Yields (name, value) of each property in a part. A damaged part yields nothing, because the text does not depend
-    on it."""
+    """Yields (name, value) of each property in a part. A damaged part yields no properties, because the text does not depend on
+    them."""
     root = optional_xml(package, part)
     for node in () if root is None else root:
         text = clean_text(" ".join("".join(node.itertext()).split()))[:1000]

@@ -110,7 +110,7 @@ class Outline:
         page: int | None = None,
         sheet: str | None = None,
     ) -> None:
-        """Adds a picture. If OCR does not read the picture, reports it, unless the text describes it (`described`)."""
+        """Adds a picture. A picture that OCR does not read is reported, unless the text describes it (`described`)."""
         unread = None if described else OmissionKind.PICTURE
         before = len(self.blocks)
         self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))
@@ -150,8 +150,7 @@ class Outline:
         return tuple(self.blocks)
 
     def _add_pictures(self, pictures: list[Picture], before: int) -> None:
-        """Moves pictures of another document from the end of `pictures` to this outline: those that precede its block
-        `before`."""
+        """Moves the pictures that precede another document's block `before` from the end of `pictures` to this outline."""
         while pictures and pictures[-1].before <= before:
             self.pictures.append(replace(pictures.pop(), before=len(self.blocks), headings=self.headings))
 
@@ -162,8 +161,8 @@ class Outline:
             self._open.pop()
 
     def _add_empty_heading(self, level: int) -> None:
-        """Adds the last heading as a block if it has no text and the next heading is not below it. `level` is that of
-        the next heading."""
+        """Adds the last heading as a block if it has no text and the next heading is not below it. `level` is the level of the
+        next heading."""
         if self._empty_heading is not None and self._open and self._open[-1][0] >= level:
             bare, self._empty_heading = self._empty_heading, None
             self.blocks.append(bare)

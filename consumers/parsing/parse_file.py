@@ -1,8 +1,8 @@
 """Turns a file into documents: opens it safely, detects its format, parses and splits it. Runs in a worker process.
 
 For a file that cannot be parsed, `parse_file` yields a document with `error`; for a file that should not be indexed, a document
-with `error` and `skipped`. It raises no error of a format's library. The worker pool reports files that exceed its limits of
-time or memory.
+with `error` and `skipped`. `parse_file` raises no error of a format's library. The worker pool reports files that exceed its
+limits of time or memory.
 """
 
 import zlib
@@ -146,7 +146,7 @@ def parse_data(
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
-    """Returns the number of bytes to read. Of a file over the limit, only as many as `text_chars` characters can take."""
+    """Returns the number of bytes to read; for a file over the limit, the bytes that `text_chars` characters can need."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
     return min(limits.file_bytes, MAX_CHARACTER_BYTES * limits.text_chars)

@@ -78,7 +78,7 @@ class OpenFile:
     def read_line(self, limit: int) -> tuple[bytes, bool] | None:
         """Returns (next line without its end, whether it has at most `limit` bytes); None at the end of the file.
 
-        Of a longer line, only the first `limit` bytes are returned.
+        A longer line is cut to its first `limit` bytes.
         """
         parts: list[bytes] = []
         length = 0

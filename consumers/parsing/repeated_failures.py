@@ -11,7 +11,7 @@ LISTED = 10
 """Maximum number of failed documents with the same cause that are listed individually."""
 
 CAUSES = 20
-"""Maximum number of distinct causes in one file. Any further causes count as one cause."""
+"""Maximum number of distinct causes in one file. All further causes together count as one cause."""
 
 EXAMPLES = 3
 """Number of documents that a summary names for each cause."""
@@ -41,7 +41,7 @@ class _Cause:
             self.first[failed.uri] = failed
 
     def remove(self, uri: str) -> None:
-        """Removes a document that was parsed later: of two documents with the same URI, the later one counts."""
+        """Removes a document that a later document with the same URI replaces."""
         if self.first.pop(uri, None) is not None:
             self.count -= 1
 
@@ -93,7 +93,7 @@ def _summary(causes: list[_Cause], title: str, uri: str) -> ParsedDocument:
     """Returns one document for all failures with these causes. The document counts as failed if one of the documents
     failed, otherwise as skipped.
 
-    If `uri` is "", it gets the URI of the first failed document.
+    If `uri` is "", the document gets the URI of the first failed document.
     """
     causes = sorted(causes, key=lambda cause: (cause.example.skipped, -cause.count))
     first = causes[0].example

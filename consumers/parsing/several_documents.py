@@ -58,7 +58,8 @@ def _folder(uri: str) -> str:
 
 
 def _chat_name(name: bytes, uri: str) -> str:
-    """Returns a name for an unnamed chat: its file's name, or its folder's if the program names all files alike."""
+    """Returns a name for an unnamed chat: the file's name, or the folder's name if the program gives all files the same
+    name."""
     stem = stem_of(name)
     return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 

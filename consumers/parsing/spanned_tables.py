@@ -11,8 +11,8 @@ from consumers.parsing.table_rows import Columns, Place, names_columns, row_text
 MAX_COLUMNS = 1000
 """Maximum span of a cell, as in HTML. Also the maximum number of cells in a row, which bounds the memory."""
 REPEATED_CHARS = 200
-"""Maximum length of a cell that is repeated in each row that it spans. A longer text is a paragraph, not the name of
-rows, and stays in the first row."""
+"""Maximum length of a cell that is repeated in each row that it spans. A longer text is a paragraph and no row name, so it
+stays in the first row."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class _Row:
     place: Any
     cells: list[str]
     headers: int
-    """Number of cells of this row that are names."""
+    """Number of name cells in this row."""
     own: int
     is_header: bool
     """Whether all cells with text are names."""

@@ -16,10 +16,10 @@ _PERIOD = re.compile(
 )
 """A year, month or day as a column name: 2024, 2024-01, 2023/24, 01.2024, 31.12.2024."""
 _LONG_NAME = 4
-"""Minimum number of words of a cell that is more often a text than a column's name."""
+"""A cell with at least this many words is more often a text than a column's name."""
 _CLOSING = frozenset(")]")
 _CODE_MARKS = frozenset("0_.:/\\@$%")
-"""Marks of codes, and "0" for a digit, in the form of a cell."""
+"""Characters in a cell's form (`_form`) that indicate a code; "0" stands for a digit."""
 Place = TypeVar("Place")
 Row = Sequence[str]
 
@@ -101,8 +101,8 @@ def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
 
 
 def names_columns(row: Row, below: Sequence[Row]) -> bool:
-    """Whether the first row of a table in a text is its header although no markup says so: it looks like a header, and in no
-    column like the rows below it.
+    """Whether the first row of a table in a text is its header although no markup says so: the row looks like a header, and
+    none of its cells looks like the cells below it.
 
     Tables in texts often have no header: "F1, zoom in" above "F2, zoom out". Files of tables nearly always have one.
     """
@@ -118,8 +118,8 @@ def names_columns(row: Row, below: Sequence[Row]) -> bool:
 
 
 def _is_alike(cell: str, column: Sequence[str]) -> bool:
-    """Whether a cell occurs below too or has the form of the cells below it: as many words (at least four), the same mark at
-    its beginning or end, or letters, digits and marks in the same order. Half of the cells below may differ."""
+    """Whether a cell also occurs below, or has the form of at least half of the cells below it: as many words (at least four),
+    the same mark at its beginning or end, or letters, digits and marks in the same order."""
     words = sorted(value.count(" ") for value in column)[len(column) // 2]
     if _LONG_NAME <= cell.count(" ") + 1 <= 2 * (words + 1):
         return True

@@ -16,7 +16,7 @@ _SMALL = 16 << 20
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
     """Opens the archive. Raises Unreadable if it is damaged, NotADocument if it exceeds the limits or needs a password.
 
-    Checking the declared sizes suffices, because `zipfile` never reads more of a member.
+    Checking the declared sizes suffices, because `zipfile` never reads more bytes of a member.
     """
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
@@ -54,7 +54,7 @@ def read_again(file: IO[bytes], name: str) -> bytes:
 
 
 def check_members(package: zipfile.ZipFile) -> None:
-    """Unpacks every part once, so that the error names a damaged part. The libraries' own errors do not name it."""
+    """Unpacks every part once, so that the error names a damaged part. The libraries' own errors do not name the part."""
     for member in package.infolist():
         try:
             with package.open(member) as part:

@@ -1,8 +1,8 @@
 """Records as Kafka messages, keyed by URI. A null value removes the document. Large records are split into parts.
 
-The headers contain the source position and the part's number: these are needed before the value is read, and a removal has no
-value. All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a
-unit separator and the part's number, so that compaction keeps all parts. `PartAssembler` assembles the parts.
+The headers contain the source position and the part's number, because both are needed before the value is read, and a removal
+has no value. All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the
+URI, a unit separator and the part's number, so that compaction keeps all parts. `PartAssembler` assembles the parts.
 """
 
 import json
@@ -153,7 +153,7 @@ class PartAssembler(Generic[A]):
     """The incomplete records. All incomplete records with the same URI have the same position. For one thread.
 
     A writer acknowledges the source message of a record only after it has sent all parts. If parts are missing, the writer
-    sends the whole record again. So incomplete records may be dropped after a while. Parts of an earlier version that a
+    sends the whole record again. So incomplete records may be dropped after `WAIT_S`. Parts of an earlier version that a
     compacted topic still contains must be dropped.
 
     Two workers may send the same document concurrently. Their records have the same position but different digests, and their
@@ -173,8 +173,8 @@ class PartAssembler(Generic[A]):
         return len(self._groups)
 
     def add(self, uri: str, part: Part, position: SourcePosition | None, chunk: bytes, token: A) -> Assembled[A]:
-        """Adds a part. If its position is older than that of the URI's stored parts, it is ignored; if newer, they are
-        dropped."""
+        """Adds a part. If its position is older than the stored parts of the URI, the part is ignored; if newer, the stored
+        parts are dropped."""
         released: list[A] = []
         key = (uri, part.digest, part.count)
         group = self._groups.get(key)
@@ -202,8 +202,8 @@ class PartAssembler(Generic[A]):
     def supersede(self, uri: str, position: SourcePosition | None) -> tuple[A, ...]:
         """Drops the parts that are replaced by a complete record or a removal at `position`. Returns their tokens.
 
-        Parts with a newer position are kept. Parts with the same position are kept, but their tokens are returned:
-        their record may still become complete.
+        Parts with a newer position are kept. Parts with the same position are kept, because their record may still become
+        complete, but their tokens are returned.
         """
         released: list[A] = []
         for key in self._keys.get(uri, [])[:]:
@@ -219,8 +219,8 @@ class PartAssembler(Generic[A]):
     def expired(self, all_read: Callable[[A], bool]) -> tuple[A, ...]:
         """Returns the tokens of parts that have waited long enough.
 
-        Parts without their first part are kept, in case the first part still arrives. `all_read(token)` returns whether
-        the rest of the topic that contains the token's part has been read.
+        Parts without their first part are kept, in case the first part still arrives. `all_read(token)` returns whether the
+        topic with the token's part has been read to its end.
         """
         now = self._clock()
         released: list[A] = []

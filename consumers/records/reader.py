@@ -220,8 +220,8 @@ def _vectors(value: pa.StructScalar, passages: int) -> RecordVectors:
 
 
 def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent: bool = False) -> NDArray[np.float32]:
-    """Returns vectors of shape (rows, dim) with rows of length one or zero. Normalises float16 rows again, because rounding
-    changes their length."""
+    """Returns vectors of shape (rows, dim) with rows of length one or zero. Normalises float16 rows again, because rounding to
+    float16 changes their length."""
     flat = value.values.to_numpy(zero_copy_only=False) if value.is_valid else np.empty(0, np.float32)
     if may_be_absent and not flat.size:
         return np.empty((0, dim), np.float32)
@@ -230,7 +230,7 @@ def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent:
     halves = flat.dtype == np.float16
     vectors: NDArray[np.float32] = flat.astype(np.float32).reshape(rows, dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    # NaN fails every comparison, so the condition tests for valid lengths, not for invalid ones.
+    # NaN fails every comparison, so the condition tests for valid lengths.
     if not np.all((np.abs(lengths - 1) < 1e-2) | (lengths == 0)):
         raise RecordError(f"the vectors of its {what} are not normalised")
     if halves:

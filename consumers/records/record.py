@@ -96,7 +96,7 @@ class Record:
 
     @property
     def is_read(self) -> bool:
-        """Whether no passage needs extraction. A passage on which the record's extractor failed needs it."""
+        """Whether no passage needs extraction. A passage on which the record's extractor failed needs extraction."""
         pairs = zip(self.document.passages, self.extractions, strict=True)
         return all(
             passage.triples is not None or (extraction is not None and extraction.error is None)

@@ -102,4 +102,4 @@ class ParsedText:
     pictures: tuple[Picture, ...] = ()
     """The pictures that OCR may read, in order of position."""
     without_pictures: str = "it contains no text, except pictures"
-    """Reason for an empty text if no picture is read. Users see it as the beginning of a sentence."""
+    """Reason for an empty text if no picture is read. A message to users begins with this text."""

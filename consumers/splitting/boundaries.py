@@ -2,8 +2,8 @@
 
 Every gap between two units (paragraphs, lines, sentences, runs of words) has a rank: first the kind of the gap, then a hash of
 the text after it. A gap is a boundary if no gap within `reach` tokens on either side has a higher rank. So an edit cannot move
-boundaries that are farther away than `reach`. Stretches in which ranks only rise or only fall may still be too long; they are
-split from their beginning.
+boundaries that are farther away than `reach`. A stretch in which ranks only rise or only fall may still be too long. Such a
+stretch is split from its beginning.
 """
 
 from collections.abc import Sequence
@@ -59,8 +59,8 @@ def _peaks(units: Sequence[Unit], ends: Sequence[int], reach: int) -> list[int]:
 def _walk(
     units: Sequence[Unit], ends: Sequence[int], first: int, last: int, max_tokens: int, reach: int
 ) -> list[tuple[int, int]]:
-    """Splits a stretch without peaks, from its beginning. Each split is at the highest-ranked gap, if possible one that leaves
-    no piece shorter than `reach`."""
+    """Splits a stretch without peaks, from its beginning. Splits at the highest-ranked gap that leaves no piece shorter than
+    `reach`, or else at the highest-ranked gap."""
     ranges = []
     while ends[last] - ends[first] > max_tokens:
         begin, end = ends[first], ends[last]

@@ -42,7 +42,7 @@ def count_tokens(text: str) -> int:
 
 
 class WorkTimer(ContextDecorator):
-    """Adds up the seconds that the decorated functions take. Nested calls count once. For one thread."""
+    """Sums the seconds that the decorated functions take. Nested calls count once. For one thread."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -187,7 +187,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
         yield Passage(full_title, text, _location(section.blocks[0], 0), links=_links(section.blocks, units=None))
         return
     units = units_of(section.blocks, section.counts, settings.max_tokens)
-    block, seen, lines = -1, 0, 0  # line breaks are counted unit by unit, so that a huge block takes linear time
+    block, seen, lines = -1, 0, 0  # count line breaks unit by unit, so that a huge block takes linear time
     for first, last in cut_section(units, settings.max_tokens, settings.min_tokens):
         begin = units[first]
         if begin.block != block:

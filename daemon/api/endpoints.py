@@ -77,11 +77,11 @@ class Endpoints:
     ) -> None:
         """Adds `handler` as a route; its docstring is the summary.
 
-        `statuses`: HTTP statuses of its problems, in addition to the usual ones. `body`: the model of a body that the handler
-        reads itself. `body_lines`: the body may also be JSON lines. `releases_body`: the reservation ends as soon as the body
-        is parsed, because the work takes long. `audited`: its requests are logged at level info; by default, this holds for
-        routes that change something. `described`, `extra`: further responses and further keys of the route's description.
-        `in_schema`: whether the OpenAPI document describes the route.
+        `statuses`: HTTP statuses of the route's problems, in addition to the usual statuses. `body`: the model of a body that
+        the handler reads itself. `body_lines`: the body may also be JSON lines. `releases_body`: the reservation ends as soon
+        as the body is parsed, because the work takes long. `audited`: its requests are logged at level info; by default, this
+        holds for routes that change something. `described`, `extra`: further responses and further keys of the route's
+        description. `in_schema`: whether the OpenAPI document describes the route.
         """
         kinds = get_type_hints(handler, include_extras=True)
         returned = kinds.pop("return")

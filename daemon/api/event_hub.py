@@ -39,7 +39,7 @@ class EventView:
         if is_seen:
             self._committed += 1
             return self._numbered(event)
-        if was_seen:  # removed or relabelled; the reader must not learn which of the two happened
+        if was_seen:  # removed or relabelled; the reader must not learn which
             self._removed += 1
             known = {"commit": (event.model_extra or {}).get("commit")}
             return self._numbered(Event(time=event.time, event=DocumentState.REMOVED.value, uri=event.uri, **known))
@@ -76,7 +76,7 @@ class EventHub:
         after: object | None = None,
         **more: Any,
     ) -> None:
-        """Sends an event to every reader that may see it.
+        """Sends an event to every reader that may see the event.
 
         `before`, `after`: as in `EventView.shown`. Values of `more` must be JSON values.
         """

@@ -1,8 +1,8 @@
 """The sockets on which the API listens.
 
 A Unix socket gets its mode and group before it accepts connections. The service manager may also pass a Unix socket
-(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket. Otherwise they would keep
-waiting, and each of them would make the service manager start hippod again.
+(`inherited_socket`). If hippod cannot start, it answers the clients that wait in that socket. Otherwise, the clients would keep
+waiting, and each client would make the service manager start hippod again.
 """
 
 import errno
@@ -40,7 +40,7 @@ def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
     """Returns a socket bound to `path` that does not listen yet.
 
     Connections are refused until `listen`, so mode and group are set before the first one. Unlike a umask, this does not affect
-    other threads. The socket of a dead process is replaced; that of a live process raises ListenError.
+    other threads. Replaces the socket of a dead process; raises ListenError for the socket of a live process.
     """
     if len(os.fsencode(path)) > SOCKET_BYTES_MAX:
         raise ListenError(f"socket path {path} is longer than {SOCKET_BYTES_MAX} bytes; choose a shorter [api] socket")
@@ -184,7 +184,7 @@ def refuse_waiting_clients(environ: MutableMapping[str, str]) -> int:
         while refused < WAITING_CLIENTS_MAX:
             try:
                 client, _ = listening.accept()
-            except OSError:  # nobody waits any more
+            except OSError:  # no client waits any more
                 break
             refused += 1
             with suppress(OSError), client:

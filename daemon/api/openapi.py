@@ -45,7 +45,8 @@ PROBLEM_HEADERS: dict[int, dict[str, Any]] = {
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Returns the problems with one of `statuses`, and those that any route may return (401, 403 and 421 on TCP only)."""
+    """Returns the problems with one of `statuses`, and the problems that any route may return (401, 403 and 421 on TCP
+    only)."""
     by_status = _errors_by_status()
     found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*statuses, 400, 401, 403, 421, 429, 500, 503}):

@@ -1,7 +1,7 @@
 """The services that the routes call, limited to one client's documents, and the gate for requests during the start.
 
 The services' classes are imported for the type checker only. Requests of a client are limited to its documents, whatever scope
-they name. The API listens before the memory is open; requests wait for it at `StartupGate`.
+they name. The API listens before the memory is open; until then, requests wait at `StartupGate`.
 
 Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model, hashing,
 parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the service with as many
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Takes a client's labels and a document of the store; returns whether the client sees the document."""
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
-"""The message for operations that take no scope. These operations need the right `admin`, which only clients that see
-everything can have, so `daemon.api.access.rights` refuses these requests first."""
+"""Message for operations without a scope. These operations need the right `admin`, which only clients that see everything can
+have, so `daemon.api.access.rights` already refuses requests of restricted clients."""
 UNLIMITED = {"judge"}
 """The ports that do not read the memory."""
 STARTUP_WAIT_S = 100.0
@@ -71,7 +71,7 @@ class StartupPorts:
     status: "StatusService"
     events: EventHub
     sees: Sees = field(default=lambda _labels, _document: False)
-    """Uses the labels that sources have now."""
+    """Decides with the present labels of the sources."""
 
 
 def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:

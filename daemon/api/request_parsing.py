@@ -1,6 +1,6 @@
 """Reads a request's body within limits of size, time and memory, and parses requests into models.
 
-Errors of pydantic become problems with the field, the error and the allowed values.
+pydantic's errors become problems, which name the field, the error and the allowed values.
 """
 
 import asyncio
@@ -170,8 +170,8 @@ def _too_large(limit: int) -> TooLarge:
 async def read_json_lines(request: Request, reservation: BodyReservation, limits: ApiLimits) -> list[dict[str, Any]]:
     """Reads a body of JSON lines; returns one object per line. Empty lines are skipped.
 
-    Raises TooLarge if a line is longer than a JSON body may be, or at the first document beyond `documents_per_request`: a
-    body can contain millions of documents, and all of them would be refused.
+    Raises TooLarge if a line is longer than a JSON body may be, or at the first document beyond `documents_per_request`,
+    without reading the possibly millions of further documents.
     """
     found: list[dict[str, Any]] = []
     number = 0

@@ -56,7 +56,7 @@ def openai_error(error: RequestError) -> OpenAiError:
 
 
 class LimitedStream(Response):
-    """Streams what `begin()` yields while holding a slot of `limit`. `limit` is None if the result exists already.
+    """Streams the items of `begin()` while holding a slot of `limit`. `limit` is None if the result exists already.
 
     The first chunk is produced before the response begins, so an error up to that point becomes a problem response.
     """

@@ -3,8 +3,8 @@
 Rendering must not make the client send a request. So images become visible links, HTML becomes text, and links lead only to
 http, https or mailto addresses.
 
-Every rule depends on a few characters only, and applies inside and outside of code, because renderers disagree about where
-code ends. So an answer that is sent in pieces is the same text as one that is sent at once.
+Every rule depends on a few characters only, and applies inside and outside of code, because renderers disagree about where code
+ends. So an answer has the same text whether it is sent in pieces or at once.
 """
 
 import re

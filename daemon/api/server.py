@@ -99,7 +99,7 @@ class ApiServer:
         return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
-        """Replaces `[api] token_file` after a reload. The file itself may change without a call."""
+        """Replaces the path `[api] token_file` after a reload. A change of the file's content needs no call."""
         self._clients.use_token_file(path)
 
     def use_clients(self, clients: Sequence[ClientRule]) -> None:
@@ -135,7 +135,8 @@ class ApiServer:
         self._context.stopping.set()
 
     async def stop(self, timeout_s: float) -> None:
-        """Stops accepting connections, ends event streams and waits, lets other requests finish, then cancels the rest.
+        """Stops accepting connections, ends event streams and `wait` requests, lets other requests finish until the timeout,
+        then cancels them.
 
         Await it before closing anything that requests use. The kernel refuses new connections; on an inherited socket it queues
         them for the next hippod process.

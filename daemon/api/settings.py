@@ -9,7 +9,7 @@ from daemon.config_types.values import MiB
 
 @dataclass(frozen=True, slots=True)
 class ApiLimits:
-    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay others.
+    """Limits for clients. A client that exceeds a limit is refused or cut off, so that it cannot delay other clients.
 
     The fields up to `client_share` are keys of `[api]` with the same names (`daemon.config.sections`).
     """
@@ -30,12 +30,13 @@ class ApiLimits:
     """One earlier commit is loaded at a time."""
     client_share: float = 0.5
     """Maximum share of each limit (connections, bytes of bodies, concurrent requests) that one client may hold while no other
-    client holds any. The share shrinks as others hold more, so that some capacity is left for the next client."""
+    client holds a part of it. The share shrinks as other clients hold more, so that some capacity is left for the next
+    client."""
     imports: int = 2
     maintenance: int = 1
     """Verifications and backups, which read the whole store."""
     documents_per_request: int = 100_000
-    """Maximum documents in one body of JSON lines: the limit of documents that wait to be indexed, because more would be
+    """Maximum documents in one body of JSON lines. Equals the limit of documents that wait to be indexed; more would be
     refused."""
     body_memory_bytes: int = 192 * MiB
     """Maximum total bytes of bodies in memory. Must be at least the maximum length of one body."""
@@ -44,7 +45,7 @@ class ApiLimits:
     """A body must arrive within `body_grace_s` plus the time that its bytes take at this rate."""
     headers_timeout_s: float = 10.0
     linger_s: float = 2.0
-    """How long the rest of a refused body is read and discarded, so that the client can read the refusal."""
+    """How long the remaining bytes of a refused body are read and discarded, so that the client can read the refusal."""
     read_stall_s: float = 60.0
     """How long a client may stop reading a response before it is cut off."""
     events_stall_s: float = 600.0

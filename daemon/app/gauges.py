@@ -56,7 +56,7 @@ class Gauges:
         metrics.QUEUE.labels("intake").set(len(pipeline.intake))
         metrics.QUEUE.labels("extraction").set(len(waiting))
         metrics.WAITING.set(len(waiting))
-        # With an empty queue, the outage is over or concerned a single passage.
+        # If the queue is empty, the outage is over or concerned a single passage.
         metrics.MODEL_DOWN.set(waiting.model.current is not None and len(waiting) > 0)
         metrics.SCOPES.set(self._store.scopes.count)
         metrics.SCOPE_BYTES.set(self._store.scopes.bytes)

@@ -190,7 +190,7 @@ async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: No
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)
         early.gate.give_up()
-        # Stop requests before closing what they need: a running query would lose its threads.
+        # Stop requests before closing the parts that they need: a running query would lose its threads.
         await early.stop(timeout_s * API_STOP_SHARE)
 
 

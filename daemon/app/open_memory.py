@@ -300,7 +300,7 @@ class Memory(RunningParts):
         self._stop_began = time.monotonic()
 
     def _stop_time(self, share: float) -> float:
-        """Returns the moment (monotonic) at which `share` of `[daemon] stop_timeout_s` has passed since the stop began."""
+        """Returns the monotonic time at which `share` of `[daemon] stop_timeout_s` has passed since the stop began."""
         began = time.monotonic() if self._stop_began is None else self._stop_began
         return began + self._active.stop_timeout_s * share
 
@@ -309,14 +309,15 @@ class Memory(RunningParts):
         return self.memory_watch.use
 
     def ended_tasks(self) -> list["asyncio.Task[None]"]:
-        """Returns the ended tasks of the pipeline and the extraction queue. None of them should end by itself."""
+        """Returns the ended tasks of the pipeline and the extraction queue. These tasks should never end by themselves."""
         return [*self.pipeline.ended_tasks(), *self.extraction_queue.ended_tasks()]
 
 
 async def unless_stopped(
     work: Coroutine[object, object, T], opening: OpeningStep, stop: asyncio.Task[bool]
 ) -> T | None:
-    """Returns the result of `work`, or None if `stop` came first. Extends the service manager's start timeout meanwhile."""
+    """Returns the result of `work`, or None if `stop` came first. Extends the service manager's start timeout while `work`
+    runs."""
     task = asyncio.create_task(work)
     extending = asyncio.create_task(extend_start(opening.notifier, ThreadCheck("open", "open", lambda: opening.step)))
     await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)

@@ -24,8 +24,8 @@ log = structlog.get_logger()
 def load_opened_encoder(
     choice: EncoderChoice, store: StoreSummary | None, reencode: bool
 ) -> tuple[Encoder, EncoderChoice]:
-    """Returns the encoder that opens the store, and the choice. Loading changes the choice if the configured encoder turns out
-    to make other vectors than the store's.
+    """Returns the encoder that opens the store, and the choice. The returned choice differs from `choice` if the loaded encoder
+    does not make the store's kind of vectors.
 
     If the store's encoder cannot be loaded, `reencode` allows a stand-in until the vectors are replaced. Without `reencode`,
     raises EncoderMismatch, or EncoderUnavailable if the configuration names no other encoder.
@@ -56,7 +56,7 @@ def load_opened_encoder(
 
 
 def configured_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
-    """Returns the encoder that should replace the opened one; None if the configured encoder made the content."""
+    """Returns the encoder that should replace the opened encoder; None if the configured encoder made the content."""
     if choice.replacement is None:
         return None
     section = choice.replacement.encoder
@@ -77,6 +77,6 @@ def _load_configured(config: Config) -> tuple[Encoder, Calibration, SynonymRule]
 
 
 def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Records the prefix of encoded texts in a store without this record (`daemon.config.store_settings`)."""
+    """If the store does not record the prefix of encoded texts yet, records it (`daemon.config.store_settings`)."""
     if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
         store.commit(Batch(positions={PREFIX_KEY: prefix}))

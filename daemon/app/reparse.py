@@ -1,7 +1,7 @@
 """Parses files again after a change of `[passages]` or of an external program that parsing needs.
 
-The store records the settings and programs with which its files were parsed. So documents that wait for a program are parsed
-after its installation, and the memory equals a fresh build on the same machine. `daemon.config.store_settings` handles
+The store records the settings and programs with which its files were parsed. So documents that need a missing program are
+parsed after its installation, and the memory equals a fresh build on the same machine. `daemon.config.store_settings` handles
 `[encoder]`, and the store itself handles `[graph]`.
 """
 
@@ -66,7 +66,7 @@ class ProgramWatch:
     def __init__(
         self, store: Store, commit: Callable[[Batch], CommitResult], pool: ParserPool, parsing: Parsing
     ) -> None:
-        """`commit` commits a batch to `store`, also while the pipeline commits others."""
+        """`commit` commits a batch to `store`, also while the pipeline commits other batches."""
         self._store = store
         self._commit = commit
         self._pool = pool
@@ -94,7 +94,7 @@ class ProgramWatch:
         affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
         containers = {container_uri(uri) for uri in affected}
         files = mark_outdated(self._store, self._commit, containers, {PROGRAMS_KEY: now})
-        if before or files:  # nothing has changed for a new store
+        if before or files:  # a new store has no earlier programs
             log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
         return affected
 

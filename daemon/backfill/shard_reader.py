@@ -157,7 +157,7 @@ class _BulkReading:
 
 
 def _position(file: InputFile, number: int) -> SourcePosition:
-    """Returns a position that is newer for a later modification time of the file, whichever actor parsed it."""
+    """Returns a position: a later modification time of the file gives a newer position, whichever actor parsed the file."""
     modified_ms = file.modified_ns // 1_000_000
     return SourcePosition(f"backfill:{file.uri}@{modified_ms}", number, modified_ms)
 

@@ -1,8 +1,8 @@
 """Divides the input into shards: pieces that one actor processes into one file of records.
 
 The name of a shard's file depends only on the shard's content and on how it is processed, not on time, place, order or number
-of runs. So a restarted backfill recognises finished shards by name. Small files are grouped at boundaries that their names
-determine, so that adding or removing a file changes only one group.
+of runs. So a restarted backfill recognises finished shards by name. Small files form groups that end at certain file names, so
+that adding or removing a file changes only one group.
 """
 
 import hashlib
@@ -149,7 +149,7 @@ def _groups(files: Iterable[InputFile]) -> Iterator[Shard]:
 
 
 def _line_shards(file: InputFile) -> Iterator[Shard]:
-    """Yields shards that end at line ends. Reads the whole file, but holds only one piece of it in memory."""
+    """Yields shards that end at line ends. Reads the whole file, but holds only one piece of the file in memory."""
     begin = place = 0
     number = first = 1
     try:

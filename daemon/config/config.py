@@ -72,8 +72,8 @@ class Config(_WithSources):
     def source_labels(self) -> LabelsBySource:
         """Returns the labels of every configured source.
 
-        Sections with the same name are one source. It has the labels of all these sections, and the documents' own labels count
-        if all of them allow it.
+        Sections with the same name are one source. The source has the labels of all these sections, and the documents' own
+        labels count if all these sections allow it.
         """
         found: dict[str, SourceLabels] = {}
         for kind in SOURCE_KINDS:
@@ -86,7 +86,7 @@ class Config(_WithSources):
         return tuple(sorted(found.items(), key=lambda source: source[0]))
 
     def synonym_rule(self, calibration: Calibration) -> SynonymRule:
-        """For "auto", the threshold comes from the encoder's calibration."""
+        """Returns the rule for synonyms. For "auto", the threshold comes from the encoder's calibration."""
         threshold = self.graph.synonym_threshold
         return SynonymRule(
             calibration.synonym_threshold if threshold == "auto" else threshold, self.graph.synonym_variants

@@ -48,7 +48,7 @@ def _clients(config: Config) -> list[str]:
             continue
         try:
             first = tokens.setdefault(read_token(each.token_file), number)
-        except ValueError:  # reported for the key itself
+        except ValueError:  # the key's own check reports it
             continue
         if first != number:
             problems.append(
@@ -123,7 +123,7 @@ def worker_problems(config: Config) -> list[str]:
         )
     if section.options:
         from consumers.kafka.validate import (
-            option_problems,  # imports kafka-python, so only if there are options to check
+            option_problems,  # only if there are options to check, because it imports kafka-python
         )
 
         found = option_problems(section.settings, sends=True)

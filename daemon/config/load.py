@@ -194,7 +194,8 @@ def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], di
 
 
 def _single_underscore(name: str, rest: str) -> list[str]:
-    """Returns errors for names that would be settings if written with two underscores. Other names belong to other programs."""
+    """Returns errors for names that would be settings if written with two underscores. Ignores all other names, which belong to
+    other programs."""
     section, _, key = rest.partition("_")
     if section in Config.model_fields and key and field_at([section, key])[1] is not None:
         correct = f"{ENVIRONMENT_PREFIX}{section.upper()}__{key.upper()}"

@@ -33,7 +33,7 @@ class OpenIE(Section):
     backend: OpenIEBackendName = "rules"
     """A backend of `memory.openie.registry`."""
     concurrency: Count = 8
-    """Maximum concurrent model calls; fewer if the server does not accept as many. `rules` makes no calls."""
+    """Maximum concurrent model calls; fewer if the server accepts fewer. `rules` makes no calls."""
     fallback: FallbackName = "none"
     """Extractor that supplies triples until the model has extracted the passage."""
     reextract: Literal["off", "idle"] = "off"
@@ -70,8 +70,7 @@ class ModelServer(Section):
 
 
 class Judge(ModelServer):
-    """The model that judges answers. Omitted keys default to those of `[llm]`; the API key does so only if the server is the
-    same."""
+    """The model that judges answers. Omitted settings default to `[llm]`; the API key only if both use the same server."""
 
 
 def _price(value: Any) -> Any:

@@ -143,7 +143,7 @@ class Passages(Section):
     max_tokens: Annotated[int, Field(ge=16, le=8192)] = 400
     """Maximum length of a passage, in words and punctuation marks."""
     min_tokens: Annotated[int, Field(ge=1, le=8192)] = 40
-    """Shorter pieces are joined to their neighbours."""
+    """Minimum length of a passage; shorter pieces are joined to their neighbours."""
 
     @property
     def split(self) -> SplitSettings:
@@ -209,8 +209,8 @@ class Retrieval(_DeclaredRetrievalKeys):
     filter: Literal["auto", "llm", "none"] = "auto"
     """Recognition memory: selects the linked triples that matter for the query. auto: by the model if one is configured."""
     filter_timeout_s: Seconds = 5.0
-    """Time limit of recognition memory, and of a model that names a query's entities; after it, the query continues without
-    their result."""
+    """Time limit of recognition memory, and of a model that names a query's entities; after this time, the query continues
+    without the result."""
     keep_sessions: Duration = 30 * 86400.0
     """How long a session of `hippoctl ask --session` is kept after its last question."""
 

@@ -24,8 +24,9 @@ with the defaults."""
 
 @dataclass(frozen=True, slots=True)
 class EncoderChoice:
-    """`opened`: the configuration with the encoder of the store's vectors. `replacement`: the configuration with the encoder
-    that should replace it; None if the configured encoder made the vectors. `content`, `configured`: names of the two encoders.
+    """`opened`: the configuration, with the encoder that made the store's vectors. `replacement`: the configuration, with the
+    encoder that should replace that encoder; None if the configured encoder made the vectors. `content`, `configured`: names of
+    the two encoders.
     """
 
     opened: Config
@@ -61,7 +62,7 @@ def choose_encoder(config: Config, store: StoreSummary | None) -> EncoderChoice:
 
 def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encoder) -> Encoder:
     """Returns the section of the encoder that made the vectors, with the configured server. The server's address must not come
-    from the store: in a restored backup of another person, it could name a server that would receive the texts and the key."""
+    from the store: a backup of another person could name a server that would receive the texts and the key."""
     backend, model = backend_and_model(made_by)
     server_keys = ("base_url", "batch_size", "device")
     section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in server_keys})
@@ -83,5 +84,5 @@ def split_of_store(positions: Mapping[str, Any]) -> SplitSettings:
 
 
 def passages_position(split: SplitSettings) -> dict[str, Any]:
-    """Returns the position that records that files were split with `split`."""
+    """Returns the position that records `split` as the settings with which files were split."""
     return {PASSAGES_KEY: asdict(split)}

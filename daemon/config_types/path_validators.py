@@ -15,7 +15,7 @@ from memory.llm.prompt_texts import BadPromptFile, read_prompt_files
 
 _TOKEN_BYTES = 4096
 ABSENT = "absent: "
-"""Prefix of the text that the systemd units provide in place of a missing credential; the rest says what to do."""
+"""Prefix of the text that the systemd units provide in place of a missing credential; instructions follow the prefix."""
 
 
 def existing_directory(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """Makes hippod's files accessible to its user only: mode 0600, folders 0700, whatever umask it was started with.
 
 The process's umask applies to every writer (Lance, pyarrow, tempfile, the parsing processes). The socket and the folders above
-it, which others must reach, get their modes explicitly.
+it get their modes explicitly, because other users must reach the socket.
 """
 
 import os

@@ -31,8 +31,8 @@ def _timestamp(value: Any) -> Any:
 
 JSON_INTEGER = BeforeValidator(_json_integer)
 JsonInteger = Annotated[int, JSON_INTEGER]
-"""JSON has only one type of number, so 5.0 is accepted as 5. In a union, write bounds before `JSON_INTEGER`: after it, they are
-missing in the JSON Schema."""
+"""JSON has only one type of number, so 5.0 is accepted as 5. In a union, write bounds before `JSON_INTEGER`, because bounds
+after `JSON_INTEGER` are missing in the JSON Schema."""
 Timestamp = Annotated[AwareDatetime, BeforeValidator(_timestamp)]
 """A time in RFC 3339 with a time zone."""
 
@@ -50,7 +50,7 @@ class Response(BaseModel):
 
 
 class OpenResponse(BaseModel):
-    """Like `Response`, but keeps unknown keys: the contract allows any."""
+    """Like `Response`, but keeps unknown keys, because the contract allows any key."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

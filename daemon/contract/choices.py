@@ -37,7 +37,7 @@ BUDGETS = ("max_calls", "max_tokens", "timeout_s")
 
 
 class Filter(StrEnum):
-    """The filter of linked triples (recognition memory). `auto`: the LLM if one is configured, otherwise nothing."""
+    """The filter of linked triples (recognition memory). `auto`: the LLM if one is configured, otherwise no filter."""
 
     AUTO = "auto"
     LLM = "llm"
@@ -53,7 +53,7 @@ class Answerer(StrEnum):
 
 
 class Investigation(StrEnum):
-    """HGMem's two kinds of investigation: of points in the working memory (local), or beyond it (global)."""
+    """HGMem's two kinds of investigation: of points in the working memory (local), or outside the working memory (global)."""
 
     LOCAL = "local"
     GLOBAL = "global"

@@ -40,9 +40,10 @@ _DELETION: Schema = {"properties": {"deleted": {"const": True}}, "required": ["d
 DOCUMENT_KEYS = frozenset(
     ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
 )
-"""Keys of an added document that hippod interprets, so metadata cannot use them."""
+"""Keys of an added document that hippod interprets, so metadata cannot have these keys."""
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Metadata keys that only hippod writes. In an added document, hippod renames them to `kafka_`, `record_` and `left_out_`."""
+"""Metadata keys that only hippod writes. If an added document contains these keys, hippod renames them to `kafka_`, `record_`
+and `left_out_`."""
 
 
 def _object(content: Schema, identity: Schema) -> Schema:
@@ -83,8 +84,8 @@ class AddRequest(Request):
 
 
 class AddResponse(Response):
-    """The accepted documents. A crash after this response loses none. `replaced`: number of accepted documents that existed
-    before and were not deleted by this request.
+    """The accepted documents. A crash after this response loses no document. `replaced`: number of accepted documents that
+    existed before and were not deleted by this request.
     """
 
     accepted: int
@@ -234,8 +235,8 @@ class PassageOccurrence(Response):
 
 
 class DocumentLink(Response):
-    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link; for a link in a
-    heading, of a passage below it."""
+    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link, or of a passage
+    below the heading that contains the link."""
 
     target: str
     heading: str

@@ -81,8 +81,8 @@ class JudgedComparison(Response):
 class StepScores(Response):
     """Scores of the answer after a step of a deep question, or their means over the questions. `recall`: over the passages from
     which that answer was written. `calls`: number of model calls up to this answer, without the calls for the answers after
-    earlier steps. If a question's steps ended before this step, its last answer counts. `accuracy`: the share of claims judged
-    rightly.
+    earlier steps. If a question's steps ended before this step, the question's last answer counts. `accuracy`: the share of
+    claims judged rightly.
     """
 
     step: int
@@ -98,7 +98,7 @@ class QuestionScore(Response):
     the memory. `short`: the short answer, which is compared with the known answers. `error`: why there is no answer (which
     counts as 0). `em`, `f1`, `keyword_f1`: scores of a question; `correct`: the verdict on a claim. `found`: false if the model
     abstained. `judged`: the judge's scores by criterion. `steps`: scores after each step, if an answer was written after each.
-    Calls and tokens are those of the answer, or of the query if there is no answer, without reused answers of recognition
+    Calls and tokens belong to the answer, or to the query if there is no answer; they exclude reused answers of recognition
     memory.
     """
 
@@ -160,11 +160,11 @@ class AnswerScores(Response):
 
 
 class EvalResponse(Response):
-    """`recall`: by k, from 0 to 1, over the questions with known gold passages. `gold`: number of these questions, if it is not
-    `n`. `all`: the share of questions with every gold passage among the first k. `gold_absent`: number of the `gold_passages`
-    that are not in the memory (or in the scope); they count as not found. `name`: the row's name, if it is not its mode.
-    `took_ms`: the time of a query, or of an answer if there was no separate query. `cost`: of the answers if there are any,
-    otherwise of the queries.
+    """`recall`: by k, from 0 to 1, over the questions with known gold passages. `gold`: number of questions with known gold
+    passages, if it differs from `n`. `all`: the share of questions with every gold passage among the first k. `gold_absent`:
+    number of the `gold_passages` that are not in the memory (or in the scope); they count as not found. `name`: the row's name,
+    if it differs from the mode. `took_ms`: the time of a query, or of an answer if there was no separate query. `cost`: the
+    cost of the answers, or of the queries if the row has no answers.
     """
 
     n: int
@@ -215,7 +215,7 @@ class ComparisonResponse(Response):
 
 
 class AverageScores(Response):
-    """Means of one row's figures over several question files: each file counts the same."""
+    """Means of one row's figures over several question files. Each file has the same weight."""
 
     mode: str | None = Field(default=None, exclude_if=is_empty)
     name: str | None = Field(default=None, exclude_if=is_empty)
@@ -241,7 +241,8 @@ class FilesResponse(Response):
 
 
 class Criterion(StrEnum):
-    """What is judged: how much of the question an answer covers, how many views it offers, or whether it is right."""
+    """The criterion of the judge: how much of the question an answer covers, how many views it offers, or whether it is
+    right."""
 
     COMPREHENSIVENESS = "comprehensiveness"
     DIVERSITY = "diversity"
@@ -249,9 +250,9 @@ class Criterion(StrEnum):
 
 
 class JudgeRequest(Request):
-    """An answer to judge. By comprehensiveness or diversity, the judge scores `answer`, or compares it with `other` in this
-    order. By correctness, `answer` is compared with `references`: known answers. `passages`: the passages that the question was
-    made from, for the judge to read.
+    """An answer to judge. For comprehensiveness or diversity, the judge scores `answer` alone, or compares `answer` (first)
+    with `other` (second). For correctness, the judge compares `answer` with the known answers in `references`. `passages`: the
+    passages that the question was made from, for the judge to read.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_QUALITY, _CORRECTNESS]})

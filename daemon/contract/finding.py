@@ -40,6 +40,6 @@ def guarded(
         raise
     except PermissionError as error:
         yield not_visible(name, error.filename or "something that it looks at")
-    except Exception as error:  # noqa: BLE001 - the other checks must still run
+    except Exception as error:  # noqa: BLE001 - other checks must still run
         hint = "this check itself failed; the others count all the same"
         yield Finding(name, "warn", f"{type(error).__name__}: {error}", hint)

@@ -26,7 +26,7 @@ _BY_PASSAGE: JsonDict = {"properties": {"passage": _STRING, "phrase": _NULL}, "r
 class GraphRequest(Request):
     """The part of the graph to return, at most `nodes` nodes. With `query`: the part that a query with the same `mode`, `k`,
     `filter`, `settings`, `as_of` and `scope` reaches. With `phrase` (a text) or `passage` (an id): that node and its
-    neighbours, by weight; an additional `query` gives them their PageRank.
+    neighbours, by weight; an additional `query` determines their PageRank.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_BY_QUERY, _BY_PHRASE, _BY_PASSAGE]})

@@ -96,8 +96,8 @@ class QueryRequest(Request):
 class RankedPassage(Response):
     """A found passage. `rank` counts from 1. `document`: the first, by URI, of the documents that contain the passage.
     `also_in`: the other documents that contain it, then the documents with older versions of the passage, newest first.
-    `conflicting_values`: words with a digit that some of these versions have and others lack. `score` depends on the mode and
-    is comparable within this answer only. `cosine`: the passage's similarity to the query; absent if passages are compared by
+    `conflicting_values`: words with a digit that only some of these versions contain. `score` depends on the mode and is
+    comparable within this answer only. `cosine`: the passage's similarity to the query; absent if passages are compared by
     words only (`bm25`, or a query that the encoder does not know).
     """
 
@@ -170,8 +170,8 @@ class StrongestPath(Response):
 
 
 class LedByLink(Response):
-    """The link that led to a passage. `source`: the passage that contains the link; `target`: the document that it leads to;
-    `heading`: the heading that it names there; `text`: the words that it shows."""
+    """The link that led to a passage. `source`: the passage that contains the link; `target`: the linked document; `heading`:
+    the linked heading in the target; `text`: the link's visible text."""
 
     source: PassageReference
     target: str
@@ -182,10 +182,10 @@ class LedByLink(Response):
 class PassageExplanation(Response):
     """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the passage's
     own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` contains the largest) sum to 1.
-    Modes without PageRank have no shares. `hub_factor`: share of the weight from other nodes that a passage with unusually
-    many triples keeps. `near_duplicate_of`: the id of a better passage with nearly the same text. The score
-    is then the better passage's score divided by `group_size`, and the shares are the better passage's. `link`: the passage has
-    its score from this link of a better passage, so it has no shares.
+    Modes without PageRank have no shares. `hub_factor`: share of the weight from other nodes that a passage with unusually many
+    triples keeps. `near_duplicate_of`: the id of a better passage with nearly the same text. The score is then the better
+    passage's score divided by `group_size`, and the shares are those of the better passage. `link`: the passage has its score
+    from this link of a better passage, so it has no shares.
     """
 
     rank: int
@@ -227,8 +227,8 @@ class QueryCost(Response):
 class QueryResponse(Response):
     """An answer to a query. `note`: what the user should know about it: an empty filter, a fallback, documents that are still
     being indexed. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
-    nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words. `cost`:
-    of model calls, if the query needed any.
+    nearest passage is far from it; absent if no threshold was measured for the encoder, or if passages were compared by words.
+    `cost`: the cost of model calls, if the query needed calls.
     """
 
     query: str

@@ -19,7 +19,7 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r
 class Scope(Request):
     """Limits a request to some documents; all given conditions must hold, and an empty scope is the whole memory. `in`: the URI
     begins with one of these texts, or the file is at or below one of these absolute paths. `source`: the source's name in
-    `status`. `labels`: the document, or its source, has one of them. `where`: the metadata have each key with that value.
+    `status`. `labels`: the document, or its source, has one of them. `where`: keys and values that the metadata must contain.
     `since`, `until`: the range of `published_at`, or of the last change if the document has none.
     """
 

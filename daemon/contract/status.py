@@ -24,7 +24,7 @@ class Health(Response):
 
 
 class WaitRequest(Request):
-    """Waits at most `timeout_s`; without it, until everything is committed."""
+    """Waits until everything is committed, but at most `timeout_s` if given."""
 
     timeout_s: Annotated[JsonNumber, Field(ge=0, le=TIMEOUT_MAX_S, allow_inf_nan=False)] | None = None
 
@@ -66,8 +66,8 @@ class ExtractionEstimate(Response):
 
 class ExtractionStatus(Response):
     """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: present if all of these
-    passages wait for the same thing, such as the model server or the next day's budget. `estimate`: what the waiting passages
-    will cost, once enough passages were extracted since the start.
+    passages wait for the same thing, such as the model server or the next day's budget. `estimate`: the cost of the waiting
+    passages; only after enough passages were extracted since the start.
     """
 
     waiting: int
@@ -79,7 +79,7 @@ class ExtractionStatus(Response):
 
 class SynonymRecall(Response):
     """Measured on a sample of `phrases` phrases, at `commit`. `pairs`: number of synonym edges that should exist; `recall`: the
-    share of them that exists.
+    share of these edges that exists.
     """
 
     commit: int
@@ -127,8 +127,8 @@ class Progress(Response):
 class MemoryUse(Response):
     """Memory that the kernel cannot reclaim, and its limit (`[store] memory_limit`, null for none), in bytes.
     `bytes_per_passage`: growth with each passage. `room_passages`: number of further passages that fit. `full_in_s`: seconds
-    until the limit at the rate of the last ten minutes. These three are null until there is a trend. `paused`: why no new
-    documents are accepted.
+    until the limit at the rate of the last ten minutes. These three fields are null until there is a trend. `paused`: why no
+    new documents are accepted.
     """
 
     used_bytes: int
@@ -143,7 +143,7 @@ class PassageShare(Response):
     """Number of passages that one extractor has extracted, or one encoder has encoded. An extractor's name may also be "none"
     (the passages are not extracted) or "supplied" (their documents state the triples). `left_s`: seconds to extract again, if
     the present rules may find other triples because they are newer or an extra was installed or removed; or seconds to encode
-    again, while another encoder replaces this one.
+    again, while another encoder replaces this encoder.
     """
 
     name: str
@@ -177,9 +177,10 @@ class Status(Response):
     only if there are too many phrases to compare all. `indistinct_phrases`: only if there are such phrases. `languages`: shares
     of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another encoder.
     `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers` and
-    `encoders`: what made the stored data. `unapplied`: settings that the stored data does not follow yet. A client that sees
-    only some documents gets the counts of these documents. Its status has no `progress`, `extraction`, `memory`, `languages`,
-    `encoder_advice`, `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`, and `rss_bytes` is 0.
+    `encoders`: the programs and models that made the stored data. `unapplied`: settings that the stored data does not follow
+    yet. A client that sees only some documents gets the counts of these documents. Its status has no `progress`, `extraction`,
+    `memory`, `languages`, `encoder_advice`, `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`, and
+    `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -243,18 +244,18 @@ class ExtractionCost(Response):
 
 
 class ReextractRequest(Request):
-    """With `dry_run`, nothing is queued: the response states what would be queued. If the model has extracted too few passages
-    for an estimate, it extracts a random sample now; its extractions are kept and not paid for again.
+    """With `dry_run`, queues no passages; the response contains the numbers that would be queued. If the model has extracted
+    too few passages for an estimate, it extracts a random sample now; its extractions are kept and not paid for again.
     """
 
     dry_run: JsonBoolean = False
 
 
 class ExtractionResponse(Response):
-    """`requeued`: number of passages that this request added to the `waiting` ones. `running`: whether a backfill is running.
-    `note`: that no model is configured, or why no sample was extracted. Only after `reextract`: the number of `passages` to
-    extract again, the minimum number of `calls` of the model server for them, and, extrapolated from extracted passages,
-    `tokens`, `money` (with `[llm] price_per_million`) and seconds (`left_s`).
+    """`requeued`: number of passages that this request added to the `waiting` passages. `running`: whether a backfill is
+    running. `note`: a remark that no model is configured, or the reason why no sample was extracted. Only after `reextract`:
+    the number of `passages` to extract again, the minimum number of `calls` of the model server for them, and, extrapolated
+    from extracted passages, `tokens`, `money` (with `[llm] price_per_million`) and seconds (`left_s`).
     """
 
     extractor: str
@@ -292,7 +293,7 @@ class ReencodeResponse(Response):
 
 
 class GrowthPoint(Response):
-    """The size of the memory as of a commit that `as_of` can still use."""
+    """The size of the memory at a commit that `as_of` can still select."""
 
     commit: int
     time: AwareDatetime

@@ -54,10 +54,9 @@ class FreshBuildResponse(Response):
 
 
 class VerifyResponse(Response):
-    """The result of deriving the memory again from the tables as of `commit`. `problems`: the differences, including those
-    between documents and their `fresh_build` if it was requested. `checked`: number of files of the tables that were compared
-    with their checksums; `without_checksum`: files of an earlier hippod, which get a checksum when maintenance rewrites their
-    rows.
+    """The result of deriving the memory again from the tables at `commit`. `problems`: the differences, including differences
+    between documents and their `fresh_build`, if requested. `checked`: number of files of the tables that were compared with
+    their checksums; `without_checksum`: files of an earlier hippod, which get a checksum when maintenance rewrites their rows.
     """
 
     commit: int

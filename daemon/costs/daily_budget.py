@@ -38,7 +38,7 @@ class DailyBudget:
         """The time when the budget was used up, in Unix seconds; None while it is not."""
 
     def exhausted(self) -> str | None:
-        """Returns what extraction waits for if the budget is used up, else None."""
+        """Returns the reason to wait, as a text, if the budget is used up; else None."""
         reason = self._reason()
         if reason is not None and self.paused_since is None:
             self.paused_since = time.time()
@@ -61,5 +61,5 @@ class DailyBudget:
 
     async def available(self) -> None:
         """Returns when the budget allows another extraction."""
-        while self.exhausted() is not None:  # noqa: ASYNC110 - what ends the pause is the clock
+        while self.exhausted() is not None:  # noqa: ASYNC110 - the clock ends the pause, not an event
             await asyncio.sleep(CHECK_INTERVAL_S)

@@ -42,7 +42,7 @@ class CostEstimator:
         self._at_once = at_once
 
     def calls(self, passages: int) -> int:
-        """Returns the minimum number of calls: answers that are cut off or unusable are requested again."""
+        """Returns the minimum number of calls; cut-off or unusable answers need further calls."""
         return passages * self._calls_per_passage
 
     def estimate(self, passages: int, sample: ExtractedSample) -> ExtractionEstimate | None:

@@ -1,7 +1,7 @@
 """`hippod --inspect`: finds problems of this machine and configuration without starting hippod, for `hippoctl doctor`.
 
-The checks write nothing, take no lock, and have a time limit, so that a check that hangs does not hold back the findings of
-others.
+The checks write nothing, take no lock, and have a time limit, so that a hanging check does not hold back the findings of other
+checks.
 """
 
 import sys

@@ -59,8 +59,7 @@ def label_rights(config: Config) -> Iterator[Finding]:
 
 
 def socket_rights(config: Config) -> Iterator[Finding]:
-    """Compares the socket's mode and group with the configured ones: a socket that systemd creates does not follow the
-    configuration.
+    """Compares the socket's mode and group with the configuration, which a socket created by systemd does not follow.
 
     `hippoctl doctor` itself reports an absent socket.
     """
@@ -83,7 +82,7 @@ def socket_rights(config: Config) -> Iterator[Finding]:
 
 
 def nearest(path: Path) -> Path:
-    """Returns the resolved path if it exists for this user, otherwise the nearest directory above it that does."""
+    """Returns the resolved path if this user can see it, otherwise the nearest directory above it that this user can see."""
     place = Path(os.path.realpath(path))
     # os.path.exists treats a path in a closed directory as absent; Path.exists would raise.
     return next(each for each in (place, *place.parents) if os.path.exists(each))  # noqa: PTH110

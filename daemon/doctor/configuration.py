@@ -32,7 +32,7 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
         return config, Finding("configuration", "ok", str(config.file))
     text = "; ".join(problems)[:PROBLEMS_CHARACTERS_MAX]
     if all(CREDENTIALS_UNSET in each or NOT_PERMITTED in each for each in problems):
-        # Not an error of the configuration: hippod's user may have the permissions that this user lacks.
+        # The configuration may be correct: hippod's user may have the permissions that this user lacks.
         if any(CREDENTIALS_UNSET in each for each in problems):
             hint = f"run `{_with_credentials(file or Path('/etc/hippod/config.toml'))}`"
             detail = f"{file}: only the service can see the files in $CREDENTIALS_DIRECTORY"
@@ -54,7 +54,7 @@ def _with_credentials(file: Path) -> str:
 
 
 def directory_permissions(directory: Path) -> Iterator[Finding]:
-    """Warns if every user may write to the configuration's directory, and so determine what hippod reads."""
+    """Warns if every user may write to the configuration's directory, and so replace the configuration."""
     mode = directory.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         detail = f"{directory}: every user may write to it"

@@ -36,8 +36,8 @@ FULL_BYTES = 100 << 20
 SPARE_BYTES = 1 << 30
 """Bytes that should stay free, however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
-"""Free inodes: below the first number the check fails, below the second it warns. A commit creates dozens of files; rewriting a
-table creates hundreds."""
+"""Numbers of free inodes: below the first number the check fails, below the second it warns. A commit creates dozens of files;
+rewriting a table creates hundreds."""
 
 
 def store(config: Config) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def writable(folder: Path) -> Finding:
         owner, user = place.stat().st_uid, os.geteuid()
         denied = f"{place} (owned by uid {owner}) cannot be written by this user"
         pid = lock_owner(folder)
-        if pid is not None and owner != user:  # hippod runs as another user, which can write it
+        if pid is not None and owner != user:  # hippod runs as another user, who can write to the store
             return Finding("store directory", "warn", f"{denied}; process {pid} has it open", ASK_ROOT)
         if owner == user:
             return Finding("store directory", "fail", denied, f"chmod u+rwx {place}")
@@ -81,7 +81,7 @@ def writable(folder: Path) -> Finding:
 
 
 def _foreign_entries(folder: Path) -> list[str]:
-    """Returns the entries that belong to another user than the directory does."""
+    """Returns the entries whose owner differs from the directory's owner."""
     found = []
     if folder.exists():
         owner = folder.stat().st_uid
@@ -141,7 +141,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
 
 def remedy(error: Exception) -> str:
     """Returns what to do if the log cannot be read."""
-    if isinstance(error, LookupError):  # wrong content of a file, or an error in hippod
+    if isinstance(error, LookupError):  # a file has wrong content, or hippod has an error
         return "start hippod, which checks the files, and names those that are damaged"
     return refusal(error) or RESTORE
 

@@ -125,8 +125,7 @@ class RecordSender:
             log.warning("record_refused", uri=record.uri, error=reason)
             failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
         while any(await self._publish(failures)):
-            # The topic refuses even the record of the failure. Do not acknowledge the message, or the document would be lost
-            # silently.
+            # The topic refuses even the record of the failure. Acknowledging the message would lose the document silently.
             await self.needed.wait("records_wait", TopicRefuses(f"the topic refuses records: {refused[0][1]}"))
 
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
@@ -136,7 +135,7 @@ class RecordSender:
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
-    """Returns the record of a failed document that replaces a record which cannot be sent."""
+    """Returns the record of a failed document, to be sent in place of a record that cannot be sent."""
     document = record.document
     metadata = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
     failed = ParsedDocument(
@@ -146,8 +145,8 @@ def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
 
 
 def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
-    """Returns the batch without messages of reassigned partitions: another worker processes them again, and an older record
-    must not follow its records."""
+    """Returns the batch without messages of reassigned partitions. Another worker processes these messages again, and no older
+    record may follow that worker's records."""
     owned = []
     for each in batch:
         if each.acknowledgement.tracker.disowned:

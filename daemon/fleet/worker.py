@@ -30,11 +30,11 @@ Coordinates = tuple[str, int, int]
 
 
 class Worker:
-    """Processes articles. Use on the event loop. A worker stores nothing: after it ends, another member of the group processes
-    again all messages that were not sent.
+    """Processes articles. Use on the event loop. A worker stores nothing: after it ends, another member of the group again
+    processes all messages that were not sent.
 
-    Messages are processed and sent concurrently, except those of one document: these are sent in their order, so that a
-    compacted topic keeps the newest.
+    Messages are processed and sent concurrently. Only messages of one document are sent in order, so that a compacted topic
+    keeps the newest.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Worker:
                 self._places.release()
                 acknowledgement.drop()
                 return
-            # From here on, messages follow the order of their partition.
+            # From here on, messages are handled in the order of their partition.
             before, sent = self._follow_up({each.uri for each in readable})
             self._feed.spawn(self._extract_and_send(message, acknowledgement, readable, before, sent))
 
@@ -158,7 +158,7 @@ class Worker:
         task = self._reading.get(message.coordinates)
         if task is None:
             task = self._reading[message.coordinates] = asyncio.create_task(self._extract(message, documents))
-            # Drop the oldest results: messages of reassigned partitions never come again.
+            # Drop the oldest results, because messages of reassigned partitions never come again.
             for old in [key for key, each in self._reading.items() if each.done()][: -self._remembered or None]:
                 del self._reading[old]
         return await asyncio.shield(task)
@@ -169,7 +169,7 @@ class Worker:
             return await self._maker.extracted([PositionedDocument(each, position) for each in documents])
         except PoolClosed:
             raise asyncio.CancelledError from None  # the worker is stopping
-        except Exception as error:  # a message that triggers a bug must not stop the others
+        except Exception as error:  # a message that triggers a bug must not stop other messages
             log.error("reading_failed", uri=documents[0].uri, error=error, exc_info=True)
             reason = f"internal error: {type(error).__name__}; see the worker's log"
             return [Record(unreadable_document(message, reason, FailureCode.INTERNAL), (), position)]

@@ -1,4 +1,4 @@
-"""The client of the HTTP API for tools: JSON in and out, with errors as sentences that an agent can act on."""
+"""The tools' client of the HTTP API: sends and returns JSON, and reports errors as sentences that an agent can act on."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -46,7 +46,7 @@ class DaemonClient:
         self._socket = socket
         self._for_others = for_others
         self._authorization: str | None = None
-        # The daemon limits connections, so there is no limit here.
+        # No limit here, because the daemon limits connections.
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
         transport = httpx2.AsyncHTTPTransport(uds=socket, limits=limits)
         self._http = httpx2.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
@@ -57,7 +57,7 @@ class DaemonClient:
     def acting_for(self, request: object) -> "DaemonClient":
         """Returns this client, acting for the sender of the HTTP request `request`; None stands for a message from a pipe.
 
-        Raises CallError if it acts for others and the request has no token: it must not act under its own identity.
+        Raises CallError if this client acts for others and the request has no token: the client must not use its own identity.
         """
         if not self._for_others:
             return self
@@ -142,7 +142,7 @@ class DaemonClient:
 
 
 def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
-    """Returns the daemon's parsed JSON as a type of the contract. Raises CallError if it does not match."""
+    """Returns the daemon's parsed JSON as a type of the contract. Raises CallError if the JSON does not match the type."""
     try:
         return answer.validate_python(body)
     except ValidationError as error:

@@ -1,5 +1,5 @@
-"""The tools by name, with the requests that they send to the HTTP API, their descriptions for the agent, and whether they
-change the memory."""
+"""The tools by name. Each tool has a request to the HTTP API, a description for the agent, and a flag if it changes the
+memory."""
 
 import math
 import time
@@ -69,7 +69,7 @@ def _answered(answer: AskResponse) -> Answered:
 
 
 def _progress_text(event: str, data: Any) -> str:
-    """Returns a progress text of one line: a step, or the end of the answer so far."""
+    """Returns a progress text of one line: a step, or the last words of the answer so far."""
     fields = data if isinstance(data, dict) else {}
     if event == "text":
         text = str(fields.get("text", ""))
@@ -238,7 +238,7 @@ TOOLS: Mapping[str, MemoryTool] = {
         "searchable within a second. The document's name derives from its content, so nothing is replaced.",
         add,
         writes=True,
-        destroys=True,  # although it replaces nothing: it makes programs ask the user before a call
+        destroys=True,  # although the tool replaces nothing: the flag makes programs ask the user before a call
     ),
     "forget": MemoryTool(
         "Forget documents",

@@ -68,8 +68,8 @@ def _while_freeing(args: "UnraisableHookArgs") -> None:
 
 
 def keep_crash_stacks(folder: Path) -> None:
-    """Logs the stacks of the last abort, and enables the handler for the next. `folder` is the store's; the caller holds its
-    lock."""
+    """Logs the stacks of the last abort, and enables the handler for the next. `folder` is the store's folder, whose lock the
+    caller holds."""
     if not is_journal(sys.stderr):
         faulthandler.enable()
         return

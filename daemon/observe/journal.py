@@ -24,11 +24,12 @@ PREFIX = "HIPPOD_"
 """Prefix of the names of fields. Without it, some names (pid, uid) could be mistaken for the journal's own fields."""
 PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 NOT_A_FIELD = frozenset({"time", "level", "event", "logger", "error", "hint", "exception", "stack"})
-"""Fields that the message does not list, because the journal or another part of the message contains them."""
+"""Fields that the message does not repeat, because the journal or another part of the message contains them."""
 
 
 class JournalSender:
-    """The last processor of structlog: sends the event to the journal; if it is refused, returns a line for stderr."""
+    """The last processor of structlog: sends the event to the journal. If the journal refuses the event, returns a line for
+    stderr."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None

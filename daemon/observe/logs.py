@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes records except those that a processor drops. A library's record passes the processors when it is formatted."""
+    """Writes all records that no processor drops. A library's record passes the processors when it is formatted."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(structlog.DropEvent):
@@ -88,7 +88,7 @@ def setup(
         processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        # Do not cache: a cached logger would keep the configuration of its first use.
+        # A cached logger would keep the configuration of its first use.
         cache_logger_on_first_use=False,
     )
     handler = _Handler(stream)

@@ -8,11 +8,12 @@ from pathlib import Path
 ROOMS = ("daemon", "consumers", "memory", "store", "cli")
 _ROOT = Path(__file__).resolve().parents[2]
 _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
-"""Matches the system's error number in a message of LanceDB, which raises RuntimeError or an OSError without a number."""
+"""Matches the system's error number in a message of LanceDB, whose exceptions have no `errno`."""
 
 
 def raised_at(error: BaseException) -> str:
-    """Returns where the exception was raised, with hippod's innermost frame if that differs; "" if it was not raised."""
+    """Returns where the exception was raised, with hippod's innermost frame if that is another place; "" if it was not
+    raised."""
     frames = [(short_path(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
         return ""

@@ -17,7 +17,7 @@ TREND_STEP_PASSAGES = 250
 """Number of new passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Minimum correlation of memory and passages for a trend; with less, temporary memory of queries and commits hides it."""
+"""Minimum correlation of memory and passages for a trend. Below it, temporary memory of queries and commits hides the trend."""
 
 WINDOW_S = 600.0
 """Period over which the rate of new passages is measured."""

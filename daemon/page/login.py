@@ -2,7 +2,7 @@
 
 `daemon.api.middleware.tcp_auth` runs after the middleware and decides on each request. `tcp_auth` sees a request with a cookie
 as a request with the token of that login, and checks the rest of the request as usual. Logins are kept in memory only, so they
-end with the daemon. The form needs no other file, so nothing else is served without a token.
+end with the daemon. The form needs no other file, so only the form is served without a token.
 """
 
 import secrets
@@ -250,5 +250,5 @@ async def _read_token(receive: Receive) -> bytes:
         fields = parse_qs(body.decode("ascii"), max_num_fields=4)
     except ValueError:
         return b""
-    # A header consists of bytes, so a token that is not ASCII is compared in UTF-8.
+    # A header consists of bytes, so a non-ASCII token is compared in UTF-8.
     return fields.get(FIELD_NAME, [""])[0].strip().encode()

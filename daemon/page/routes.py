@@ -68,7 +68,7 @@ def add_routes(endpoints: Endpoints) -> None:
 
 
 async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) -> Response:
-    """Returns a file if it is in `names`; 304 if the browser has the present version."""
+    """Returns the requested file if its name is in `names`; status 304 if the browser has the present version."""
     name = request.path_params["name"]
     if name not in names:
         raise NotFound(f"The page has no file {name[:100]!r}.")

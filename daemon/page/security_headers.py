@@ -24,7 +24,7 @@ _LOGIN_POLICY = (
 def page_headers(nonce: str) -> dict[str, str]:
     """Returns the page's headers. `nonce` allows the style elements that the plotting library creates, and no script.
 
-    With trusted types, the browser refuses to turn text into markup or scripts, whatever its origin. The only policy allows the
+    With trusted types, the browser refuses to turn text into markup or scripts, whatever its origin. The only exception is the
     URL of the worker's file.
     """
     return {**SECURITY_HEADERS, "Content-Security-Policy": _PAGE_POLICY.format(nonce=nonce)}

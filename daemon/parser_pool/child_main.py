@@ -1,7 +1,7 @@
 """The child process that parses untrusted content: `python -m daemon.parser_pool.child_main`. It serves one request at a time.
 
-Requests arrive on stdin; messages are written to stdout. Both consist of a 4-byte big-endian length and as many bytes of JSON.
-The first message is `{"ready": true}`. A response consists of
+Requests arrive on stdin; messages are written to stdout. Requests and messages consist of a 4-byte big-endian length and this
+number of bytes of JSON. The first message is `{"ready": true}`. A response consists of
 
 - `{"progress": true}` before each picture that OCR reads,
 - any number of `{"documents": […]}`; a long document is sent as `{"document", "more"}` and then `{"passages", "more"}`,
@@ -43,7 +43,7 @@ from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
-"""Passages per message of documents: a large file is streamed, and a small file is a single message."""
+"""Passages per message of documents. Streams a large file, and sends a small file in a single message."""
 _CPU_SLACK_S = 5
 _PAGE = resource.getpagesize()
 
@@ -73,7 +73,7 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def confine(memory_bytes: int, parent: int) -> None:
-    """Limits this process, which ends with its parent or on the parent's request, but not on terminal signals."""
+    """Limits this process. The process ends with its parent or on the parent's request, but ignores the terminal's signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):  # Linux only; elsewhere the closed pipe ends the child
@@ -136,7 +136,7 @@ class Stopwatch:
 
 
 def took(op: str, seconds: float) -> dict[str, float]:
-    """Returns the seconds by stage. For extraction, returns none: the caller measures it, like extraction by a model."""
+    """Returns the seconds by stage. Omits extraction, which the caller measures, like extraction by a model."""
     if op == "extract":
         return {}
     split = SPLIT_TIMER.reset()

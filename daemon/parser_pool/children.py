@@ -1,4 +1,4 @@
-"""The child processes of the pool: started if none is idle, reused, and replaced when they are worn.
+"""The child processes of the pool: started if none is idle, reused, and replaced at the limits of `ChildLimits`.
 
 `Child` is the parent's view of a child process: its pipes, its timeouts, and the reason why it ended.
 """
@@ -87,7 +87,7 @@ class Child:
         child = cls(process, memory_bytes)
         try:
             await child.receive(_START_TIMEOUT_S)
-        except BaseException:  # also if cancelled: no child may stay that nothing refers to
+        except BaseException:  # also on a cancellation: no unreferenced child may keep running
             await asyncio.shield(child.kill())
             raise
         return child

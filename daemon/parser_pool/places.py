@@ -1,9 +1,9 @@
 """The places of the worker pool, which sources share.
 
 The next free place goes to a source that has none. If no place is free, a run that has waited too long for one message is
-evicted: its child is killed, and the run starts again in a slow place. Each source has at most one slow place. All sources
-together have at most one slow place less than there are places. So a document that uses its whole time limit delays only
-documents of its own source.
+evicted: its child is killed, and the run starts again in a slow place. Each source has at most one slow place. The number of
+slow places is always less than the number of all places. So a document that uses its whole time limit delays only documents of
+its own source.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from enum import Enum, auto
 LONG_AFTER_S = 2.0
 LONG_SHARE = 0.25
 """A run is long if it has waited for one message for `LONG_AFTER_S`, or for `LONG_SHARE` of the time limit if this is shorter.
-A source without a place may evict a long run. A run's own source may evict it only after `LONG_SHARE` of the time limit."""
+A source without a place may evict a long run. A source may evict its own run only after `LONG_SHARE` of the time limit."""
 
 
 class PlaceKind(Enum):
@@ -156,15 +156,15 @@ class ParsePlaces:
         if long and self._becomes_slow(long[0], may_stay=len(long) > 1):
             long = long[1:]
         if long:
-            long[-1].evicted = True  # the run that loses the least work
+            long[-1].evicted = True  # this run loses the least work
             assert long[-1].kill is not None
             long[-1].kill()
         return min([self._long_s, *(left for left in left_s.values() if left > 0)])
 
     def _becomes_slow(self, run: Run, may_stay: bool) -> bool:
-        """Makes a run's place slow without restarting the run; returns whether it did.
+        """Makes a run's place slow without restarting the run; returns whether the place became slow.
 
-        Does so only if another long run can be evicted instead, or if this frees the only ordinary place.
+        This happens only if another long run can be evicted instead, or if it frees the only ordinary place.
         """
         if run.kind is not PlaceKind.ORDINARY or self._has_slow(run.source):
             return False

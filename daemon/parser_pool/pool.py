@@ -37,7 +37,7 @@ class PoolClosed(Exception):
 
 
 class SetAside(Exception):
-    """A document took so long that others needed its place, or a later version of it waits. Nothing of it was returned."""
+    """A document took so long that other documents needed its place, or a later version of it waits. No result was returned."""
 
 
 class _Evicted(Exception):
@@ -61,9 +61,9 @@ class Turn:
     """The conditions of a request. The request uses a share of the places of `source`.
 
     With `fresh`, the request does not wait for long documents. `slow` means that the document probably takes long. If other
-    documents need the place of a document that takes long, the request raises SetAside if `slow` is False; if `slow` is None,
-    the document is parsed again in a slow place. With `recognise`, OCR reads pictures, in a separate place, so that no other
-    document waits. The request raises SetAside before a picture if it `is_superseded`.
+    documents need the place of a document that takes long, `slow` determines what follows: False raises SetAside, None parses
+    the document again in a slow place. With `recognise`, OCR reads pictures, in a separate place, so that no other document
+    waits. The request raises SetAside before a picture if `is_superseded` returns true.
     """
 
     source: str = ""
@@ -123,15 +123,15 @@ class ParserPool:
         """Returns the document of a JSON text; its URI is `uri`, whatever its id."""
         request = {"op": "json", "text": text, "uri": uri, "settings": asdict(settings)}
         async with aclosing(self._documents(self._messages(request, turn), uri)) as items:
-            # If a child is lost after it sent the document, a second one, with an error, reports the loss.
+            # If a child is lost after it sent the document, a second document, with an error, reports the loss.
             documents = [item async for item in items if isinstance(item, ParsedDocument)]
         return documents[0]
 
     async def parse_json_lines(
         self, text: str, base_uri: str, settings: SplitSettings, first_line: int = 1
     ) -> AsyncGenerator[ParsedDocument, None]:
-        """Yields the document of each line. URIs are `base_uri` and the id. `first_line` is the first line's number in its
-        file."""
+        """Yields the document of each line. A document's URI is `base_uri` followed by the id. `first_line` is the first line's
+        number in its file."""
         request = {
             "op": "json lines",
             "text": text,

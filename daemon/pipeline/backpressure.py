@@ -38,7 +38,7 @@ class Capacity:
     def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:
         """Returns whether `items` and `bytes` more stay within `share` of both limits.
 
-        Anything fits into an empty queue, so that no large item waits forever.
+        Every item fits into an empty queue, so that no large item waits forever.
         """
         within = self.items + items <= self.limits[0] * share and self.bytes + bytes <= self.limits[1] * share
         return within or not self.items
@@ -55,14 +55,14 @@ class Capacity:
 
 @dataclass(slots=True)
 class Burst:
-    """A period without an empty queue; `done` counts the items that have left the queue since `began` (monotonic time)."""
+    """A period in which a queue is never empty; `done` counts the items that left the queue since `began` (monotonic time)."""
 
     began: float = field(default_factory=time.monotonic)
     done: int = 0
 
 
 async def until_idle(busy: Callable[[], bool], check_s: float, max_wait_s: float) -> None:
-    """Returns once `busy` is false, but after `max_wait_s` at the latest: a machine may never be idle."""
+    """Returns once `busy` is false, or after `max_wait_s`, because a machine may never be idle."""
     waited_s = 0.0
     while busy() and waited_s < max_wait_s:
         await asyncio.sleep(check_s)

@@ -71,7 +71,7 @@ def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = Fal
 
 
 def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = False) -> tuple[Triple, ...] | None:
-    """Returns the triples normalised, without duplicates and empty ones; None for None.
+    """Returns normalised triples, without duplicate and empty triples; None for None.
 
     `mentions` keeps mention edges, which hippod's extractors find but documents cannot state.
     """
@@ -108,7 +108,7 @@ def failed_document(
 
 
 def unchanged(old: Document | None, new: Document) -> bool:
-    """Returns whether `new` differs from `old` in the time at most."""
+    """Returns whether `new` equals `old`, except possibly in the time."""
     return old is not None and (
         old.state is new.state is State.INDEXED
         and old.passages == new.passages
@@ -120,7 +120,7 @@ def unchanged(old: Document | None, new: Document) -> bool:
 
 
 def retry_payload(task: Task) -> str | None:
-    """Returns the data that a retry of a failed task needs if the task has no file; None if it needs none."""
+    """Returns the data that a retry of a failed task without a file needs; None if the retry needs no data."""
     if isinstance(task, AddedDocument):
         return task.text
     if isinstance(task, DeliveredDocument) and task.payload is not None:
@@ -171,7 +171,7 @@ def document_change(
     texts: dict[str, PassageText] = {}
     for item in parsed:
         if item.deleted:
-            continue  # documents that are not in `work.seen` are removed
+            continue  # a document that is not in `work.seen` is removed
         retried_from = payload if item.error is not None else None
         document, passages = to_store_document(item, work.source, work.attempts, retried_from)
         documents.append(document)

@@ -30,8 +30,8 @@ from daemon.pipeline.work_items import (
 )
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
-"""Position of a file that is refused without being opened. It differs from all real ones, and marks the file as known after a
-restart."""
+"""Position of a file that is refused without being opened. It differs from all real positions, and marks the file as known
+after a restart."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
@@ -108,7 +108,7 @@ class DocumentReader:
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FileAccess | None]:
-        """Returns the source and the followed folder that contain `path` now. The task may come from an earlier
+        """Returns the source and the followed folder that contain `path` now. The task may be from a run with another
         configuration."""
         for above in Path(os.fsdecode(path)).parents:
             folder = self._folders.get(str(above))
@@ -184,7 +184,7 @@ class DocumentReader:
                     unmounted = True
                     continue
                 if absence is Absence.REMOVED and position is not None:
-                    position = replace(position, digest=None)  # not parsed, so it must be checked if it returns
+                    position = replace(position, digest=None)  # not parsed, so a file that returns must be checked
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
             if size >= CHUNK_PASSAGES:

@@ -51,8 +51,8 @@ class FileEvents:
     def take_over(self, source: str, files: Iterable[str]) -> None:
         """Assigns the documents of `files` to `source` if another source owned them, without parsing the files.
 
-        Call before other work for these files is queued, because the reassignment would replace it. Later work replaces the
-        reassignment, and itself assigns the source or removes the documents.
+        Call before other work for these files is queued, because the reassignment would replace that work. Later work replaces
+        the reassignment, and itself assigns the source or removes the documents.
         """
         for uri in files:
             for each in self._documents_by_file.of(uri):
@@ -106,9 +106,9 @@ class FileEvents:
             self._intake.put(Work(event.uri, changed, event.source, urgency=urgency))
 
     def _movable_documents(self, event: FileMoved) -> list[Document]:
-        """Returns the file's documents; none if work for the old or new name waits or runs.
+        """Returns the file's documents; [] if work for the old or new name waits or runs.
 
-        Also returns none if one of the documents is not indexed, because the file must then be parsed again.
+        Also returns [] if one of the documents is not indexed, because the file must then be parsed again.
         """
         if self._intake.busy(event.old_uri) or self._intake.busy(event.uri):
             return []
@@ -132,11 +132,11 @@ class FileEvents:
         `batch` contains the batch's positions, `changes` the source and the positions of each change in the batch.
         """
         for uri, position in batch.items():
-            # Keep a position that arrived during the commit. Drop the positions of files that were parsed or removed.
+            # Keep a position that arrived during the commit; drop positions of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
         for source, positions in changes:
             if (listener := self._listeners.get(source)) is not None:
                 for uri, position in positions.items():
-                    if uri in batch:  # not if the change was refused
+                    if uri in batch:  # false if the change was refused
                         listener(uri, Fingerprint.from_json(position) if position else None)

@@ -24,7 +24,7 @@ class FreshBuildReport:
     """Number of compared documents."""
     passages: int = 0
     changed: list[str] = field(default_factory=list)
-    """URIs of chosen documents that are not compared, because their file has changed since it was indexed."""
+    """URIs of chosen documents that are not compared because their file has changed since it was indexed."""
     problems: list[str] = field(default_factory=list)
 
 

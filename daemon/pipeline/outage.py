@@ -2,7 +2,8 @@
 
 Each part of hippod has a `Dependency` for each resource that may be unavailable. After a failed attempt, `status` and the log
 show the reason. The part retries after pauses with jitter until an attempt succeeds. After a failed call of the model,
-`ModelOutage` sends a question of a few tokens. If this fails too, the model is unavailable; otherwise the passage is the cause.
+`ModelOutage` sends a question of a few tokens. If this question fails too, the model is unavailable; otherwise the passage is
+the cause.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ LOG_INTERVAL_S = 60.0
 
 PROBE_MAX_PAUSE_S = 30.0
 SUSPECTED_S = 2.0
-"""Time after which failing calls are reported, even before the outage is confirmed."""
+"""Time after which failing calls are reported as an outage, even if unconfirmed."""
 
 Result = TypeVar("Result")
 
@@ -59,7 +60,7 @@ class Dependency:
 
     @property
     def problem(self) -> str | None:
-        """The reason for the outage; None if there is none."""
+        """The reason for the outage, or None."""
         return None if self.outage is None else self.outage.reason
 
     def failed(

@@ -114,7 +114,7 @@ class Pipeline:
         until = time.monotonic() + timeout_s
         while late and (left_s := until - time.monotonic()) > 0:
             _, late = await asyncio.wait(late, timeout=min(left_s, CANCEL_AGAIN_S))
-            # Before Python 3.12, `wait_for` loses a cancellation that arrives just as the awaited task ends.
+            # Before Python 3.12, `wait_for` loses a cancellation that arrives at the moment when the awaited task ends.
             for task in late - {self._tasks[-1]}:
                 task.cancel()
         for task in late:
@@ -200,7 +200,7 @@ class Pipeline:
         await asyncio.gather(*removals)
 
     def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
-        """Returns whether work for `uri` is waiting that may yield a document which the client does not see."""
+        """Returns whether waiting work for `uri` may yield a document that the client does not see."""
         work = self.intake.waiting_for(uri)
         return work is not None and not sees(Document(uri, work.source))
 
@@ -247,7 +247,8 @@ class Pipeline:
         return True
 
     def _retry_of(self, document: Document) -> RetryDocument | None:
-        """Returns the retry function of the document's source; None if it is not followed or not the owner any more."""
+        """Returns the retry function of the document's source; None if the source is no longer followed or no longer the
+        owner."""
         owned = self.owners.owns(document.source, document.uri)
         return self._retries.get(document.source) if owned else None
 
@@ -278,7 +279,7 @@ class Pipeline:
 
 
 def _found(waiting: Work | None) -> Fingerprint | None:
-    """Returns the file's fingerprint in the waiting work that a removal replaced; None if there was none, or only a retry."""
+    """Returns the file's fingerprint in the waiting work that a removal replaced; None without such work, or for a retry."""
     if waiting is None:
         return None
     task = waiting.task

@@ -31,7 +31,8 @@ async def _no_wait() -> None: ...
 
 
 class ReadingLoop:
-    """Processes the work of the intake in several concurrent loops (`runs`); items with the same key one after the other."""
+    """Processes the work of the intake in several concurrent loops (`runs`), but items with the same key one after the
+    other."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class ReadingLoop:
                 if work is None:
                     await self._intake.changed()
                     continue
-                self._reading[work.source] += 1  # before the task starts, so that no second piece is taken
+                self._reading[work.source] += 1  # before the task starts, so that no second item is taken
                 group.create_task(self._read_starved(work, work.source))
 
     async def _read_starved(self, work: Work, source: str) -> None:
@@ -156,7 +157,7 @@ class ReadingLoop:
             log.info("slow_document", uri=work.key, source=work.source)
             work.slow = True
             self._set_aside.put_nowait(work)
-        except Exception as error:  # a document that breaks its parser or hippod must not stop the others
+        except Exception as error:  # a document that breaks its parser or hippod must not stop other documents
             log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, ParserFailed))
             if isinstance(error, ParserFailed):
                 failed = failed_change(work, str(error), error.code)

@@ -61,8 +61,8 @@ async def import_records(
 ) -> ImportedRecords:
     """Imports a valid file of records; returns once all its records are committed.
 
-    Each record is written as the owner of its URI, because only clients that may change the whole memory can import. `progress`
-    is called with (committed records, records read so far).
+    Each record is written in the name of its URI's owner. This is safe: only clients that may change the whole memory can
+    import. `progress` is called with (committed records, records read so far).
     """
     counts, counted = ImportedRecords(), _Counted()
     rows = read_file(path)

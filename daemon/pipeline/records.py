@@ -36,7 +36,7 @@ def record_of(task: Task) -> Record | None:
 
 
 def is_overtaken(store: Store, task: Task) -> bool:
-    """Returns whether the store has applied a later version of the document than the task's record, or a later removal."""
+    """Returns whether the store contains a later version of the document than the task's record, or a later removal."""
     record = record_of(task)
     if record is None or record.position is None:
         return False
@@ -51,7 +51,7 @@ def stored_position(store: Store, uri: str) -> SourcePosition | None:
     try:
         return SourcePosition.from_json(value)
     except RecordError:
-        return None  # not a record's position, possibly written into the metadata by the document's author
+        return None  # not a record's position: the document's author may have written this metadata
 
 
 class RemovedRecords:

@@ -25,8 +25,8 @@ def _nothing() -> None:
 async def run_to_end(executor: Executor, work: Callable[[], T], give_up: Callable[[], None] = _nothing) -> T:
     """Runs `work` in a thread of `executor` and returns its result.
 
-    If the caller is cancelled, work that has not begun is dropped. Work that has begun is told to stop by `give_up` and
-    awaited, so that the caller's slot is held while the thread runs. A second cancellation ends the wait.
+    If the caller is cancelled, work that has not begun is dropped. For work that has begun, calls `give_up`, which asks it to
+    stop, and waits for its end: the caller keeps its slot while the thread runs. A second cancellation ends the wait.
     """
     working = executor.submit(work)
     future = asyncio.wrap_future(working)

@@ -17,7 +17,7 @@ from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from store.types import Document, Extraction, ExtractionCosts, PassageText
 
 Group = tuple[str, str | int]
-"""(source, the ticket of a request or the directory of files): work of one group arrives together."""
+"""(source, the ticket of a request or the directory of files). Work of one group arrives together."""
 
 
 class PositionTracker(Protocol):
@@ -114,7 +114,7 @@ class RetryFile:
     path: bytes
     source: str
     checked_inode: int = NO_INODE
-    """The inode for which the file's folder has checked all names; `NO_INODE` if unknown."""
+    """The file's inode, if the file's folder has checked all names of this inode; otherwise `NO_INODE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Urgency(IntEnum):
 
 
 def container_uri(uri: str) -> str:
-    """Returns the URI to parse for the document: the file's for a line of a file, otherwise the document's own.
+    """Returns the URI to parse: the file's URI for a line of a file, otherwise the document's own URI.
 
     A `#` in a file's name is percent-encoded, so the first `#` begins the fragment.
     """
@@ -164,9 +164,9 @@ class Work:
     slow: bool = False
     """Whether parsing probably takes long, because it exceeded its time limit before or was set aside for other work."""
     failed: bool = False
-    """Whether a change of it could not be committed: a failed document was committed instead. Further changes are dropped."""
+    """Whether a failed document was committed in place of a change of this work. Further changes are dropped."""
     recognise: bool = False
-    """Whether this is OCR work: the document was parsed, but not its pictures. OCR work waits for all other work."""
+    """Whether this is OCR work for a document that was parsed without its pictures. OCR work waits for all other work."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents that parsing has found so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
@@ -206,7 +206,7 @@ class DocumentChange:
 
     @property
     def bytes(self) -> int:
-        """Approximate bytes of the passages' texts: one per character."""
+        """Approximate bytes of the passages' texts, counting one byte per character."""
         return sum(len(text.title) + len(text.text) for text in self.texts.values())
 
 
@@ -214,7 +214,8 @@ class DocumentChange:
 class ExtractionsFound:
     """Extractions from committed passages, to be committed.
 
-    They change no document, so their order relative to other changes does not matter. Only `committed` waits for them.
+    Extractions change no document, so their order relative to other changes does not matter. Only `committed` waits for their
+    commit.
     """
 
     extractions: dict[str, Extraction]
@@ -240,4 +241,4 @@ class ExtractionsFound:
 
 
 Change = DocumentChange | ExtractionsFound
-"""What the committer accepts."""
+"""The input of the committer."""

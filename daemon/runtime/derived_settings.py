@@ -29,7 +29,7 @@ def raise_open_files() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             soft = hard
-        except (ValueError, OSError) as error:  # some systems report a hard limit that they do not grant
+        except (ValueError, OSError) as error:  # some systems refuse the hard limit that they report
             log.warning("open_files_not_raised", limit=soft, error=str(error))
     return 1 << 30 if soft == resource.RLIM_INFINITY else soft
 

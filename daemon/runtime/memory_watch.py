@@ -14,8 +14,8 @@ from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.process_tuning import trim_heap
 
 AUTO_SHARE = 0.8
-"""Share of the machine's memory that `auto` allows. The rest is for parsing processes, for a second index during a rebuild, and
-for the page cache, without which mapped files are slow."""
+"""Share of the machine's memory that `auto` allows. The remaining memory is for parsing processes, a second index during a
+rebuild, and the page cache, without which mapped files are slow."""
 
 PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
 """Shares of the limit at which the intake pauses and resumes. At `PAUSE_SHARE`, enough memory is left to commit

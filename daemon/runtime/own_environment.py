@@ -1,6 +1,7 @@
-"""Detects other projects in hippod's Python environment with a package of the same name as one of hippod's, such as `daemon`.
+"""Detects other projects in hippod's Python environment that contain a package with a name of hippod's packages, such as
+`daemon`.
 
-pip does not detect this conflict: installing one project overwrites files of the other, and removing one deletes them.
+pip does not detect this conflict: installing one project overwrites files of the other project, and removing it deletes them.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -14,7 +15,8 @@ HINT = (
 
 
 def packages_of_others(site_packages: Path | None = None) -> list[str]:
-    """Returns other installed projects with one of hippod's packages, each with the package: `python-daemon (daemon)`."""
+    """Returns the other installed projects that contain one of hippod's packages, with the package's name: `python-daemon
+    (daemon)`."""
     if site_packages is None:
         try:
             site_packages = Path(str(distribution("hippod").locate_file("")))

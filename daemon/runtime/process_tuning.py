@@ -21,14 +21,15 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 SWITCH_INTERVAL_S = 0.0005
 """Time for which a thread may keep the interpreter while another thread waits for it. A commit acquires the interpreter some
-hundred times. With Python's default of 5 ms, a concurrent purge or query at an earlier commit extended a commit from 20 ms to 1
-s (`bench growth`)."""
+hundred times. With Python's default of 5 ms, a commit concurrent with a purge or a query of an earlier commit took 1 s instead
+of 20 ms (`bench growth`)."""
 
 _threshold = 0
 
 
 def configure_malloc() -> None:
-    """Configures glibc for an empty memory. Call before other threads are started."""
+    """Configures glibc for a memory without content (`scale_mmap_threshold` adapts it). Call before other threads are
+    started."""
     _mallopt(_M_ARENA_MAX, ARENAS_MAX)
     scale_mmap_threshold(0)
 
@@ -37,10 +38,10 @@ def scale_mmap_threshold(rows: int) -> None:
     """Makes glibc map large allocations separately, so that freeing them returns them to the system at once.
 
     `rows` (of phrases and triples) determines from which size an allocation is large. By default, this threshold is the largest
-    allocation ever freed, up to 32 MiB. Arrays of rebuilds, purges and rewritten tables then leave holes in the heap, which
-    cannot be returned because of small permanent objects: they take a tenth of the resident memory of a small store. With a low
-    fixed threshold, the system would clear the pages of all arrays at each commit and query, which would take a quarter of the
-    time of a bulk load. The heap may keep free memory of up to twice the threshold at its end.
+    allocation ever freed, up to 32 MiB. Arrays of rebuilds, purges and rewritten tables then leave holes between small
+    permanent objects in the heap. The system does not get these holes back: a tenth of the resident memory of a small store.
+    With a low fixed threshold, the system would clear the pages of all arrays at each commit and query: a quarter of the time
+    of a bulk load. The heap may keep free memory of up to twice the threshold at its end.
     """
     global _threshold
     threshold = min(max(THRESHOLD_MIN, 1 << (ROW_BYTES * rows).bit_length()), THRESHOLD_MAX)

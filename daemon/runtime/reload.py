@@ -104,7 +104,7 @@ class ActiveConfig:
     def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
         """Returns the configuration in force with the changeable settings of `new`.
 
-        Other settings keep their values from the start, so that the next reload reports again which changes need a restart.
+        Other settings keep the values from hippod's start, so that the next reload reports again which changes need a restart.
         """
         live: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
         for path in keys:

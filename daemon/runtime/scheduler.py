@@ -31,7 +31,8 @@ JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 PURGES_PER_RETENTION = 24
 """Number of purges per period of `[store] keep_versions`: each purge reads whole tables."""
 JITTER_SHARE = 0.1
-"""Maximum random shift of a run, as a share of the interval, so that several daemons on one machine do not run in step."""
+"""Maximum random shift of a run, as a share of the interval, so that several daemons on one machine do not run jobs
+simultaneously."""
 JITTER_MAX_S = 60.0
 OVERDUE_DELAY_S = 60.0
 """Delay after the start before an overdue job of an earlier process runs."""
@@ -43,7 +44,7 @@ WORKERS = 2
 """Maximum concurrent jobs: a long compaction must not delay a retry."""
 
 log = structlog.get_logger()
-# APScheduler's only warnings are about runs that it skips because the previous run has not ended, which is intended.
+# APScheduler warns only about runs that it skips because the previous run has not ended, which is intended.
 logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 
@@ -81,7 +82,7 @@ class Scheduler:
     def add(self, name: JobName, *steps: Callable[[], object], last_run: float | None = None) -> None:
         """Schedules a job at its interval in `[schedule]`. An exception is logged; later `steps` and runs still follow.
 
-        `last_run` is the time in Unix seconds at which an earlier process ran the job; for intervals longer than a process's
+        `last_run` is the time (Unix seconds) at which an earlier process ran the job, for intervals longer than a process's
         life.
         """
         if name in self._jobs:
@@ -108,14 +109,14 @@ class Scheduler:
             self.replan_if_set_back()
 
     def replan_if_set_back(self) -> None:
-        """If the clock was set back, reschedules all jobs, which would otherwise be late by the same time."""
+        """If the clock was set back, reschedules all jobs, which would otherwise start late by the clock's change."""
         before, self._clock_offset_s = self._clock_offset_s, _clock_offset_s()
         if before - self._clock_offset_s > CLOCK_SET_BACK_S:
             for name in list(self._jobs):
                 self._plan(name)
 
     def status(self) -> list[JobStatus]:
-        """Returns all jobs, in the order in which they were added."""
+        """Returns all jobs, in the order of `add`."""
         return [replace(state, next_run=self.next_run(name)) for name, state in list(self._states.items())]
 
     def next_run(self, name: str) -> float | None:
@@ -194,7 +195,7 @@ def add_maintenance_jobs(
     retries: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     expire_sessions: Callable[[], None],
 ) -> None:
-    """Adds the jobs of `[schedule]`. Call on the event loop, where `retries` run; others run in the scheduler's threads."""
+    """Adds the jobs of `[schedule]`. Call on the event loop, where `retries` run; other jobs run in the scheduler's threads."""
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
 

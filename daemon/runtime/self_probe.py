@@ -1,4 +1,4 @@
-"""Requests that hippod sends to its own Unix socket: a first query, and the watchdog's health check."""
+"""Requests that hippod sends to its own Unix socket: the first query, and the watchdog's health check."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,8 +21,8 @@ class SocketLost(ListenError):
 async def send_request(path: str, request: bytes) -> int | None:
     """Sends `request` to the Unix socket `path`; returns the HTTP status of the response.
 
-    Returns None if the socket's mode excludes hippod's own user. Raises SocketLost if nothing listens at `path`, and another
-    OSError or EOFError without a response.
+    Returns None if the socket's mode excludes hippod's own user. Raises SocketLost if no process listens at `path`, and another
+    OSError or EOFError if there is no response.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
@@ -46,7 +46,7 @@ async def send_request(path: str, request: bytes) -> int | None:
 async def first_query(send: Send, remote: bool, stop: asyncio.Task[bool]) -> None:
     """Checks that the socket answers queries; initialises the encoder, which is lazy.
 
-    A `remote` encoder has been contacted when it was opened, and may be unavailable now. So the query uses a mode without
+    A `remote` encoder was contacted when it was loaded, and may be unavailable now. So the query uses a mode without
     embeddings. Raises RuntimeError if the query fails, and the errors of `send` if there is no response.
     """
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
@@ -57,6 +57,6 @@ async def first_query(send: Send, remote: bool, stop: asyncio.Task[bool]) -> Non
         status = await send(request)
         if status in (200, None):
             return
-        if status != 503:  # 503: waiting requests take all slots; they are answered first
+        if status != 503:  # status 503: waiting requests use all slots and are answered first
             raise RuntimeError(f"the first query was answered with {status}; see the log")
         await asyncio.wait([stop], timeout=0.1)

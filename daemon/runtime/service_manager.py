@@ -1,6 +1,6 @@
 """Reports the state to systemd (`sd_notify`, `Type=notify`), and describes the socket inherited from it.
 
-A report is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. No library is used: existing ones need
+A report is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. No library is used: existing libraries need
 libsystemd's headers to build, or have had no release for years and hide all errors. systemd's socket has the path, mode and
 group of its `.socket` unit; the settings of `[api]` then have no effect, and the log reports differences.
 """
@@ -103,7 +103,7 @@ def inherited_address(inherited: socket.socket, api: Api) -> str:
         log.warning("socket_differs", listening=address, configured=str(api.socket))
     try:
         file = Path(address).stat()
-    except (OSError, ValueError):  # a socket without a file has no mode or group
+    except (OSError, ValueError):  # a socket without a file has neither mode nor group
         return address
     if found := access_differences(file, api):
         log.warning(

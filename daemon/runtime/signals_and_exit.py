@@ -18,7 +18,7 @@ import structlog
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 TIMER_SHARE = 0.95
-"""Share of the stop time after which the process is ended; the remaining time is for ending it."""
+"""Share of the stop time after which the exit timer ends the process. Ending takes some of the remaining time."""
 LOG_WAIT_MAX_S = 1.0
 
 log = structlog.get_logger()
@@ -53,7 +53,8 @@ def handle_signals() -> SignalEvents:
 
 
 class QuickExit:
-    """Ends the process at exit, without Python's finalisation. Create it before others register with `atexit`, to run last.
+    """Ends the process at exit, without Python's finalisation. Create it before any other `atexit` registration, because the
+    first registration runs last.
 
     `code` is the exit status. If `code` is None, Python exits normally, so that an exception determines the status.
     """

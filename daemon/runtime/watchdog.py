@@ -25,13 +25,13 @@ CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
 """Maximum time without progress if no service manager sets a limit."""
 STALL_SHARE = 0.75
-"""Maximum time without progress, as a share of the service manager's limit: leaves time for one more check."""
+"""Maximum time without progress, as a share of the service manager's limit, so that time is left for one more check."""
 BUSY_STEP_LIMIT_S = 3_600.0
 """Maximum processor time of one step: even on the slowest machine, no batch and no query needs an hour."""
 OPENING_STALL_S = 60.0
 """Maximum time without progress while opening; hippod then stops requesting more time from the service manager."""
 SLOW_COMMIT_S = 120.0
-"""A batch that takes longer is logged every `SLOW_COMMIT_REPEAT_S`."""
+"""Time after which a batch is logged as slow, repeated every `SLOW_COMMIT_REPEAT_S`."""
 SLOW_COMMIT_REPEAT_S = 60.0
 STACK_FRAMES = 8
 
@@ -61,7 +61,7 @@ class ProgressCheck(Protocol):
 class ThreadCheck:
     """Checks a thread that works step by step. A thread makes progress while it is idle, starts a step, or uses the processor.
 
-    A step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
+    A step that has used `BUSY_STEP_LIMIT_S` of processor time counts as an endless loop.
     """
 
     failure: Exception | None = None
@@ -134,7 +134,7 @@ class ProbeCheck:
                 self._last_answer = time.monotonic()
             except (OSError, EOFError):
                 pass
-            except Exception as error:  # noqa: BLE001 - for `watch` to raise
+            except Exception as error:  # noqa: BLE001 - `watch` raises it
                 self.failure = error
             await asyncio.sleep(self._pause_s)
 

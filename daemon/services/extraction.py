@@ -1,4 +1,4 @@
-"""`reextract`, `backfill` and `costs`: requests for extraction beyond new passages, and the cost of the model."""
+"""`reextract`, `backfill` and `costs`: extracts passages on request, and reports the model's cost."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ from store.store import Store
 from store.types import Extraction
 
 BULK_BATCH_PASSAGES = 512
-"""Passages that the bulk extractor gets at a time: enough to fill a GPU. They are committed before the next are extracted."""
+"""Passages per batch of the bulk extractor: enough to fill a GPU. A batch is committed before the next batch is extracted."""
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ class ExtractionService:
         self._left_s = left_s
         self._ledger = ledger
         self._sample: ExtractedSample | None = None
-        """The sample of the last dry run."""
+        """Figures about the sample that the last dry run extracted."""
         self._sampling = asyncio.Lock()
         self._loaded: BulkExtractor | None = None
         self._running: asyncio.Task[None] | None = None
@@ -166,7 +166,7 @@ class ExtractionService:
                 for id, reason in failures.items():
                     self._extraction_queue.add_failure(id, reason)
                 await self._extraction_queue.all_committed()
-        except Exception as error:  # of the library or the GPU; the passages keep waiting
+        except Exception as error:  # an error of the library or the GPU; the passages keep waiting
             log.error("backfill_failed", error=error, exc_info=True)
             self._failed = f"{type(error).__name__}: {str(error)[:300]}"
 
@@ -239,5 +239,5 @@ def _history(answer: ExtractionResponse) -> ExtractedSample:
 def _utc_day(moment: datetime) -> date:
     try:
         return moment.astimezone(UTC).date()
-    except OverflowError:  # within a day of the years 1 or 9999
+    except OverflowError:  # less than a day after year 1 begins or before year 9999 ends
         return moment.date()

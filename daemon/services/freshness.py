@@ -1,8 +1,8 @@
 """Handles queries with a required position (`after`): waits until the memory has reached it, or reports the present position.
 
 A client that sees only some documents must not learn of a stream that contains other documents. Inbox numbers count the
-requests of all clients, so they would reveal how much other clients add, and how much of it is indexed. The client gets
-encrypted numbers instead: they have no order, and a number that the client was not given is invalid.
+requests of all clients, so they would reveal how much other clients have added, and how much of this is indexed. So the client
+gets encrypted numbers, which have no order. A number that the client did not receive is invalid.
 """
 
 import os
@@ -135,8 +135,8 @@ class Freshness:
     def _position_for(self, client: ClientScope, key: str, requested: int) -> int | None:
         """Like `_position`, for a client that sees only some documents.
 
-        Also returns None for a stream that the client does not see completely, and for a position of added documents that the
-        client was not given or that is not reached.
+        Also returns None for a stream that the client does not see completely. For added documents, also returns None for a
+        position that is not reached, or that the client did not receive.
         """
         if key == ADDED_POSITION:
             ticket = self._positions.ticket(client.client, requested)

@@ -13,7 +13,7 @@ from store.snapshot import Snapshot
 from store.text.language import detect_language
 
 SAMPLE_PASSAGES = 200
-"""Passages in a sample, spread over the memory. Sampling takes about 20 ms. The error of a share of 0.2 is about 0.06."""
+"""Passages in a sample, spread over the memory. Sampling takes about 20 ms; a share of 0.2 is then accurate to about 0.06."""
 STALE_SHARE = 0.1
 """Relative change of the number of passages after which a new sample is taken."""
 MIN_SHARE = 0.02
@@ -69,7 +69,7 @@ class LanguageWatch:
         self.use(encoder)
 
     def use(self, encoder: str) -> None:
-        """Checks the memory again, for another encoder."""
+        """Checks the memory again, because `encoder` replaces the former encoder."""
         self._encoder = encoder
         self._next = 0.0
         self._advised = False

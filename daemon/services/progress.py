@@ -10,7 +10,7 @@ from daemon.contract.status import Progress
 from daemon.pipeline.backpressure import Burst
 
 RATE_WINDOW_S = 60.0
-"""The rate is measured over this time, or since the work or its present step began if that is shorter."""
+"""Period over which the rate is measured; shorter if the work or its present step began later."""
 SAMPLE_INTERVAL_S = 1.0
 
 

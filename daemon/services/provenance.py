@@ -1,4 +1,4 @@
-"""The extractors and readers that made the stored data, and the time that the rules need for outdated data."""
+"""The extractors and readers that made the stored data, and the time that the rules need to replace outdated data."""
 
 from collections.abc import Callable, Collection
 
@@ -16,9 +16,9 @@ class Provenance:
         at_once: int,
         is_outdated: Callable[[str], bool] = lambda _name: False,
     ) -> None:
-        """`present_names`: names under which the present extractor's extractions are stored. That extractor processes `at_once`
-        passages concurrently. `is_outdated` returns whether a name denotes an earlier version of the extractor, or one with
-        other extras."""
+        """`present_names`: names under which the present extractor's extractions are stored. `at_once`: number of passages that
+        the present extractor processes concurrently. `is_outdated` returns whether a name denotes the extractor in an earlier
+        version or with other extras."""
         self._counts = counts
         self._present_names = present_names
         self._at_once = at_once
@@ -39,7 +39,7 @@ class Provenance:
     def left_s(self, passages: int) -> float:
         """Returns the seconds that the extractor needs for `passages`, at the mean speed of its earlier extractions.
 
-        0 if it has extracted no passage. Excludes the time for encoding new triples.
+        Returns 0 if the extractor has extracted no passage. Excludes the time for encoding new triples.
         """
         ms = self._counts.mean_ms(lambda name: name in self._present_names or self._is_outdated(name))
         return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)

@@ -83,7 +83,7 @@ class ResolvedQuery:
 
     @property
     def model_calls(self) -> list[QueryFilter | QueryEntities]:
-        """Recognition memory and the entity reader, if the query uses them: they may call the model."""
+        """The parts that may call the model: recognition memory and the entity reader, if the query uses them."""
         return [each for each in (self.entities, self.recognition) if each is not None]
 
     def noted(self, note: str | None) -> str | None:
@@ -131,12 +131,12 @@ class QueryService:
         entities: ModelEntities | None = None,
         weak_below: float | None = None,
     ) -> None:
-        """`pending_note` returns a note about documents of a scope that are not indexed yet. It is called on the event loop.
+        """`pending_note` is called on the event loop.
 
         `weak_below` is the cosine below which the encoder's matches are weak.
         """
         self._store = store
-        self._encoders: tuple[EncoderInUse, ...] = (EncoderInUse(0, encoder, weak_below),)  # the latest first
+        self._encoders: tuple[EncoderInUse, ...] = (EncoderInUse(0, encoder, weak_below),)  # latest encoder first
         self._settings = settings
         self._mode = mode
         self._filter = filter_
@@ -149,7 +149,7 @@ class QueryService:
         waiting = 0 if filter_ is None else MODEL_FILTER_THREADS
         self._threads = ThreadPoolExecutor(waiting or threads, thread_name_prefix="query")
         self._shares = QueryShares(threads)
-        # Queries of earlier commits have a separate share, and pause while others run.
+        # Queries of earlier commits have a separate share, and pause while other queries run.
         self._past_threads = ThreadPoolExecutor(waiting or 1, thread_name_prefix="as-of")
         self._past_share = QueryShares(1)
 
@@ -186,7 +186,7 @@ class QueryService:
         documents: DocumentLookup,
         filtered: bool = True,
     ) -> "ResolvedQuery":
-        """Resolves the request with the configured mode and settings. Unless `filtered`, calls no model."""
+        """Completes the request by the configured mode and settings. Unless `filtered`, calls no model."""
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
         entities = self._entity_reader(request) if filtered else None
@@ -230,7 +230,7 @@ class QueryService:
     async def retrieve(
         self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool = True
     ) -> RetrievalResult:
-        """Returns the passages in `pinned` for `query`, with the request's settings, completed by the configured ones.
+        """Returns the passages in `pinned` for `query`. The configuration supplies settings that the request omits.
 
         Unless `filtered`, calls no model. Raises NotConfigured if the filter needs a model but none is configured.
         """
@@ -268,7 +268,7 @@ class QueryService:
                 raise UpstreamFailed(str(error)) from error
 
     def _mode_and_settings(self, request: ResolvedRequest) -> tuple[str, RetrievalSettings]:
-        """Returns the mode and settings of the request, completed by the configured ones."""
+        """Returns the request's mode and settings; the configuration supplies omitted values."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
             raise NotConfigured('entities = "llm" needs a model; set [llm] base_url and model')
@@ -302,7 +302,7 @@ class QueryService:
             return self._store.document_snapshot_at(moment, pause)
 
     def _recognition(self, request: ResolvedRequest) -> QueryFilter | None:
-        """Returns recognition memory for one query; None if it is off. Its remembered answers are separate by scope."""
+        """Returns recognition memory for one query; None if it is off. Remembered answers are separate for each scope."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
@@ -363,7 +363,7 @@ def _passage(documents: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 
 def _cost(calls: Sequence[QueryFilter | QueryEntities]) -> QueryCost | None:
-    """Returns the cost of the model calls, including remembered ones; None without model calls."""
+    """Returns the cost of the model calls, including remembered calls; None without model calls."""
     made = [each for each in calls if each.calls or each.remembered_tokens]
     if not made:
         return None

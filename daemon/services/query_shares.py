@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 PAUSE_AFTER_S = 0.002
 RECENT_S = 0.1
-"""A client that queries continuously waits less than this between an answer and its next query."""
+"""Time for which a query counts as recent. A client that queries continuously pauses for less time between queries."""
 
 PAUSE_RATIO = 9.0
 PAUSE_MAX_S = 0.5

@@ -93,7 +93,7 @@ class Reencoding:
         self._encoded = 0
         self._needed_bytes = 0
         self._needed = Dependency(MAX_PAUSE_S)
-        """The encoder, its server and the disk."""
+        """Tracks outages of the encoder, its server and the disk."""
 
     def resume(self) -> None:
         """Continues the work of an earlier run, or deletes its vectors if the configuration no longer names that encoder."""
@@ -181,7 +181,7 @@ class Reencoding:
             encoder=self._committer.encoder.identity.name,
             configured=None if self._configured is None else self._configured.name,
             running=self._running,
-            error=None if (outage := self._needed.outage) is None else outage.loggable,  # a server may repeat content
+            error=None if (outage := self._needed.outage) is None else outage.loggable,  # a server may quote documents
             passages=passages,
             texts=texts,
             calls=-(-texts // self._configured.batch_size) if remote and self._configured is not None else 0,
@@ -212,7 +212,7 @@ class Reencoding:
             )
 
     def _begin(self) -> None:
-        if not self._running:  # another request may have begun meanwhile
+        if not self._running:  # another request may have started the work meanwhile
             self._measured.clear()
             self._task = asyncio.create_task(self._run())
 
@@ -222,7 +222,7 @@ class Reencoding:
                 await self._encode_and_switch()
             except (EncoderUnavailable, RequestError) as error:
                 await self._needed.wait("reencoding_waits", error)
-            except Exception as error:  # noqa: BLE001 - the next try or start continues; nothing else must stop
+            except Exception as error:  # noqa: BLE001 - the next try or start continues the work; other work must not stop
                 await self._needed.wait("reencoding_failed", error, exc_info=True)
 
     async def _encode_and_switch(self) -> None:
@@ -251,7 +251,8 @@ class Reencoding:
         await finish_even_if_cancelled(asyncio.to_thread(self._tidy_up))
 
     def _tidy_up(self) -> None:
-        """Deletes the new vectors, which the store contains now. If hippod ends before, the next start deletes them."""
+        """Deletes the new vectors, which the store contains now. If hippod ends before the deletion, the next start deletes
+        them."""
         discard(self._store.folder)
         self._store.write_checkpoint()
 

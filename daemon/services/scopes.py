@@ -15,7 +15,7 @@ from store.store import Store
 from store.types import Document, Pause, document_time, no_pause
 
 FOLDERS_MAX = 1_000
-"""Maximum folders in the result of `scopes`: those with the most documents."""
+"""Maximum folders in the result of `scopes`, which contains the folders with the most documents."""
 
 
 class ScopeService:
@@ -40,7 +40,8 @@ class ScopeService:
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
         """Returns the predicate for an earlier moment: whether the client saw the document then and sees it now.
 
-        For a document that was removed since, its last labels count. If they are unknown, no restricted client sees it.
+        For a document that was removed since then, its last labels count. If these labels are unknown, no restricted client
+        sees the document.
         """
         sees = self.holds(scope.without_conditions())
         removed = self._store.removed_documents()
@@ -127,8 +128,8 @@ def _prefixes(text: str) -> list[tuple[str, bool]]:
     """Returns pairs (URI prefix, whether it is a path) for an entry of a scope's `in`. The path `notes` does not match
     `notes2`.
 
-    A path with non-ASCII characters is also compared in Unicode form NFC: macOS, and archives made on it, decompose accented
-    letters; keyboards and models do not. The difference is invisible.
+    A path with non-ASCII characters is also compared in Unicode form NFC: macOS and archives made on it decompose accented
+    letters, unlike keyboards and models.
     """
     if not text.startswith("/"):
         return [(text, False)]

@@ -34,7 +34,7 @@ from store.maintenance.synonym_recall import RecallMeasurement
 from store.snapshot import Snapshot
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
-"""Replaces the reason for restricted clients: the reason may name a document."""
+"""Replaces the reason for restricted clients: it may name a document."""
 
 
 class RunningParts(SourceParts, ABC):
@@ -99,7 +99,7 @@ class StatusService:
     """The state is `starting` before `ready`, and `stopping` after `stop`."""
 
     def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
-        """`llm` is the model that answers questions; None if there is none."""
+        """`llm` is the model that answers questions, or None."""
         self._began = time.monotonic()
         self._names = (encoder, openie)
         self._llm = llm

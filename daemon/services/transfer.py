@@ -95,7 +95,7 @@ class TransferService:
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
-        """Imports a file. If cancelled, indexes documents that are in the inbox already, and drops the rest.
+        """Imports a file. If cancelled, indexes documents that are in the inbox already, and drops the other documents.
 
         Raises NotReady if the file cannot be written to the disk.
         """
@@ -173,7 +173,7 @@ class TransferService:
         )
 
     async def _until_cancelled(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
-        """Runs `work` in a thread. Ends at its next report after the client has disconnected."""
+        """Runs `work` in a thread. If the client disconnects, ends at the next report of `work`."""
         cancelled = threading.Event()
 
         def report(step: str, done: int, total: int | None) -> None:
@@ -186,7 +186,7 @@ class TransferService:
     async def backup(self, directory: str) -> BackupResponse:
         cancelled = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
-            # Check before writing: the client must not believe in a backup that no other process can see.
+            # Refuse before writing, because no other process would see the backup.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
             if problem is not None:
                 raise Conflict(problem, errors={"directory": problem})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from daemon.config_types.values import Section
 from daemon.contract.status import SourceStatus
 
-if TYPE_CHECKING:  # the configuration imports this module, and needs none of these types
+if TYPE_CHECKING:  # not needed by the configuration, which imports this module
     from consumers.folder import HardLinks
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
@@ -49,7 +49,7 @@ class Source(ABC):
     def start(self) -> None:
         """Begins to deliver documents to the pipeline; returns at once."""
 
-    async def stop(self) -> None:  # noqa: B027 - most have nothing to do
+    async def stop(self) -> None:  # noqa: B027 - most sources have nothing to stop
         """Stops the parts that must stop while the pipeline still runs."""
 
     async def close(self) -> None:  # noqa: B027
@@ -74,7 +74,7 @@ class Source(ABC):
         """Returns once the pipeline has received everything that the source contains now; for `hippoctl wait`."""
 
     def pending_note(self) -> str | None:
-        """Returns a clause for an answer's note about content that the pipeline has not received yet; None if there is none.
+        """Returns a clause for an answer's note about content that the pipeline has not received yet, or None.
 
         Called on the event loop for every query.
         """
@@ -112,7 +112,8 @@ class SourceKind(Generic[S]):
     """Model of the source's entry in `status`."""
     make: Callable[[S, SourceParts], Source]
     conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
-    """Returns conflicts among these tables, or with paths that hippod itself writes (by key): one sentence each, key first."""
+    """Returns a sentence, beginning with a key, for each conflict among these tables, or with the paths (by key) that hippod
+    itself writes."""
     claims: "Callable[[S], Iterator[Claim]]"
     """Returns the claims for the documents that a table's source owns."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"

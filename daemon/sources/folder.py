@@ -70,8 +70,8 @@ class FolderSection(Section):
 class FolderStatus(SourceStatus):
     """`files`: number of followed files. `last_scan_at`: when the folder was last compared with the memory, in Unix seconds.
     `unconfirmed`: documents that are missing, or excluded by a new default exclusion, and kept until `hippoctl confirm`.
-    `newly_excluded`: the excluded ones among them, by reason. `excluded`: excluded files and directories, by reason
-    (docs/reference/exclusions.md); files in excluded directories are not counted."""
+    `newly_excluded`: the number of these documents that are excluded, by reason. `excluded`: excluded files and directories, by
+    reason (docs/reference/exclusions.md); files in excluded directories are not counted."""
 
     detail: str | None
     files: int
@@ -150,7 +150,7 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
     versions of hippod let messages remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
-    # Documents missing without `EMPTY` were removed by a message, or by a client if the store never followed a topic.
+    # If a file without `EMPTY` lacks its documents, a message removed them; or a client, if the store never followed a topic.
     restore = any(key.startswith("kafka:") for key in store.positions)
 
     def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:
@@ -176,12 +176,13 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop has ended, so nothing waits any more
+    with suppress(RuntimeError):  # the loop has ended, so no task waits
         loop.call_soon_threadsafe(call)
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    # Only folders with equal labels share hard links: a link into another folder would change which clients see the file.
+    # Only folders with equal labels share hard links: otherwise, a link into another folder would change which clients see the
+    # file.
     labels = (frozenset(folder.labels), folder.labels_from_documents)
     return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 

@@ -21,7 +21,8 @@ Inode = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """What is at a path. `stat` is the target's if a link is followed; None if nothing is there, and for some refused paths."""
+    """The state of a path. `stat` is that of the target if a link is followed; None if the path does not exist, and for some
+    refused paths."""
 
     stat: os.stat_result | None = None
     link: bool = False
@@ -79,11 +80,12 @@ class SwappedError(Exception):
 def read_fingerprint(
     path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None, max_bytes: int | None = None
 ) -> tuple[Fingerprint, bool]:
-    """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises OSError.
+    """Reads the file. Returns its fingerprint with the digest, and whether the file stayed unchanged while it was read. Raises
+    OSError.
 
-    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Raises
-    SwappedError if the opened file or its number of names differs from `seen`, unless `follow` is set: only the names of the
-    file in `seen` were checked, and the fingerprint's inode later permits reading the file.
+    Of a file larger than `max_bytes`, only the first `max_bytes` are read, and growth does not count as a change. Unless
+    `follow` is set, raises SwappedError if the opened file or its number of names differs from `seen`: only the names in `seen`
+    were checked, and the fingerprint's inode later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
@@ -112,6 +114,6 @@ def _version(found: os.stat_result) -> tuple[int, int]:
 
 
 def _link_state(found: os.stat_result) -> tuple[int, ...]:
-    """Returns (device, inode, number of names, ctime). Linking and renaming change the ctime; it is 0 for a file with one
-    name."""
+    """Returns (device, inode, number of names, ctime). Linking and renaming change the ctime, which is given as 0 for a file
+    with one name."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0

@@ -26,11 +26,11 @@ BY_INCLUDE = Exclusion("include", since=0)
 
 
 class FollowRules:
-    """`include`, `exclude` and the default exclusions of one folder. Paths are absolute. Raises ValueError for an invalid
-    pattern.
+    """`include`, `exclude` and the default exclusions of one folder. Paths are absolute. The methods for paths look at the disk
+    for markers. Raises ValueError for an invalid pattern.
 
-    A pattern of `exclude` takes precedence over the default exclusions: a leading `!` includes files that they leave out.
-    The root is never excluded.
+    A pattern of `exclude` takes precedence over the default exclusions: with a leading `!`, it includes files that a default
+    exclusion leaves out. The root is never excluded.
     """
 
     def __init__(self, root: bytes, include: Sequence[str], exclude: Sequence[str]) -> None:
@@ -41,16 +41,15 @@ class FollowRules:
         self._exclude = _compile(exclude, "exclude") if exclude else None
 
     def follows(self, path: bytes) -> bool:
-        """Whether the file at `path` is followed. Looks at the disk for markers."""
+        """Whether the file at `path` is followed."""
         return self.exclusion(path, folder=False) is None
 
     def enters(self, path: bytes) -> bool:
-        """Whether the directory at `path` is searched for files. Looks at the disk for markers."""
+        """Whether the directory at `path` is searched for files."""
         return self.exclusion(path, folder=True) is None
 
     def exclusion(self, path: bytes, *, folder: bool) -> Exclusion | None:
-        """Returns the exclusion of the file or directory at `path` or of a directory above it. Looks at the disk for
-        markers."""
+        """Returns the exclusion of the file or directory at `path` or of a directory above it."""
         for directory in self._directories_above(path):
             if found := self._of_directory(directory):
                 return found
@@ -76,8 +75,8 @@ class FollowRules:
         return None if self._all or self._include.match_file(self._relative(path)) else BY_INCLUDE
 
     def by_content(self, path: bytes, names: AbstractSet[bytes] | None = None) -> Exclusion | None:
-        """Returns the exclusion of a directory by a marker inside it. `names` holds the names in it; if None, the disk is
-        searched."""
+        """Returns the exclusion of a directory by a marker inside it. `names` holds the directory's entries; if None, the disk
+        is searched."""
         if len(path) < self._skip:
             return None
         for row in by_marker(os.fsdecode(os.path.basename(path))):
@@ -91,7 +90,7 @@ class FollowRules:
         return any(row.beside for row in by_marker(os.fsdecode(name)))
 
     def is_marked(self, path: bytes) -> bool:
-        """Whether a marker excludes the directory at `path`. Looks at the disk."""
+        """Whether a marker excludes the directory at `path`."""
         found = self._of_directory(path)
         return found is not None and found.needs_marker
 
@@ -116,13 +115,13 @@ class FollowRules:
         return self._exclude.check_file(self._relative(path) + ("/" if folder else "")).include
 
     def _relative(self, path: bytes) -> str:
-        # A glob's `**` does not cross a newline, and no pattern can contain one, so any other character can replace it for
+        # A glob's `**` does not cross a newline. No pattern can contain a newline, so another character can replace it for
         # matching.
         return os.fsdecode(path[self._skip :]).replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
 def _has(directory: bytes, markers: Sequence[str], names: AbstractSet[bytes] | None) -> bool:
-    """Whether one of the markers is in the directory. `names` holds the names in it, if known."""
+    """Whether one of the markers is in the directory. `names` holds the directory's entries, if known."""
     exact = [os.fsencode(marker) for marker in markers if "*" not in marker]
     if names is None and any(os.path.lexists(os.path.join(directory, marker)) for marker in exact):
         return True

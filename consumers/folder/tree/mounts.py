@@ -1,6 +1,6 @@
 # ruff: noqa: PTH116, PTH120
 # Paths are bytes here, which pathlib does not take.
-"""Decides whether files are removed or on a drive that is not mounted: an unmounted drive must not look like removed files.
+"""Distinguishes removed files from files on an unmounted drive, which must not be treated as removed.
 
 Three cases: the folder's root, a drive that is mounted below the root, and a file that is missing while it is read. A directory
 that is empty or unreadable may be the mount point of an unmounted drive.
@@ -21,7 +21,7 @@ def check_root(path: bytes, known: int, trusted: Inode | None) -> FileStatus:
     """Returns the status of a folder's root, refused if it cannot be scanned. `known` is the number of its files in the ledger.
 
     If the root is empty although the ledger has files, it was either cleared or unmounted. The root counts as cleared only if
-    it is the directory that this process scanned before (`trusted`: device, inode). After a restart, or on another device, the
+    this process has scanned this directory before (`trusted`: its device and inode). After a restart, or on another device, the
     files are kept until the root contains an entry.
     """
     try:
@@ -68,10 +68,10 @@ def absence_of(path: bytes, root: bytes) -> Absence | None:
 
 
 class MountedDrives:
-    """Mount points in the folder, and which of them are unmounted.
+    """The folder's mount points and their states.
 
-    An empty mount point on another device than before counts as unmounted. A mount point that contains an entry has become an
-    ordinary directory.
+    An empty mount point on another device than before counts as unmounted. A mount point on another device that contains an
+    entry has become an ordinary directory.
     """
 
     def __init__(self) -> None:

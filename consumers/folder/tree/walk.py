@@ -118,8 +118,8 @@ class Walker:
         return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
-        """Forgets the visited directories at and below `top`, which is gone. Returns whether a directory was forgotten: other
-        links to it may now have to be followed."""
+        """Forgets the visited directories at and below `top`, which is gone. Returns whether a directory was forgotten, so that
+        other links to it may have to be followed."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"

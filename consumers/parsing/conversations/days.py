@@ -30,7 +30,7 @@ class Message:
     identity: str = ""
     answers: str = ""
     left_out: tuple[str, ...] = ()
-    """Texts of the message that `text` does not contain."""
+    """Omitted texts of the message, which `text` does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Conversation:
     name: str
     messages: Iterable[Message]
     left_out: tuple[str, ...] = ()
-    """Texts about the conversation as a whole. The account of the first day contains them."""
+    """Omitted texts that concern the whole conversation. The first day's account of omissions contains them."""
 
 
 def documents_by_day(

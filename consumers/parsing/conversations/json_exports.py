@@ -53,7 +53,7 @@ pieces."""
 _REFERENCES = {"user_id": "<@{}>", "channel_id": "<#{}>"}
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+[^\W\d_]{2,}")
-"""Two consecutive words. A text for people has them; an identifier or a type has not."""
+"""Two consecutive words, which distinguish a text for people from an identifier or a type."""
 _MAX_DEPTH = 12
 
 
@@ -83,7 +83,7 @@ def read_conversations(value: object, channel: str, stem: str) -> list[Conversat
         return [_conversation(value, stem)]
     chats = [chat for key in ("chats", "left_chats") for chat in _items(_inner(value, key, "list"))]
     found = [_conversation(chat, stem) for chat in chats if _is_conversation(chat)]
-    if found:  # the first chat accounts for other content of the export, such as the list of contacts
+    if found:  # the first chat's account lists other content of the export, such as the contacts
         found[0] = replace(found[0], left_out=(*found[0].left_out, *unread_texts(value, "", ("chats", "left_chats"))))
     return found or None
 
@@ -132,7 +132,7 @@ def _is_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def _are_messages(items: list[Any], is_message: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Whether at least half of the first items are messages: a few damaged items do no harm."""
+    """Whether at least half of the first items are messages, so that a few damaged items do no harm."""
     first = items[:_EXAMINED]
     return 2 * sum(isinstance(item, dict) and is_message(item) for item in first) >= len(first)
 
@@ -212,7 +212,7 @@ def _person(item: Mapping[str, Any]) -> str:
 def _files(item: Mapping[str, Any]) -> Iterator[str]:
     for key in _FILES:
         value = item.get(key)
-        if isinstance(value, str):  # "(File not included. …)" in Telegram's exports
+        if isinstance(value, str):  # for example "(File not included. …)" in Telegram's exports
             name = item.get("file_name") if value.startswith("(") else value
             yield str(name or key).rpartition("/")[2]
         for each in _items(value):

@@ -27,8 +27,8 @@ _LABELS = {
     "ORG": "Organisation", "RRULE": "Repeats",
 }  # fmt: skip
 _KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
-"""Types that are not shown: common to nearly all telephone numbers and addresses, or names of encodings. Other types
-distinguish work from home."""
+"""Types that are not shown, because nearly all telephone numbers have them or they name encodings. Other types distinguish work
+from home."""
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
     """

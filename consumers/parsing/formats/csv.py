@@ -64,8 +64,8 @@ def _dialect(sample: str, delimiters: str) -> _Dialect:
     """Returns the delimiter and quoting with which the largest share of the first rows has the same width. If shares are equal,
     the larger width wins.
 
-    `csv.Sniffer` is not used because it can take quadratic time. Quotes count as part of the values (5" bolts) if rows would
-    otherwise run together.
+    `csv.Sniffer` is not used because it can take quadratic time. If quoting would join rows, quotes count as part of the values
+    (5" bolts).
     """
 
     def fit(dialect: _Dialect) -> tuple[float, int, int, int]:

@@ -17,7 +17,7 @@ or Unreadable."""
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """A declaration without imports: parsing one format must not load the libraries of others."""
+    """A declaration without imports, so that parsing one format does not load the libraries of other formats."""
 
     name: str
     """Value of `format` in a document's metadata."""
@@ -36,10 +36,11 @@ class DocumentFormat:
     """Matches the first bytes of the content. A file that begins with these bytes has this format, whatever its
     name."""
     zip_parts: tuple[str, ...] = ()
-    """Parts of zip archives of this format, and folders at the top, which end in `/`. One of them must occur."""
+    """Names of parts, and of top folders (ending in `/`), in zip archives. A file of this format contains at least one of
+    these."""
     zip_frame: str = ""
-    """A part that must occur too, unless the file's name has an ending of this format. Other archives may have a folder
-    `word/`."""
+    """A part that must also occur, unless the file's name has an ending of this format, because other archives may have a
+    folder `word/`."""
     ole_parts: tuple[str, ...] = ()
     """Names of streams and storages that occur only at the top of OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None

@@ -72,7 +72,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """Returns the list of cells, or None if the notebook has none. Formats before 4 keep the cells in worksheets."""
+    """Returns the list of cells, or None. Formats before 4 keep the cells in worksheets."""
     if not isinstance(book, dict):
         return None
     cells = book.get("cells")

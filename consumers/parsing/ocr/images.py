@@ -11,7 +11,7 @@ FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 """The only Pillow decoders that may run. Other decoders call external programs or are hardly used."""
 _MAX_PIXELS = 60_000_000
 _MIN_PIXELS, _MIN_SIDE = 10_000, 24
-"""A picture with fewer pixels or a shorter side is an icon."""
+"""A picture with fewer pixels or a shorter side counts as an icon."""
 _SMALL_PIXELS = 2_500_000
 """A picture with fewer pixels, such as a photograph of a screen, is enlarged for OCR."""
 _ENLARGED = 2
@@ -80,5 +80,5 @@ def _opened(data: bytes) -> Image.Image:
         return Image.open(BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError as error:  # its message contains an object's address
         raise PictureError("it is damaged") from error
-    except Exception as error:  # as above; also for a decompression bomb
+    except Exception as error:  # as above, and for a decompression bomb
         raise PictureError(f"it is damaged ({error})") from error

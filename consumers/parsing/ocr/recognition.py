@@ -21,7 +21,8 @@ class AwaitsRecognition(Exception):
 
 
 class TextRecognition:
-    """Reads the pictures of one file's documents, or counts those that a later run reads, depending on `Limits.ocr`."""
+    """Reads the pictures of one file's documents. With `Limits.ocr` "later", only counts the pictures that a later run
+    reads."""
 
     def __init__(self, limits: Limits, progress: Callable[[], None]) -> None:
         """`progress` is called before each picture and, while OCR reads it, every few seconds."""
@@ -136,6 +137,6 @@ def _without_program(parsed: ParsedText, limits: Limits) -> NotADocument:
 
 
 def _code(parsed: ParsedText) -> FailureCode:
-    """Returns the code for a document without text: a scanned page counts as a document, a picture does not."""
+    """Returns the failure code of a document without text. Only scanned pages count as a document, other pictures do not."""
     is_picture = all(picture.unread is OmissionKind.PICTURE for picture in parsed.pictures)
     return FailureCode.NOT_A_DOCUMENT if is_picture else FailureCode.NO_TEXT

@@ -22,7 +22,7 @@ _ALL_FILE_RIGHTS = (1 << 13) - 1
 _TRUNCATE_SINCE, _TRUNCATE = 3, 1 << 14
 _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 PROGRAM_FOLDERS = (b"/usr", b"/lib", b"/lib32", b"/lib64", b"/bin", b"/etc", b"/opt", b"/nix/store")
-"""Folders with programs, libraries and settings, but no documents. Every confined program may read these folders."""
+"""Folders with programs, libraries and settings, but no documents. Any confined program may read these folders."""
 SOCKET_FOLDERS = (b"/tmp", b"/var/tmp")
 """Folders in which a program may create Unix sockets, but no files: LibreOffice does not start without its socket."""
 _DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/random", b"/dev/urandom")

@@ -42,7 +42,7 @@ _SETTINGS = (
 
 
 def convert(data: bytes, ending: str, target: str, limits: Limits) -> bytes:
-    """Converts a file to the format `target`. `ending` is that of the file's name. Raises ProgramFailed."""
+    """Converts a file to the format `target`. `ending` is the ending of the file's name. Raises ProgramFailed."""
     program = limits.programs[CONVERTER]
     with tempfile.TemporaryDirectory(prefix="hippod-") as folder:
         profile = Path(folder, "profile")

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _TokenState:
-    """The result of the last check of the token file. `stamp` changes with the file."""
+    """The result of the last check of the token file. `stamp` changes when the file changes."""
 
     stamp: tuple[Path, int, int, int, int] | None = None
     digest: bytes | None = None
@@ -39,7 +39,7 @@ class _TokenState:
 class TokenFile:
     """The token in a file. `refresh` checks the file, and reads it again if it has changed.
 
-    If the file's content would be refused at a start, no token is accepted. Each file is read in its own thread, so a
+    If hippod would refuse the file's content at its start, no token is accepted. Each file is read in its own thread, so a
     hanging drive delays only the requests that send a token.
     """
 
@@ -176,7 +176,7 @@ class Clients:
             return None
         digest = sha256(token.strip().encode("latin-1")).digest()
         matches = [each for each in self._tokens if each.file.has(digest)]
-        # If the token is known, only its own file is checked, so a hanging drive under another token file does no harm.
+        # If the token is known, check only its own file: another token file may be on a hanging drive.
         if any(await asyncio.gather(*(each.file.refresh() for each in matches or self._tokens))):
             self._token_ended()
         matches = [each for each in self._tokens if each.file.has(digest)]
@@ -215,7 +215,7 @@ class ClientMiddleware:
         client = await self._clients.identify(peer, Headers(scope=scope))
         scope.setdefault("state", {})["client"] = client
         identity = identity_of(scope)
-        if peer.is_own_process or identity != peer.client:  # `RequestBoundary` has counted all others
+        if peer.is_own_process or identity != peer.client:  # `RequestBoundary` has counted other requests
             self._rate_limiter.count(identity)
         with nullcontext() if self._stopping.is_set() else self._requests.slot(identity):
             await self._app(scope, receive, send)

@@ -23,7 +23,7 @@ def guard(route: BaseRoute) -> None:
     """Makes `route` refuse clients without the required right, and end when its client disconnects. Raises like `need_of`."""
     need = need_of(route)
     assert isinstance(route, Route)
-    # FastAPI's own handler would look for parameters, of which a route here has none but the request.
+    # FastAPI's own handler would look for parameters, but the only parameter of these routes is the request.
     route.app = _Guard(request_response(route.endpoint), need)
 
 

@@ -151,7 +151,7 @@ class HttpConnection(H11Protocol):
             self._cut("made room")
 
     def _refuse_or_cut(self, reason: str) -> None:
-        """Answers 503, or cuts the connection off if too many refused clients have not read their answer yet."""
+        """Answers 503. Cuts the connection off instead if too many refused clients have not read their answer yet."""
         limits = self.config.limits
         if len(self.connections) > limits.connections + limits.refused_connections:
             self._cut(reason)

@@ -47,7 +47,7 @@ class Peer:
 
     @property
     def is_own_process(self) -> bool:
-        """Whether hippod itself connected: with its first query, or on behalf of a client of its MCP server."""
+        """Whether hippod itself connected, to send its first query or a request for a client of its MCP server."""
         return self.pid == os.getpid()
 
     def fields(self) -> dict[str, Any]:

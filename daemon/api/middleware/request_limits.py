@@ -1,7 +1,7 @@
 """Limits for requests of one kind: a rate per client, and concurrency, with a share for each client.
 
 A client that holds units may take more if its new total is at most `client_share` times the sum of its present units and the
-free units. So one client never takes a whole limit, and a client without units finds a free one.
+free units. So one client never takes a whole limit, and a free unit is left for a client without units.
 """
 
 import asyncio

@@ -75,7 +75,7 @@ def host_name(header: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Returns whether `name` is an IP address. DNS cannot redirect an address, so any address of the machine is accepted."""
+    """Returns whether `name` is an IP address. Any address is accepted, because DNS cannot redirect it."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -67,10 +67,10 @@ NO_TOKENS = Tokens(prompt=0, completion=0)
 
 
 def conversation_question(request: ChatRequest) -> str:
-    """Returns the user's last message, preceded by the two questions before it: "And when?" alone finds nothing.
+    """Returns the user's last message, preceded by the two questions before it, because "And when?" alone finds nothing.
 
-    Answers would find their own sources again, so they are left out. Instructions to the model are left out too. Raises Invalid
-    if the conversation has no user message or the last one is too long.
+    Leaves out instructions to the model, and earlier answers, which would find their own sources again. Raises Invalid if the
+    conversation has no user message or the last one is too long.
     """
     questions = [each.text for each in request.messages if each.role == "user" and each.text]
     if not questions:
@@ -154,7 +154,7 @@ class _Completion:
         return data_message(ChatChunk(id=self.id, created=self.created, model=self.model, choices=[choice]))
 
     def end(self, content: str, annotations: list[Annotation], tokens: Tokens) -> list[bytes]:
-        """Returns the last pieces: the rest of the content, and the usage if requested."""
+        """Returns the last pieces: the remaining content, and the usage if requested."""
         pieces = [self.chunk(ChatDelta(content=content, annotations=annotations)), self.chunk(ChatDelta(), last=True)]
         if self.with_usage:
             usage = ChatChunk(id=self.id, created=self.created, model=self.model, choices=[], usage=_usage(tokens))

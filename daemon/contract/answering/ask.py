@@ -31,9 +31,9 @@ class SessionQuestion(Response):
 
 
 class SessionEntry(Response):
-    """A session as of its last question, at `commit`. `expires_at`: when the session is removed unless it is used before. A
-    client that sees only some documents does not receive the answers. `error`: why the session's file cannot be read; the other
-    fields are then empty.
+    """The state of a session at its last question, which used `commit`. `expires_at`: when the session is removed if it is not
+    used before. A client that sees only some documents does not receive the answers. `error`: why the session's file cannot be
+    read; the other fields are then empty.
     """
 
     name: str
@@ -117,7 +117,7 @@ class AskRequest(Request):
     - `deep_settings`: settings of `[deep]`.
 
     Budgets of questions in several steps: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When
-    a budget is spent, the answer uses what was found until then, and its `note` says so.
+    a budget is spent, the answer uses the findings so far, and its `note` says so.
     """
 
     model_config = ConfigDict(json_schema_extra=_ways_to_ask)
@@ -178,7 +178,8 @@ class RetrievedPassage(Response):
 
 class AskSession(Response):
     """The session that the question continued. `points`: number of its points at `commit`, the commit of its last question.
-    `forgotten`: how many of these points have lost all supporting passages since; `weakened`: how many have lost some.
+    `forgotten`: number of these points that have lost all supporting passages since; `weakened`: number of points that have
+    lost some passages.
     """
 
     name: str
@@ -190,14 +191,14 @@ class AskSession(Response):
 
 
 class AskResponse(Response):
-    """An answer, as of `commit`. `found`: whether the memory contains the answer. `short`: the bare answer. `reasoning`: the
-    model's text before the answer, if requested. `passages`: the retrieved passages, best first, if requested. `note`: what the
-    user should know about the answer. `steps`: the record of each step; `stopped`: why the steps ended. `calls`: requests to
-    the model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer
-    consists of the steps' results. `remembered`: cost of answers of recognition memory that equal earlier queries paid for;
-    `tokens` and `calls` do not include it. A deep answer also has `version`, `settings`, `earlier` (the working memory at the
-    beginning), `forgotten` (ids of the points dropped from it), `answered` (the calls that wrote the answer), and
-    `entities_a_point`, the average number of entities per point.
+    """An answer from the memory at `commit`. `found`: whether the memory contains the answer. `short`: the bare answer.
+    `reasoning`: the model's text before the answer, if requested. `passages`: the retrieved passages, best first, if requested.
+    `note`: what the user should know about the answer. `steps`: the record of each step; `stopped`: why the steps ended.
+    `calls`: requests to the model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed
+    and the answer consists of the steps' results. `remembered`: cost of recognition memory's answers that equal earlier queries
+    have paid for; `tokens` and `calls` do not include this cost. A deep answer also has `version`, `settings`, `earlier` (the
+    working memory at the beginning), `forgotten` (ids of the points dropped from it), `answered` (the calls that wrote the
+    answer), and `entities_a_point`, the average number of entities per point.
     """
 
     question: str

@@ -1,6 +1,6 @@
 """`POST /v1/chat/completions` and `GET /v1/models`: the part of OpenAI's protocol that chat programs use.
 
-Names and types are OpenAI's, so clients for that protocol work unchanged.
+Names and types are those of OpenAI, so clients for that protocol work unchanged.
 """
 
 from enum import StrEnum

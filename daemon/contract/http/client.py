@@ -125,7 +125,7 @@ def answer_timeout_s(method: str, path: str, fields: object = None) -> float | N
 
 
 def _may_take_long(query: Mapping[str, Any]) -> bool:
-    """Whether a query may call the model, as the modes that walk the graph do, or may load an earlier commit."""
+    """Whether a query may load an earlier commit, or call the model (as in modes that walk the graph)."""
     from memory.retrieval.modes import MODES  # loaded only for queries
 
     mode = MODES.get(str(query.get("mode")))  # without a mode, the daemon uses the configured one

@@ -43,7 +43,7 @@ def _authority(origin: str) -> str:
 
 
 def cookie_value(header: str, name: str) -> str:
-    """Returns the value of the cookie `name` in a Cookie header, "" if there is none."""
+    """Returns the value of the cookie `name` in a Cookie header, or ""."""
     for part in header.split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

@@ -1,5 +1,5 @@
-"""Makes one batch from changes: determines which documents each task replaces, moves and removes. Reports each commit: to
-clients and the log, to the sources, and to the work that waits for it."""
+"""Makes one batch from changes: determines which documents each task replaces, moves and removes. Reports each commit to
+clients, the log, the sources, and the work that waits for the commit."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -55,8 +55,8 @@ class Batches:
         on_commit: Callable[[Sequence[str]], None],
         finish: Callable[[Work], None],
     ) -> None:
-        """`on_commit` is called with the passages that may need extraction, before waiting tasks continue. `finish` is called
-        with completed work."""
+        """`on_commit` is called with the passages that may need extraction, before tasks that wait for the commit continue.
+        `finish` is called with completed work."""
         self._store = store
         self._documents_by_file = documents_by_file
         self._owners = owners
@@ -68,7 +68,7 @@ class Batches:
         self._removed = RemovedRecords(store.positions)
 
     def make(self, changes: Sequence[Change]) -> Batch:
-        """Returns one batch from changes that touch different keys, without the changes that their source may not make."""
+        """Returns one batch from changes that touch different keys; drops changes that exceed their source's rights."""
         permitted = [change for change in changes if self._is_permitted(change)]
         batch = make_batch(self._store, self._documents_by_file, permitted)
         touched = self._file_events.batch_positions()
@@ -190,7 +190,7 @@ def _keeps_unnamed_documents(task: Task) -> bool:
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
-    """Returns all documents of a file if `uri` is the file's, or only `uri` if it is a line's."""
+    """Returns all documents of a file if `uri` is a file's URI, or only `uri` if it is the URI of a line."""
     return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
 
 

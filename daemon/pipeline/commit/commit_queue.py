@@ -1,7 +1,7 @@
 """Queues parsed changes for the commit: fresh changes first, and changes of one key in order of arrival.
 
 If more than `FRESH_PER_SOURCE` fresh changes of a source wait, one of them becomes bulk, as in
-`daemon.pipeline.incoming.lanes`. The limit there does not suffice, because parsing is faster than encoding.
+`daemon.pipeline.incoming.lanes`. That module's limit does not suffice, because parsing is faster than encoding.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound,
 BATCH_MAX_CHANGES = 512
 
 FRESH_MAX_PASSAGES = 32
-"""A fresh change with more passages is long: encoding takes about a second, and other fresh changes are committed first."""
+"""A fresh change with more passages is long: its encoding takes about a second, so other fresh changes are committed first."""
 
 
 class Rank(IntEnum):

@@ -50,7 +50,8 @@ UNSLICED_PASSAGES = 8
 MAX_PAUSE_S = 2.0
 """Maximum pause before retrying a commit that failed, for example on a full disk."""
 MAX_COMPLETIONS = 5
-"""Number of times that a batch is completed before its documents are considered the cause. A purge can invalidate one."""
+"""Number of times that a batch is completed before its documents are considered the cause. A purge can invalidate a completed
+batch."""
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit; the last argument is the duration of encoding and committing in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
@@ -105,8 +106,8 @@ class Committer:
 
     @property
     def trouble(self) -> Outage | None:
-        """Why the last commit failed; None after a successful one. The outage's event is `encoder_unreachable` if the embedding
-        server is unavailable, but the store is available."""
+        """Why the last commit failed; None after a successful one. The outage's event is `encoder_unreachable` if only the
+        embedding server is unavailable, not the store."""
         return self._needed.outage
 
     def use(self, encoder: Encoder) -> None:
@@ -152,7 +153,7 @@ class Committer:
         errors = RepeatedErrors()
         began = time.monotonic()
         while True:
-            if ahead.made_by != self._encoder.identity:  # switched since the last attempt
+            if ahead.made_by != self._encoder.identity:  # the encoder was switched since the last attempt
                 ahead = self._encoded_elsewhere(changes)
             try:
                 if not fresh and sum(change.size for change in changes) > UNSLICED_PASSAGES:
@@ -160,7 +161,7 @@ class Committer:
                 batch, committed = await self._complete_and_commit(changes, ahead)
                 break
             except IncompleteBatch as error:
-                # A purge removed passages after the batch was made, so complete the batch again.
+                # A purge has removed passages since the batch was made, so complete the batch again.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
                     await self._isolate(changes, error, fresh)
@@ -177,7 +178,7 @@ class Committer:
                     await self._needed.wait("encoder_unreachable", error, encoder=made_by.name, dim=made_by.dim)
                 else:
                     await self._needed.wait("commit_failed", error, documents=len(changes))
-            except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop the others
+            except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop other documents
                 await self._isolate(changes, error, fresh)
                 return
         self._needed.restored()
@@ -311,7 +312,8 @@ class RepeatedErrors:
         self._count = 0
 
     def is_documents_fault(self, error: Exception) -> bool:
-        """Counts the error. Returns whether it is not transient and so frequent that a document must be the cause."""
+        """Counts the error. Returns whether a document must be the cause: the error is not transient and has recurred too
+        often."""
         kind = _error_kind(error)
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
@@ -319,7 +321,7 @@ class RepeatedErrors:
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether the disk, the system or a server caused the error, whatever the batch contains."""
+    """Whether the disk, the system or a server caused the error, not the batch's content."""
     if isinstance(error, EncoderRefused):
         return False
     return isinstance(error, ConnectionError | TimeoutError) or system_error(error) is not None

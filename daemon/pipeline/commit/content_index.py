@@ -79,7 +79,7 @@ class ContentCounts:
         return +self._readers
 
     def mean_ms(self, counts: Callable[[str], bool]) -> float | None:
-        """Returns the mean time per passage, in ms, of the extractors whose names `counts` accepts; None if unknown."""
+        """Returns the mean time per passage (ms) of the extractors whose names `counts` accepts; None if no time is known."""
         self._count()
         with self._lock:
             if self._times is None:

@@ -29,7 +29,7 @@ class PassageExtractor(Protocol):
     def name(self) -> str: ...
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """Returns at most one extraction per passage. A passage without one is committed without triples."""
+        """Returns at most one extraction per passage. A passage without an extraction is committed without triples."""
         ...
 
 
@@ -38,7 +38,8 @@ async def extract_each(
     passages: Sequence[PassageText],
     failed: Callable[[PassageText, ParserFailed], Iterable[Extraction]],
 ) -> list[Extraction]:
-    """Extracts from all passages together. If the extractor's process is lost, tries one by one, so that the others succeed.
+    """Extracts from all passages together. If the extractor's process is lost, extracts one by one, so that only the passage at
+    fault fails.
 
     `failed` is called for each passage that cannot be extracted, and returns the extractions to use instead.
     """

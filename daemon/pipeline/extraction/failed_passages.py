@@ -9,7 +9,7 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Number of failures at which unneeded failures are first dropped; then at twice the number that remained."""
+"""Number of failures at which unneeded failures are first dropped; later, twice the number that remained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def awaits_extractor(state: ExtractionState | None) -> bool:
 
 
 def failed_extraction(store: Store, passage: str, extractor: str, attempts: int, reason: str) -> Extraction | None:
-    """Returns the failure to commit for a passage; None if the passage has an older extraction by a model, which should stay.
+    """Returns the failure to commit for a passage; None if the passage keeps an older extraction by a model.
 
     The failure keeps the triples of a stand-in's extraction.
     """
@@ -56,7 +56,8 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
 
 
 class FailedPassages:
-    """The failures of passages that documents need extracted, and temporarily of other passages. Use on the event loop only."""
+    """The failures of passages whose extraction is needed by a document, and temporarily of other passages. Use on the event
+    loop only."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -90,7 +91,7 @@ class FailedPassages:
         return [(id, failure.attempts) for id, failure in self._failures.items() if is_due(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """Returns the failures of passages that a document needs extracted."""
+        """Returns the failures of passages whose extraction is needed by a document."""
         return {id: failure for id, failure in self._failures.items() if self._store.documents_to_extract(id)}
 
     def sweep(self) -> list[str]:

@@ -22,7 +22,7 @@ BATCH_PASSAGES = 32
 """Passages per commit. A fresh document waits for the encoding of at most one slice of these passages."""
 IDLE_CHECK_S = 0.5
 MAX_WAIT_S = 60.0
-"""Maximum wait of a batch for an idle moment, so that the work also ends on a machine that is never idle."""
+"""Maximum wait of a batch for an idle moment. On a machine that is never idle, the work then still ends."""
 RECHECK_S = 600.0
 """Interval of checks for passages that have returned with an outdated extraction."""
 
@@ -62,7 +62,7 @@ class IdleReextraction:
         while True:
             try:
                 await self.extract_all()
-            except Exception as error:  # an internal error here must not stop anything else
+            except Exception as error:  # an internal error of this loop must not stop the daemon
                 log.error("reextraction_failed", error=error, exc_info=True)
                 self._waiting.clear()
             await asyncio.sleep(RECHECK_S)
@@ -88,7 +88,7 @@ class IdleReextraction:
         log.info("reextraction_ended", passages=self.burst.done, failed=len(self._failed))
 
     def _passage(self, id: str) -> PassageText | None:
-        """Returns a passage; None if meanwhile no document needs it or it has been extracted again."""
+        """Returns a passage; None if no document needs it any more or it has been extracted again."""
         needed = self.is_outdated(self._store.extraction_state(id)) and self._store.documents_to_extract(id)
         return self._store.passage(id) if needed else None
 

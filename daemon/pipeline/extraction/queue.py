@@ -48,7 +48,7 @@ EstimateCost = Callable[[int, ExtractedSample], ExtractionEstimate | None]
 
 
 class ExtractionQueue:
-    """The passages to extract. Use on the event loop only. `read` extracts a passage. `probe` returns if its model answers.
+    """The passages to extract. Use on the event loop only. `read` extracts a passage. `probe` returns if the model answers.
 
     If `bulk_only`, the queue extracts nothing: `backfill` takes passages (`next_passages`) and returns the results
     (`add_found`, `add_failure`).
@@ -69,7 +69,7 @@ class ExtractionQueue:
         present_names: Collection[str] = (),
     ) -> None:
         """`name` is the extractor's name. Extractions by an extractor in `present_names` are also up to date. `at_once` is the
-        number of concurrent extractions. `free` means that extraction calls no model; the start then also queues passages on
+        number of concurrent extractions. `free` means that extraction calls no model; `start` then also queues passages on
         which another extractor failed. While `budget` is used up, extraction waits."""
         self.name = name
         self._present_names = {name, *present_names}
@@ -144,11 +144,10 @@ class ExtractionQueue:
     # Input.
 
     def committed(self, passages: Iterable[str]) -> None:
-        """Queues a commit's passages without an extraction, or with only a stand-in's; restores earlier failures.
+        """Queues a commit's passages that have no extraction or only one by a stand-in; restores earlier failures.
 
         `passages` are the passages of the written documents, except passages whose triples the documents supply. The cost
-        depends only on the size of the commit, because a passage that no document needs is queued only when a document needs
-        it.
+        depends only on the size of the commit: an unneeded passage is queued only when a document needs it again.
         """
         waiting = []
         for id in passages:
@@ -192,7 +191,7 @@ class ExtractionQueue:
 
     @property
     def waits_for(self) -> Outage | None:
-        """Why all waiting passages wait: an outage, or the used-up daily budget. None if extraction runs."""
+        """The reason why extraction does not run: an outage, or the used-up daily budget. None if it runs."""
         outage = self.model.current
         if outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
             return outage
@@ -209,7 +208,8 @@ class ExtractionQueue:
             await self._budget.available()
 
     def estimate(self) -> ExtractionEstimate | None:
-        """Returns the estimated cost of the waiting passages; None if none waits, or too few were extracted so far."""
+        """Returns the estimated cost of the waiting passages; None if no passage waits, or if too few passages were extracted
+        so far."""
         waiting = len(self._waiting) + len(self._active)
         if not waiting or self._sample.passages < SAMPLE_PASSAGES:
             return None
@@ -224,7 +224,7 @@ class ExtractionQueue:
         return list(self._journal.extractions.values())
 
     def failures(self) -> dict[str, PassageFailure]:
-        """Returns the failures of passages that documents need extracted."""
+        """Returns the failures of passages whose extraction is needed by a document."""
         return self._failed.living()
 
     def __len__(self) -> int:
@@ -250,7 +250,7 @@ class ExtractionQueue:
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
             if passage is None or not self._store.documents_to_extract(id):
-                self._notify()  # no document needs it now; a later commit may
+                self._notify()  # no document needs the passage now; a later commit may need it
                 continue
             self._active.add(id)
             try:
@@ -282,7 +282,7 @@ class ExtractionQueue:
             reason = str(error)
         except (ModelError, ParserFailed) as error:
             reason = str(error)
-        except Exception as error:  # a bug that one passage triggers must not stop the others
+        except Exception as error:  # a bug that one passage triggers must not stop other passages
             log.error("extraction_failed", passage=passage.id, exc_info=True)
             reason = f"internal error: {type(error).__name__}; see the log"
         self._fail(passage.id, attempts + 1, reason)

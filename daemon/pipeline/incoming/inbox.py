@@ -23,7 +23,7 @@ from store.errors import StoreFolderLost
 from store.untrusted_names import inside
 
 IMPORT_SHARE = 0.5
-"""Share of the inbox that imports may fill. Imports wait for space, whereas an `add` is refused if there is no space."""
+"""Share of the inbox that imports may fill, because imports wait for space, whereas an `add` without space is refused."""
 MEMORY_RETRY_AFTER_S = 60
 """Retry-After sent while the memory limit is reached: only an operator or the scheduled maintenance can free memory."""
 MEMORY_SHORT = (
@@ -44,8 +44,8 @@ class InboxFiles:
     """
 
     def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
-        """`next_ticket` is higher than all tickets whose files were deleted before the last stop. `check` raises OSError if
-        writing is forbidden at present."""
+        """`next_ticket` must be higher than all earlier tickets whose files were deleted. `check` raises OSError if writing is
+        forbidden at present."""
         self._folder = folder
         self._check = check
         folder.mkdir(mode=0o700, exist_ok=True)

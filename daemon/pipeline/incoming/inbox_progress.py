@@ -1,7 +1,7 @@
 """Which documents of the inbox are done: a position that each commit stores with its documents.
 
-A file of the inbox is deleted only when all its documents are done. If the next start queued the whole file, it would undo
-later corrections or removals of documents that are done, so the commit records them.
+A file of the inbox is deleted only when all its documents are done. So each commit records the documents that are done: if the
+next start queued the whole file, it would undo later corrections or removals.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

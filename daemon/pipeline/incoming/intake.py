@@ -18,8 +18,8 @@ class Intake:
     Work for a key starts only after earlier work for the key has ended. `daemon.pipeline.incoming.lanes` determines the order
     of work for different keys.
 
-    A line of a file has its own key, so work for a line replaces no other work. Lines are processed concurrently, and before
-    waiting work for their file. They are never processed concurrently with their file, whose parsing yields all lines.
+    A line of a file has its own key, so work for a line replaces no other work. Lines of a file are processed concurrently, and
+    before waiting work for the file, but never concurrently with the file: parsing it yields all lines.
 
     Work is numbered in the order of arrival, so that `drained` can wait for all work up to the latest number.
     """
@@ -34,9 +34,9 @@ class Intake:
         self._on_put = on_put
         self._on_raised = on_raised
         self.stopping = False
-        """Whether hippod is stopping; work that arrives now will not be done."""
+        """Whether hippod is stopping; work that arrives now will not be processed."""
         self.paused: str | None = None
-        """Why `take` returns only work that cannot enlarge the memory; None if it returns all work."""
+        """The reason why `take` returns only work that cannot enlarge the memory; None if it returns all work."""
         self._pause, self._room = asyncio.Event(), asyncio.Event()
         self._room.set()
         self._waiting: dict[str, Work] = {}
@@ -125,7 +125,7 @@ class Intake:
         await self._room.wait()
 
     def take(self, chosen: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """Takes and returns `chosen`, if given, or the next work; its key must be free. None if there is no such work.
+        """Takes and returns `chosen`, or else the next work whose key is free. None if there is no such work.
 
         `fresh_only` skips bulk work; `not_from` skips work of these sources. While the intake is paused, takes only work that
         cannot enlarge the memory.
@@ -183,7 +183,8 @@ class Intake:
         return self._seq
 
     def waits(self, key: str, seq: int) -> bool:
-        """Returns whether waiting work for `key` has a number up to `seq`, its own or one taken over from replaced work."""
+        """Returns whether waiting work for `key` has a number up to `seq`, either its own number or the number of replaced
+        work."""
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 
@@ -209,7 +210,7 @@ class Intake:
         return {work.key: work.source for work in (*self._active.values(), *self._waiting.values())}
 
     def source_of(self, key: str) -> str | None:
-        """Returns the source of the unfinished work for `key`; None if there is none."""
+        """Returns the source of the unfinished work for `key`, or None."""
         work = self._waiting.get(key) or self._active.get(key)
         return work.source if work is not None else None
 

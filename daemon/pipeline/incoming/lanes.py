@@ -1,8 +1,8 @@
 """The order of waiting work: fresh before bulk before OCR, alternating between sources.
 
-At most `FRESH_PER_SOURCE` work items of a source wait in the fresh lane. A further item indicates a burst (a checkout, a
-request of many documents). One item then moves to the bulk lane: the oldest of the directory or request that has the most
-waiting items, counting both lanes. So a single file that is saved during or after a burst stays fresh.
+At most `FRESH_PER_SOURCE` work items of a source wait in the fresh lane. A further item indicates a burst (a checkout of a
+repository, a request of many documents). One item then moves to the bulk lane: the oldest of the directory or request that has
+the most waiting items, counting both lanes. So a single file that is saved during or after a burst stays fresh.
 """
 
 from collections import Counter, OrderedDict
@@ -119,4 +119,4 @@ def group_of(work: Work) -> Group:
 
 def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:
     """Returns the item to move to bulk if too many items of a source wait: the oldest of the largest group in `groups`."""
-    return max(waiting, key=lambda work: groups[group_of(work)])  # the first of equals
+    return max(waiting, key=lambda work: groups[group_of(work)])  # the first if several groups are equally large

@@ -42,7 +42,7 @@ class AskService:
         pending_note: PendingNote = no_pending_note,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`pending_note` returns a note about documents of a scope that are not indexed yet. It is called on the event loop."""
+        """`pending_note` is called on the event loop."""
         self._pending_note = pending_note
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
@@ -100,8 +100,8 @@ def refuse_ineffective_options(request: AskRequest) -> None:
 
 
 def _fields_of_memory(request: AskRequest) -> list[str]:
-    """Returns the fields that need the memory. A restricted client's request always has a scope, which counts only if the
-    client requested it."""
+    """Returns the given fields that have no effect without the memory. `scope` counts only if the client requested it: a
+    restricted client's requests always have one."""
     found = given_fields(request, OF_MEMORY)
     return [name for name in found if name != "scope" or requested_scope(request.scope)]
 

@@ -141,7 +141,7 @@ class DeepAnswers:
 
 
 def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSettings:
-    """Returns the settings of the request, with `configured` (the values of `[deep]`) for those that it omits.
+    """Returns the settings of the request. `configured`, the values of `[deep]`, supplies the settings that the request omits.
 
     `k` of the request, if given, sets n_d.
     """

@@ -152,7 +152,7 @@ def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> Upstr
 
 
 def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
-    """Returns an answer that needs no model: the thoughts, or the titles of the passages if there are none."""
+    """Returns an answer that needs no model: the thoughts, or the titles of the passages if there are no thoughts."""
     text, cited = answer_from_thoughts(iterated)
     if not text:
         cited = iterated.passages
@@ -194,7 +194,7 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 
 def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[RetrievedPassage]:
-    """Returns all passages that the steps found: of several steps merged as for the answer, of one step in its order."""
+    """Returns all passages that the steps found: several steps are merged as for the answer, a single step keeps its order."""
     found = [hit for step in iterated.steps for hit in (*step.found, *step.deeper)]
     hits = found if len(iterated.steps) == 1 else merge_hits([], found, len(found))
     return [retrieved_passage(pinned, rank, hit, hit.versions) for rank, hit in enumerate(hits, 1)]

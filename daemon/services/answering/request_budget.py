@@ -25,7 +25,7 @@ def steps_of(request: AskRequest) -> int:
 def budget_of(request: AskRequest) -> Budget:
     """Returns the request's budget. Uses defaults for limits that the client does not set.
 
-    The default number of calls is proportional to the number of steps, but at least that for the default number of steps. A
+    The default number of calls is proportional to the number of steps, but not lower than for the default number of steps. A
     question of one step has no time limit, because the client's timeout limits how long the model may be silent.
     """
     default = Budget() if request.deep or request.steps is not None else Budget(seconds=UNLIMITED_S)
@@ -41,7 +41,8 @@ def budget_of(request: AskRequest) -> Budget:
 def _calls(request: AskRequest) -> int:
     if not request.deep:
         return QUICK_CALLS_PER_STEP * max(steps_of(request), ITERATIVE_STEPS)
-    # Step 0, which retrieves for the question itself, is additional. `each_step` adds a call per step, for its answer.
+    # Add step 0, which retrieves for the question itself. With `each_step`, each step needs another call, which writes the
+    # answer.
     retrievals = max(steps_of(request), DEEP_STEPS) + 1
     per_step = QUICK_CALLS_PER_STEP if request.quick else DEEP_CALLS_PER_STEP
     return (per_step + request.each_step) * retrievals

@@ -93,7 +93,7 @@ class SessionService:
             raise Invalid(f"{detail[:1].upper()}{detail[1:]}.", errors={"session": detail}) from None
         if session is not None and self._sessions.expired(session, self._keep_s()):
             with self._writing:
-                session = self._sessions.load(key)  # it may just have been used again
+                session = self._sessions.load(key)  # the session may have been used again meanwhile
                 if session is not None and self._sessions.expired(session, self._keep_s()):
                     self._sessions.remove(key)
                     return None
@@ -111,7 +111,7 @@ class SessionService:
     ) -> bool:
         """Saves the session durably; returns whether it was saved.
 
-        Returns False without saving if the session `before` has been removed meanwhile: saving would restore points. Raises
+        Returns False without saving if the session `before` was removed since, because saving would restore its points. Raises
         OSError.
         """
         with self._writing:
@@ -136,8 +136,8 @@ class SessionService:
     def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
         """Returns the points that the client may see; `snapshot` must be the snapshot of `scope`.
 
-        A restricted client sees a point only if `snapshot` contains all its passages, because its wording may come from any of
-        them. A client that sees everything gets all points.
+        A restricted client sees a point only if `snapshot` contains all its passages, because any passage may have contributed
+        to the wording. A client that sees everything gets all points.
         """
         if not isinstance(scope, ClientScope):
             return memory

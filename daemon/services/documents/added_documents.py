@@ -9,7 +9,7 @@ from urllib.parse import quote
 ID_CHARS_MAX = 1024
 _IMPORTED = re.compile(r"added:import/[0-9a-f]{16}")
 Problem = tuple[str, str]
-"""(name of the wrong field, values that it may have)."""
+"""(name of the wrong field, its allowed values)."""
 
 
 def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
@@ -58,7 +58,7 @@ def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[
 
 
 def imported_uri(content: str) -> str:
-    """Returns the URI of an imported passage, which is a document of one passage."""
+    """Returns the URI of an imported passage, which becomes a document of one passage."""
     return f"added:import/{_digest(content)}"
 
 

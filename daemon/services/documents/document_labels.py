@@ -1,4 +1,4 @@
-"""The labels of documents, by which scopes and clients select, and the URIs of documents that restricted clients add."""
+"""The labels of documents, which scopes and clients select, and the URIs of documents that restricted clients add."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -9,8 +9,8 @@ from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
 UNCONFIGURED = SourceLabels(from_documents=False)
-"""A source without a section in the configuration has no labels. Labels of its documents are ignored too, because a section
-that was removed or renamed may have had `labels_from_documents = false`."""
+"""A source without a section in the configuration has no labels. Labels of its documents are ignored too, because the source's
+former section may have had `labels_from_documents = false`."""
 _ADDED = SourceLabels()
 """Labels of added documents: only those that each document states."""
 
@@ -20,10 +20,10 @@ percent-encoded in ids."""
 
 
 def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[str]:
-    """Returns the labels of a document: those of its source and those in its metadata's `labels`, or only those in its URI.
+    """Returns the labels of a document: the labels of its source and in its metadata's `labels`, or only the labels in its URI.
 
     Labels in the metadata are ignored if the source has `labels_from_documents = false`. Labels in the URI exclude all others:
-    a restricted client must not assign other labels, and a file that it adds may contain any.
+    a restricted client may add a file with labels in its metadata that this client must not assign.
     """
     if document.uri.startswith(_LABELLED):
         return _labels_in(document.uri)

@@ -14,7 +14,8 @@ from store.types import Document
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """The documents that contain a passage. `document` is the first of them by URI; None if a commit just removed the last."""
+    """The documents that contain a passage. `document` is the first of these documents by URI; None if a commit has just
+    removed all of them."""
 
     title: str
     uris: Sequence[str]
@@ -22,12 +23,12 @@ class PassageSource:
 
     @property
     def uri(self) -> str:
-        """URI of the first document; "" if there is none."""
+        """URI of the first document, or ""."""
         return self.uris[0] if self.uris else ""
 
 
 def passage_source(documents: DocumentLookup, id: str, title: str) -> PassageSource:
-    """Returns the documents that contain passage `id`; the title is the passage's own, or else the first document's."""
+    """Returns the documents that contain passage `id`; the title is that of the passage, or else of the first document."""
     uris = documents.documents_with_passage(id)
     document = documents.document(uris[0]) if uris else None
     return PassageSource(title or (document.title if document else ""), uris, document)

@@ -50,7 +50,7 @@ GROWTH_POINTS_MAX = 400
 """Maximum points of the growth curve; a chart or slider can show fewer."""
 RECENT_DOCUMENTS = 40
 FIELD_ERRORS_MAX = 20
-"""Maximum invalid documents with errors in a response. Further invalid documents are only counted."""
+"""Maximum invalid documents whose errors a response contains. Further invalid documents are only counted."""
 
 
 Holds = Callable[[Document], bool]
@@ -211,7 +211,7 @@ class DocumentService:
                 phrases=each.phrases,
                 triples=each.triples,
             )
-            for each in (self._store.growth(GROWTH_POINTS_MAX) if scope is None else ())  # known for the whole memory
+            for each in (self._store.growth(GROWTH_POINTS_MAX) if scope is None else ())  # for the whole memory only
         ]
         return Overview(growth=growth, recent=[document_entry(document) for document in recent])
 
@@ -219,7 +219,7 @@ class DocumentService:
     async def retry(self, request: RetryRequest, scope: Scope | None = None) -> RetryResponse:
         """Try failed documents again.
 
-        All in `scope` if the request names none.
+        Retries all failed documents in `scope` if the request names no documents.
         """
         uris = request.uris
         holds = self._scopes.limit(scope)
@@ -299,7 +299,7 @@ class DocumentService:
         """Parses documents again for which `accepts` is true and whose content is available; returns their number. Call on the
         event loop; `accepts` is also called in a thread.
 
-        Skips a document with newer work, which is a retry already or replaces the document.
+        Skips a document with newer work: this work parses the document again, or replaces it.
         """
         seen: set[str] = set()
         requeued = 0
@@ -358,7 +358,7 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
 def committed_since(document: Document, since: datetime | None) -> bool:
     """Returns whether the document was committed at or after `since`.
 
-    Compares in microseconds, the displayed resolution; the stored time is more precise.
+    Compares whole microseconds, as displayed, although the stored time is more precise.
     """
     if since is None:
         return True

@@ -58,7 +58,8 @@ class CurrentStates:
         """Source of each URI that is being parsed."""
         self._waiting = extraction_queue.unfinished()
         self._failures = extraction_queue.failures()
-        """Passages on which the extractor failed. Like `_waiting`, only of documents that do not supply the extraction."""
+        """Passages on which the extractor failed. Like `_waiting`, contains only passages of documents that do not supply the
+        extraction."""
         self._next_retry = next_retry()
         self._can_retry = pipeline.can_retry
 

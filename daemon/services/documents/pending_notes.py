@@ -25,7 +25,8 @@ async def no_pending_note(_scope: Scope | None) -> str | None:
 
 
 class PendingNotes:
-    """Computes the notes. Use on the event loop only. The whole memory's note uses counters, as all queries need it."""
+    """Computes the notes. Use on the event loop only. The note for the whole memory uses counters, because all queries need
+    this note."""
 
     def __init__(
         self,

@@ -25,10 +25,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """A message that could not be decoded; `document` contains the error. `acknowledgements` belong to the message, and to
-    other messages that end with it.
+    """A message that could not be decoded; `document` contains the error. `acknowledgements`: of this message, and of other
+    messages that are complete when this message is complete.
 
-    `read` contains the URIs of documents that the message nevertheless yielded.
+    `read` contains the URIs of the documents that the message yielded despite the error.
     """
 
     message: KafkaMessage

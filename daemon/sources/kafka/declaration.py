@@ -181,7 +181,7 @@ def _claims(section: KafkaSection) -> Iterator[Claim]:
     if section.format == "records":
         for prefix in section.uris:
             yield Claim(prefix, section.source_name, kind, yields=True)
-            if articles := _ARTICLES.fullmatch(prefix):  # includes the topic's unreadable messages
+            if articles := _ARTICLES.fullmatch(prefix):  # the prefix also matches the topic's unreadable messages
                 yield Claim(f"{articles[1]}#", section.source_name, kind, yields=True)
 
 

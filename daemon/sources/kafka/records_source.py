@@ -26,7 +26,7 @@ from store.store import Store
 from store.types import Document
 
 EXPIRY_INTERVAL_S = 2.0
-"""Interval of checks for parts whose other parts have not arrived in time."""
+"""Interval of checks for incomplete records that have waited too long for their missing parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,8 @@ class BaseKafkaSource(Source, Generic[T]):
 
     def _store_beginning(self, event: PartitionStarted, tracker: OffsetTracker) -> None:
         if self._stored(event.partition) != event.offset:
-            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived before the restart.
+            # Also store where the partition begins: with start = "latest", a restart must not skip messages that arrived before
+            # it.
             tracker.offset = event.offset - 1
             beginning = tracker.add(event.offset - 1)
             beginning.parts_left = 1
@@ -118,7 +119,7 @@ class BaseKafkaSource(Source, Generic[T]):
     ) -> None:
         """Sends the message to the dead letters; without a dead-letter topic, delivers a failed document.
 
-        `read` contains the URIs of documents that the message nevertheless yielded.
+        `read` contains the URIs of the documents that the message yielded despite the error.
         """
         if self._dead_letters is not None:
             self._dead_letters.put(UnreadableMessage(message, document, acknowledgements, read))
@@ -164,7 +165,7 @@ class BaseKafkaSource(Source, Generic[T]):
                     position=self._stored(partition),
                     end=max(
                         self._feed.offsets.ends[partition], self._stored(partition) or 0
-                    ),  # the end is known only as of the last request to the broker
+                    ),  # the end is known from the last request to the broker only
                     lag=lag,
                 )
                 for partition, lag in lags.items()
@@ -220,7 +221,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         [documents] = await self._read([message])
         stored = self._store.document(document.uri)
         if stored is None or stored.state is not State.FAILED or self._pipeline.intake.busy(document.uri):
-            return  # removed or replaced meanwhile
+            return  # the document was removed or replaced meanwhile
         own = next((read for read in documents if read.uri == document.uri), None)
         if document.uri != message_uri(message):  # the message's other documents were delivered with their own URIs
             fault = next((read for read in documents if read.error is not None and not read.skipped), None)
@@ -230,8 +231,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
             await self._pipeline.deliver(task, self.name, document.attempts)
             return
         known = _read_uris(documents)
-        # Earlier versions of hippod did not store `read`: assume that the documents were delivered if the message has several,
-        # and that a single document was not.
+        # Earlier versions of hippod did not store `read`. Assume that they delivered the documents of a message with several
+        # documents, but not a single document.
         before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
             if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):

@@ -23,7 +23,7 @@ from daemon.pipeline.outage import Dependency
 
 READ_BATCH_MESSAGES = 128
 READ_BATCH_BYTES = 1024 * 1024
-"""Maximum bytes of a batch: enough to share the cost of a worker's request, few enough to be decoded quickly."""
+"""Maximum bytes of a batch: large enough to share the cost of a worker's request, small enough to be decoded quickly."""
 READ_BATCHES_AT_ONCE = 2
 """Batches decoded concurrently, one per worker."""
 MAX_PAUSE_S = 2.0
@@ -43,8 +43,8 @@ class TopicFeed(Generic[T]):
     `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order.
     While it waits, later messages wait too. `started` is called when consumption of a partition begins.
 
-    A feed continues from the store's position (`stored`). Without `stored`, it continues from its group's offset, which is the
-    last acknowledged message, and drops messages of revoked partitions.
+    A feed continues from the store's position (`stored`). Without `stored`, it continues from its group's offset, that is,
+    after the last acknowledged message, and drops messages of revoked partitions.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TopicFeed(Generic[T]):
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self._parsers = Dependency(MAX_PAUSE_S)
         self.failure: str | None = None
-        """The internal error that ended a part of the feed and requires a restart; None if there is none."""
+        """The internal error that ended a part of the feed and requires a restart, or None."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -191,7 +191,7 @@ class TopicFeed(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """Why messages are not decoded; None if they are."""
+        """The reason why messages are not decoded; None if they are decoded."""
         return self.failure or self._parsers.problem
 
     def has_read_all(self, acknowledgement: MessageAcknowledgement) -> bool:
@@ -199,7 +199,7 @@ class TopicFeed(Generic[T]):
         tracker = acknowledgement.tracker
         partition = next((each for each, owner in self._trackers.items() if owner is tracker), None)
         if partition is None:
-            return True  # the partition has started again, so this message comes again
+            return True  # the partition has started again, so the broker sends this message again
         fetched, end = self.offsets.fetched.get(partition), self.offsets.ends.get(partition)
         return fetched is not None and end is not None and fetched >= end and tracker.all_counted
 

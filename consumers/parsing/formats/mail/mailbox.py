@@ -24,7 +24,7 @@ def split_mailbox(data: bytes) -> Iterator[bytes]:
 
 
 def message_key(message: bytes) -> str:
-    """Returns the message's Message-ID, or "" if it has none."""
+    """Returns the message's Message-ID, or ""."""
     found = _MESSAGE_ID.search(_headers(message))
     return found[1].decode("utf-8", "replace") if found else ""
 

@@ -33,7 +33,7 @@ _HEADER_BYTES, _ATTACHED_HEADER_BYTES, _RECIPIENT_HEADER_BYTES = 32, 24, 8
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 _MAX_NAMES = 100
 _MAX_DEPTH = 5
-"""Maximum depth of attached messages; deeper ones are reported by name."""
+"""Maximum depth of attached messages; deeper messages are reported by name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 

@@ -43,8 +43,8 @@ _WEAK_NAME = re.compile(
     r"\b(?:nav\w*|menus?|side(?:bar|nav)|topbar|topnav|footer|header|banner|breadcrumbs?|pager|langs?|languages?|share|social)\b"
     r"|(?<!\S)(?:toc|contents|index|related|links?|tabs?|top|path|quickview|quicklinks)(?!\S)"
 )
-"""Names that content can also have (DocBook's `sidebar` is a text box). Such a name counts only if links make up most
-of the text."""
+"""Class names that also occur on content (DocBook's `sidebar` is a text box). They count only if links make up most of the
+text."""
 _WEAK_LINK_SHARE = 0.5
 _SECTIONS = frozenset(("article", "section", "main", "aside", "blockquote", "details", "fieldset", "figure", "td"))
 """Elements that can have their own `header` and `footer`, which are not the page's."""
@@ -70,7 +70,8 @@ class Content:
 
 
 def find_content(root: Element, omissions: Omissions) -> Content:
-    """Returns the content of a page: its only `main` element if that has text, otherwise the whole page, without boilerplate.
+    """Returns the content of a page without boilerplate: the page's only `main` element if it has text, otherwise the whole
+    page.
 
     A contents table is left out, unless the page has no other text. Text outside the content is reported.
     """
@@ -295,7 +296,7 @@ def _is_steps(count: _Count) -> bool:
 
 
 def _is_chapters(count: _Count) -> bool:
-    """Whether an element with a contents table's name contains the chapters, as in Sphinx's single-page output."""
+    """Whether an element whose name suggests a contents table contains the chapters, as in Sphinx's single-page output."""
     return count.headings > 0 and count.link_share < _WEAK_LINK_SHARE
 
 

@@ -25,7 +25,7 @@ Element = Any
 
 
 def parse_html(data: bytes, limits: Limits, omissions: Omissions, pictures: Pictures = embedded_picture) -> ParsedText:
-    """Parses a page. `pictures` finds pictures that are in the file."""
+    """Parses a page. `pictures` finds the pictures that the file contains."""
     refuse_binary(data)
     outline = Outline(limits.text_chars, omissions)
     root = tree(data, omissions)

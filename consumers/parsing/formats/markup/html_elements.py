@@ -29,7 +29,7 @@ _PICTURES = frozenset(("img", "image"))
 _ADDRESSES = ("src", "xlink:href", "href")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 _LABEL_WORDS = 3
-"""A button with at least this many words is text: a question that unfolds its answer. A shorter label ("Copy") is a
+"""A button with at least this many words is text, such as a question that unfolds its answer. A shorter text ("Copy") is a
 control."""
 _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))

@@ -46,7 +46,7 @@ class HtmlWalk:
     """Adds everything visible in a tree to an outline.
 
     Elements in `left_out` are not added but reported. `lines`: whether line numbers in the tree are those of the file.
-    `pictures` finds pictures that are in the file. `frames` is the number of frames around this text. The walk does not
+    `pictures` finds the pictures that the file contains. `frames` is the number of frames around this text. The walk does not
     recurse, so the depth of the tree is not limited.
     """
 
@@ -238,7 +238,7 @@ class HtmlWalk:
             line = shown[index].sourceline if self.lines else None
             links = [
                 link for row in shown[done : index + 1] for link in self._links_below(row)
-            ]  # with those of the header
+            ]  # with the links of the header
             done = index + 1
             placed = place_links(links, text)
             self.outline.text(
@@ -246,7 +246,7 @@ class HtmlWalk:
             )
 
     def _links_below(self, node: Element) -> list[Link]:
-        reported = Omissions()  # what the links omit was reported with the node's own text
+        reported = Omissions()  # discarded: the omissions in links were reported with the node's text
         anchors = (each for each in node.iter("a") if each not in self.left_out)
         found = ((each.get("href"), self._visible(each, reported)) for each in anchors)
         links = (link_to(target, text) for target, text in found if target and text)

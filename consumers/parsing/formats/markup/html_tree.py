@@ -15,7 +15,7 @@ _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""
 _UNCLOSED = re.compile(r"<(embed|source|track|wbr)(\s[^<>]*)?>", re.IGNORECASE)
 """Void elements (HTML, 13.1.2) unknown to libxml2, which takes everything after such an element for its content."""
 _DECLARED_WITHIN = 1024
-"""A page must declare its encoding within this many bytes (HTML, 4.2.5.4 requires 1024)."""
+"""Bytes at the beginning of a page in which its encoding must be declared (HTML, 4.2.5.4)."""
 
 
 def tree(data: bytes, omissions: Omissions, charset: str = "") -> Element | None:

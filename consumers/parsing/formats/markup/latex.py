@@ -170,7 +170,7 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         return f"\n\n({named}) {printed.lstrip()}" if named else printed
 
     def _table(self, node: Any) -> str:
-        """Returns a table with one line per row; a table in a cell on one line, without cells of its own."""
+        """Returns a table with one line per row. A table inside a cell becomes one line without separate cells."""
         self.tables += 1
         printed = self.nodelist_to_text(node.nodelist)
         self.tables -= 1

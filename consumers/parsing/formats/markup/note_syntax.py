@@ -93,7 +93,8 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _read_mark(state: StateInline, _silent: bool) -> bool:
-    """Drops the marks around comments and highlights, but keeps the text between them. "a == b" and "50%%" contain none."""
+    """Drops the marks around comments and highlights, but keeps the text between them. "a == b" and "50%%" contain no such
+    mark."""
     if not state.src.startswith(("==", "%%"), state.pos):
         return False
     source, marks = state.env.get(_MARKS, ("", ()))

@@ -223,7 +223,7 @@ class _Walk:
                 stack += [(child, level, inside) for child in reversed(node.children)]
 
     def _reported(self, node: Any) -> bool:
-        """Whether a node is left out. If so, reports its text."""
+        """Whether a node is left out. Reports the text of such a node."""
         omissions = self.outline.omissions
         if isinstance(node, nodes.comment):
             omissions.add(node.get("kind", OmissionKind.COMMENT), clean_text(node.astext()))

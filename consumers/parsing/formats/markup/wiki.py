@@ -12,7 +12,7 @@ from consumers.splitting import ParsedText
 from consumers.types import Link
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
-# A match ends before the next tag of the same name: else each tag without an end would search the whole page.
+# A match ends before the next tag of the same name; otherwise, each unclosed tag would search the whole page.
 _VERBATIM = re.compile(
     r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)((?:(?!<\2\b).)*?)(?=</\2>)", re.DOTALL
 )
@@ -27,7 +27,7 @@ _REDIRECT = re.compile(
 _AFTER_REDIRECT = re.compile(r"\s*#[^\[\n]{1,40}\[\[[^\]\n]*\]\](.*)", re.DOTALL)
 _HEADING = re.compile(r"[ \t]*(={1,6})(?!=)[ \t]*(.*?[^=\s])[ \t]*={1,6}[ \t]*\Z")
 _ITEM = re.compile(r"(?:([*#:;]+)[ \t]*|([ \t]{2,})([*-])[ \t]+)(?=\S)(.*)")
-"""An item of MediaWiki, whose signs are as many as its depth, or an item of DokuWiki, whose indent shows its depth."""
+"""A list item of MediaWiki, whose depth is the number of its signs, or of DokuWiki, whose depth is its indent."""
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
 _WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
 _PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
@@ -96,7 +96,7 @@ class _Reader:
                 break
         footnote = _FOOTNOTE_OF_DOKUWIKI if self.is_dokuwiki else _FOOTNOTE
         text = footnote.sub(lambda match: f" ({match[1].strip()})", text)
-        same = text.count("\n") == lines  # else the numbers of lines would not be those of the file
+        same = text.count("\n") == lines  # else line numbers would differ from those of the file
         for at, line in enumerate(text.split("\n"), 1):
             self._line(line, at, at if same else None)
         self._end()
@@ -131,7 +131,7 @@ class _Reader:
             self._add(stripped, number)
 
     def _item_mark(self, item: re.Match[str], at: int) -> str:
-        """Returns "- ", or the number of the item if it is in a numbered list that only adjacent lines continue."""
+        """Returns "- ", or the item's number if the item belongs to a numbered list of adjacent lines."""
         depth = len(item[1] or item[2])
         if at != self._last_item + 1:
             self._numbers.clear()
@@ -185,7 +185,7 @@ class _Reader:
             return " ".join(parameters)
         self._report(OmissionKind.METADATA, name)
         if "\n" not in match[1] and not any("=" in each for each in parameters):
-            return " ".join(parameters)  # within a sentence, such as {{lang|de|Kai}}
+            return " ".join(parameters)  # a template within a sentence, such as {{lang|de|Kai}}
         lines = (re.sub(r"\s*=\s*", ": ", each, count=1) for each in parameters if each)
         return "\n" + "\n".join(lines) + "\n" if parameters else ""
 

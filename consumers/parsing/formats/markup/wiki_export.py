@@ -39,7 +39,7 @@ class WikiPage:
 def split_export(data: bytes) -> Iterator[WikiPage]:
     """Yields the pages of an export. A redirect to a page in the export becomes an alias of that page.
 
-    The omissions of a page contain its older revisions and the text of its redirects, except the link.
+    A page's account of omissions contains its older revisions, and the text of its redirects except the link.
     """
     redirects = _redirects(data)
     site = ""

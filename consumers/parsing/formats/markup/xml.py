@@ -101,7 +101,7 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
     """Adds blocks in one pass. An element with its own text is a block. An element that contains only single values is
     a record.
 
-    Other elements are containers. Text that is HTML, as in feeds and exports of notes, is parsed as HTML.
+    All other elements are containers. Text that is HTML, as in feeds and exports of notes, is parsed as HTML.
     """
     depth = 0
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -148,8 +148,8 @@ def _report(node: Element, omissions: Omissions) -> None:
 
 
 def _attributes(node: Element, omissions: Omissions) -> str:
-    """Returns the attributes of an element that are text for readers, with their names. Other attributes with words are
-    reported.
+    """Returns the names and values of an element's attributes whose values are text for readers. Other attributes with words
+    are reported.
 
     All attributes of an empty element form a record.
     """
@@ -198,7 +198,7 @@ def _local(name: str) -> str:
 
 
 def _text(node: Element, omissions: Omissions) -> str:
-    """Returns the text of an element and of the elements in it; their attributes follow in brackets."""
+    """Returns the text of an element and its descendants; attributes follow in brackets."""
     parts = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:

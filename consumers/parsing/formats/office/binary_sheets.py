@@ -50,9 +50,9 @@ _NO_DATE_LETTER = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')
 
 Record = tuple[int, bytes]
 SheetTexts = dict[str, list[str]]
-"""By sheet: the texts outside its cells."""
+"""The texts outside the cells, by sheet."""
 SheetNumbers = dict[str, dict[tuple[int, int], float]]
-"""By sheet: numbers that python-calamine takes for dates, by (row, column) from 0."""
+"""The numbers that python-calamine takes for dates, by sheet and (row, column) from 0."""
 
 
 class _Extent:
@@ -176,7 +176,7 @@ def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[t
             continue
         elif kind == _SHORT_NUMBER:
             yield (row, column), _short_number(struct.unpack_from("<I", data, 6)[0])
-        elif kind == _NUMBER or data[12:14] != b"\xff\xff":  # else the result of the formula is not a number
+        elif kind == _NUMBER or data[12:14] != b"\xff\xff":  # otherwise the formula's result is not a number
             yield (row, column), struct.unpack_from("<d", data, 6)[0]
 
 

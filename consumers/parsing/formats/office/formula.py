@@ -43,7 +43,7 @@ def _sign(properties: Element) -> str:
 
 
 def _delimited(node: Element, parts: list[str]) -> str:
-    """Returns the content in brackets: round ones, unless the properties name others."""
+    """Returns the content in brackets, which are round unless the properties name other brackets."""
     found = {"begChr": "(", "endChr": ")", "sepChr": "|"}
     properties = node.find(f"{_M}dPr")
     for name in found:

@@ -24,8 +24,7 @@ class _Level:
     start: int = 1
     legal: bool = False
     restart: int | None = None
-    """The counter restarts after a paragraph of this level (from 1) or a level above; 0: never; None: after any level
-    above."""
+    """The counter restarts after a paragraph of this level (from 1) or a higher one; 0: never; None: after any higher level."""
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ def add_words(node: Element, parts: list[str], trailing: list[Element]) -> None:
 
 
 def report_hidden(root: Element, omissions: Omissions, *others: Element | None) -> None:
-    """Removes the text that a document does not show, and reports it. The styles are in `root` and `others`."""
+    """Removes and reports the text that a document does not show. The styles are in `root` and `others`."""
     hidden = _hiding_styles(root, *others)
     for node in list(root.iter(*_CAN_BE_HIDDEN)):
         values = [value for name in _CONDITIONAL if (value := node.get(f"{TEXT}{name}"))]
@@ -79,7 +79,7 @@ def report_hidden(root: Element, omissions: Omissions, *others: Element | None) 
             or (family, node.get(f"{TEXT}style-name")) in hidden
         ):
             node = node.getparent() if node.tag == f"{TEXT}hidden-paragraph" else node
-            if any(each is root for each in node.iterancestors()):  # it is not in a part that was removed before
+            if any(each is root for each in node.iterancestors()):  # not in a part that was already removed
                 omissions.add_words(OmissionKind.HIDDEN, clean_text(" ".join([*node.itertext(), *values])))
                 _remove(node)
         elif values:
@@ -224,7 +224,7 @@ class TableRows:
     def _cells_of(self, row: Element) -> list[str]:
         """Returns the texts of a row's cells up to the last filled one."""
         cells: list[str] = []
-        empty = 0  # the empty rest of a row is stored as one cell that is repeated
+        empty = 0  # a row's remaining empty cells are stored as one repeated cell
         for cell in row:
             if cell.tag in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 text, repeated = self._value(cell), _repeated(cell, "columns")

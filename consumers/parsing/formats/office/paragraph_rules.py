@@ -92,7 +92,7 @@ def _level_of(properties: Element | None) -> int | None:
 
 
 def _hidden(properties: Element | None) -> bool | None:
-    """Whether properties of text hide it; None if they do not state it."""
+    """Whether properties hide their text; None if the properties do not say."""
     node = None if properties is None else properties.find(f"{W}vanish")
     return None if node is None else node.get(f"{W}val") not in ("0", "false", "off")
 

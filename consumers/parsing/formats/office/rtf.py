@@ -349,7 +349,7 @@ class _Reader:
         font = self.default if self.state.font is None else self.state.font
         encoding = self.fonts.get(font, self.encoding) if font is not None else self.encoding
         if encoding == "cp1252" and self.encoding != "cp1252":
-            encoding = self.encoding  # the document's code page is more reliable than that of a default font
+            encoding = self.encoding  # the document's code page is more reliable than a default font's
         self._put(data.decode(encoding, "replace"))
 
     def _put(self, text: str) -> None:

@@ -62,7 +62,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _workbook(data: bytes, *, data_only: bool) -> Any:
-    """Opens a workbook without its chart sheets, which have no cells and which openpyxl refuses if they are empty."""
+    """Opens a workbook without its chart sheets: these have no cells, and openpyxl refuses empty chart sheets."""
     from openpyxl.reader.excel import ExcelReader
 
     class CellReader(ExcelReader):  # type: ignore[misc] # openpyxl has no types
@@ -183,8 +183,8 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
 
 
 def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
-    """Yields the text of a header or footer without its codes. Reports a text that consists of a page number, date or
-    name instead."""
+    """Yields the text of a header or footer without its codes. A text that consists of a page number, date or name is reported,
+    not yielded."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
     if _PAGE_OR_DATE_CODE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))

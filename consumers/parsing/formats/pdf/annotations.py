@@ -154,7 +154,7 @@ def _string(annotation: Any, key: bytes) -> str:
 
 
 def _text(read: Any, *arguments: Any) -> str:
-    """Returns the text that the PDFium function `read` writes into a UTF-16 buffer; "" if there is none."""
+    """Returns the text that the PDFium function `read` writes into a UTF-16 buffer, or ""."""
     kind = read.argtypes[len(arguments)]
     size = read(*arguments, None, 0)
     if not 2 < size <= _MAX_TEXT_BYTES:

@@ -122,7 +122,7 @@ def _number_apart(text_page: Any, first: int, body: str, size: float) -> bool:
 
 
 def _box(text_page: Any, index: int) -> Any:
-    """Returns one character's box (`left`, `top`, `right`, `bottom`). The height of the box is that of the font."""
+    """Returns one character's box (`left`, `top`, `right`, `bottom`). The box has the font's height."""
     box = pdfium.FS_RECTF()
     at = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, index)
     pdfium.FPDFText_GetLooseCharBox(text_page.raw, at, box)
@@ -130,7 +130,7 @@ def _box(text_page: Any, index: int) -> Any:
 
 
 def with_whole_words(lines: Sequence[Line]) -> list[Line]:
-    """Returns the lines, with words joined that were divided at line ends."""
+    """Joins the words that are divided at line ends, and returns the lines."""
     breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
     if not breaks:
         return list(lines)

@@ -32,7 +32,7 @@ MAX_STAMPS = 2
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
     """Returns the lines without running headers. `pictures` are the numbers of pages that are pictures.
 
-    Such a page may lose all its text: it may be a stamp that a program put on each scan.
+    A page that is a picture may lose all its text, which may be a stamp that a program put on each scan.
     """
     keys = dict(_edge_keys(lines))
     seen: dict[str, set[int]] = defaultdict(set)

@@ -179,7 +179,7 @@ def without_programs(all_lines: list[str], omissions: Omissions) -> Iterator[tup
 
 
 def _past_condition(all_lines: list[str], index: int, body: str, is_true: bool) -> int:
-    """Returns the index of the next line to parse. If the condition is false, it is the line after the block."""
+    """Returns the index of the next line to parse. If the condition is false, this is the line after the conditional block."""
     if is_true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")
