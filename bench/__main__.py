@@ -1,9 +1,10 @@
 """`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
 
 A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`, which
-fills `results` with its measurements and returns Markdown. Figures are ratios and distributions of one run; the machine is
-named with them. `results["violations"]` has a sentence for each violated condition that must hold on every machine (no times).
-They are printed below the section, and the exit code is 1. `--page` also writes the tables to docs/explanation/benchmarks.md.
+fills `results` with its measurements and returns Markdown. Figures are ratios and distributions of one run; the output names
+the machine. `results["violations"]` has a sentence for each violated condition that must hold on every machine (no times).
+Violations are printed below the section, and the exit code is 1. `--page` also writes the tables to
+docs/explanation/benchmarks.md.
 """
 
 import argparse

@@ -32,11 +32,11 @@ SHARES = {"growing": 0.2, "constant": 0.55, "faults": 0.25}
 """Share of the time for each phase."""
 WEIGHTS = {"growing": GROWING, "constant": ORDINARY, "faults": FAULTS}
 SETTLE_SHARE = 0.15
-"""Share of the constant phase that precedes the measurement of growth, because caches and pools fill up."""
+"""Share of the constant phase before growth is measured, during which caches and pools fill up."""
 CLIENTS, CLIENT_PAUSE_S, STEP_PAUSE_S = 3, 0.2, 0.1
 GRAVE = re.compile(r'"level": "(error|critical)"')
 FORGOTTEN = re.compile(r'"event": "document_failed".*"reason": "gone"')
-"""No error: a file may be deleted before it is parsed."""
+"""Matches log lines that are no errors: a file may be deleted before it is parsed."""
 
 
 def soak(home: Path, seed: int, minutes: float) -> tuple[Load, Sampler]:

@@ -13,14 +13,14 @@ from store.types import Batch, EncoderIdentity, Triple
 
 ENCODE_SLICE_S = 0.25
 ENCODE_SLICE_CHARS = (4_096, 262_144)
-"""Minimum and maximum number of characters of a slice. Between them, the size is chosen so that a slice takes about
+"""Minimum and maximum number of characters of a slice. Within this range, the size is chosen so that a slice takes about
 `ENCODE_SLICE_S`."""
 
 Vectors = dict[str, NDArray[np.float32]]
 
 
 def triple_text(triple: Triple) -> str:
-    """Returns the text that is encoded for a triple: its quoted parts, as in HippoRAG 2 (`docs/explanation/retrieval.md`)."""
+    """Returns the text encoded for a triple: its quoted parts, as in HippoRAG 2 (`docs/explanation/retrieval.md`)."""
     subject, predicate, object_ = triple
     return f"('{subject}', '{predicate}', '{object_}')"
 
@@ -47,7 +47,7 @@ def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
 
 
 class SliceSize:
-    """The number of characters that are encoded in one slice, adapted so that a slice takes about `ENCODE_SLICE_S`."""
+    """The number of characters encoded in one slice, adapted so that a slice takes about `ENCODE_SLICE_S`."""
 
     def __init__(self) -> None:
         self.chars = ENCODE_SLICE_CHARS[0]

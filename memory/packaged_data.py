@@ -1,10 +1,10 @@
-"""Locates data files of other packages that are installed with hippod: the encoder's model and word lists."""
+"""Locates data files of other packages installed with hippod: the encoder's model and word lists."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 FOLDER = "hippod_data"
-"""Its folder is next to hippod's own packages; `systemd/package/wheel_backend.py` puts it there."""
+"""Name of the data folder next to hippod's own packages; `systemd/package/wheel_backend.py` puts it there."""
 
 
 def packaged_data(name: str) -> Path:

@@ -1,7 +1,7 @@
 """Normalises phrases: subjects, predicates and objects with equal words get one spelling, so that they become one node.
 
 HippoRAG keeps only ASCII letters and digits, so phrases in other scripts become empty. hippod keeps letters, digits and marks
-of every script. For ASCII text, the two differ only in runs of spaces.
+of every script. For ASCII text, the two rules differ only in runs of spaces.
 """
 
 import re

@@ -24,10 +24,10 @@ class Encoder(ABC):
     remote: bool = False
     """Whether the encoder may fail or be slow for reasons outside this process."""
     temperature_factor: float = 1.0
-    """Multiplies `[retrieval] temperature`. It exceeds 1 if differences between cosines say less about the best passage than
-    with all-MiniLM-L6-v2."""
+    """Multiplies `[retrieval] temperature`. It exceeds 1 if the encoder's cosines distinguish the best passage less than those
+    of all-MiniLM-L6-v2."""
     start_error: str | None = None
-    """Why the encoder's server did not answer the first request; None if it did, or if there is no server."""
+    """Why the encoder's server did not answer the first request; None if it answered, or if there is no server."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -57,7 +57,7 @@ class Encoder(ABC):
         return self.encode_query(text)
 
     def known_words(self, text: str) -> float:  # noqa: ARG002
-        """Returns the share of a text's words that the encoder knows, from 0 to 1; 1 if it is unknown."""
+        """Returns the share of a text's words that the encoder knows, from 0 to 1; 1 if the share is unknown."""
         return 1.0
 
 

@@ -73,7 +73,7 @@ class PastCommits:
         with self._loading:
             past = self._at(commit, pause)
             if past.scopes is None:
-                whole = past.index, past.snapshot.snapshot  # not `past`, which the scopes would keep in memory
+                whole = past.index, past.snapshot.snapshot  # `past` itself would stay in memory as long as its scopes
                 past.scopes = Scopes(lambda: nullcontext(whole))
             uris = frozenset(uri for uri, document in past.snapshot.documents.items() if wanted(document))
             pause()

@@ -28,7 +28,8 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def unfinished_folder(place: Path) -> Iterator[None]:
-    """Replaces `place` by an empty folder. The block fills and renames this folder. If it fails, the folder is removed."""
+    """Replaces `place` by an empty folder. The block fills and renames this folder. If the block fails, the folder is
+    removed."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700, parents=True)
     try:

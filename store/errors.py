@@ -16,7 +16,7 @@ REFUSALS = {
     errno.ENOMEM: "the memory is used up: end other programs, or raise MemoryMax= of hippod's unit",
     errno.ESTALE: "the folder is no longer mounted: mount it again",
 }
-"""Advice by error number, for errors with which the system refuses an operation without damage to the store."""
+"""Advice by error number, for errors of the system that refuse an operation but do not damage the store."""
 
 DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
 """Error numbers of the system that a missing or truncated file causes."""

@@ -1,9 +1,9 @@
 """The number format of stored vectors: two bytes per component, half as many as float32.
 
 A row has one 16-bit integer per component, and an exponent as its last value; component = integer * 2**exponent. The exponent
-is the smallest one with which the largest component fits into 16 bits. The error of a component is at most 2⁻¹⁵ of the largest
-component. Decoded values encode to the same integers, because powers of two only shift the binary point. Converting to float32
-is five times as fast as numpy's conversion from float16, and float16 has four fewer binary digits.
+is the smallest exponent for which the largest component fits into 16 bits. The error of a component is at most 2⁻¹⁵ of the
+largest component. Decoded values encode to the same integers, because powers of two only shift the binary point. Converting to
+float32 is five times as fast as numpy's conversion from float16, and float16 has four fewer binary digits.
 
 With 384 dimensions, the root mean square error of a cosine is 3e-6.
 """
@@ -17,7 +17,7 @@ BITS = 15
 LARGEST = 2**BITS - 1
 
 MIN_EXPONENT = -100
-"""Minimum exponent: components that need a smaller one become zero. The minimum exponent of float32 is -126."""
+"""Minimum exponent: components that need a smaller exponent become zero. The minimum exponent of float32 is -126."""
 
 Vector = NDArray[np.float32]
 """One embedding, shape (dim,): L2-normalised, or zero if the encoder knows no word of the text."""

@@ -77,7 +77,8 @@ class LiveMemory:
 
     @contextmanager
     def _changing_to(self, commit: int) -> Iterator[None]:
-        """The block changes the index to a commit of the tables. If the block fails, the store refuses all later writes."""
+        """Wraps a block that changes the index to match a commit of the tables. If the block fails, the store refuses all later
+        writes."""
         failure = f"the index in memory could not be brought to commit {commit}"
         with self.commits.write_lock.must_succeed(failure), self._changing():
             yield

@@ -16,7 +16,8 @@ from pyarrow import fs
 CLIENT_TRIES = 5
 """Attempts of one request in the AWS client, with growing pauses."""
 TRIES = 5
-"""Attempts of an operation, each of which includes the client's attempts, so up to 24 successive connections may break."""
+"""Number of attempts of an operation. Each includes all attempts of the client, so up to 24 successive connections may
+break."""
 RETRY_PAUSE_S = 0.2
 """Pause in seconds before the second attempt; doubled before each further one."""
 CONNECT_TIMEOUT_S = 10.0

@@ -121,7 +121,8 @@ class Sessions:
         return session
 
     def keep(self, key: str, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
-        """Writes the session with a memory without `dropped` entries; its time of last use stays. Raises OSError."""
+        """Writes the session with `memory`, from which `dropped` entries were removed; the session's time of last use stays.
+        Raises OSError."""
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:

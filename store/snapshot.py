@@ -147,12 +147,12 @@ class Snapshot:
         return self._predicates[row]
 
     def phrase_row(self, text: str) -> int | None:
-        """Returns the row of a living phrase; None if there is no such phrase."""
+        """Returns the row of a living phrase; None if there is none."""
         row = self._phrase_rows.get(text)
         return row if row is not None and row < self.n_phrases and self._phrase_counts[row] > 0 else None
 
     def passage_row(self, id: str) -> int | None:
-        """Returns the row of a living passage; None if there is no such passage."""
+        """Returns the row of a living passage; None if there is none."""
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
@@ -175,8 +175,8 @@ class Snapshot:
         best: int,
         also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
-        """Compares a query by words with the living passages in `compared`. Returns the `best` passages, every passage that
-        ties with the last of them, and the passages `also`.
+        """Compares a query by words with the living passages in `compared`. Returns the `best` passages, including ties, and
+        the passages `also`.
 
         Word frequencies are counted over the living passages in `counted`. `compared` and `counted` are masks over all
         passages; `also` contains rows.
@@ -195,7 +195,8 @@ class Snapshot:
         compared: NDArray[np.bool_] | None = None,
         counted: NDArray[np.bool_] | None = None,
     ) -> ComparedWords:
-        """Compares `query` with the names of documents, as `compare_words` does with passages; `rows` are those of `naming`.
+        """Compares `query` with the names of documents, as `compare_words` does with passages; the result's `rows` are rows of
+        `naming`.
 
         Names are included if the mask contains a passage of their documents; None means all living passages.
         """
@@ -306,6 +307,6 @@ class DocumentSnapshot:
 
     @classmethod
     def copy_of(cls, snapshot: Snapshot, index: LiveIndex) -> Self:
-        """Copies two containers of references of `index`, which is as of the snapshot's commit. Copying takes 10 ms for a
-        million passages, so only queries that take seconds should use it."""
+        """Returns the snapshot with copies of two document maps of `index`, which must be as of the snapshot's commit. Copying
+        takes 10 ms for a million passages, so only queries that take seconds should use it."""
         return cls(snapshot, index.documents.copy(), index.holders.copy())

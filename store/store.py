@@ -200,8 +200,8 @@ class Store(StoreReader):
         return self._checkpointing.write(timed_out)
 
     def check_checkpoint(self) -> bool:
-        """Verifies the files that opening has mapped into memory without reading them. If they are damaged, reloads the index
-        from the tables and returns False.
+        """Verifies the files that opening mapped into memory but did not read. If they are damaged, reloads the index from the
+        tables and returns False.
 
         Takes O(vectors) time; needed once after a start. Runs concurrently with commits and queries.
         """
@@ -250,7 +250,8 @@ class Store(StoreReader):
         return rebuilt
 
     def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
-        """Replaces all vectors and synonym edges by those of the encoder `new` in one commit; returns the commit's number.
+        """Replaces all vectors and synonym edges by the vectors and edges of the encoder `new` in one commit; returns the
+        commit's number.
 
         Commits wait during the call. Queries use the old vectors until `announce` has been called with the commit's number.
         After the commit, earlier commits cannot be queried, and the old vectors are deleted. Raises NotEncoded if a text has no
@@ -327,8 +328,8 @@ class Store(StoreReader):
         """Returns a memory with only the documents that `wanted` accepts, equal to a new memory of these documents; as of
         `moment`, or of the last commit if `moment` is None.
 
-        `key` identifies `wanted`: a scope that was built for an equal key is reused. `pause` is called every few milliseconds
-        while an earlier commit is loaded. Raises StoreError as `snapshot_at` does.
+        `key` identifies `wanted`: a scope built for an equal key is reused. `pause` is called every few milliseconds while an
+        earlier commit is loaded. Raises StoreError as `snapshot_at` does.
         """
         past = self._past.scoped_at(wanted, moment, pause) if moment is not None else None
         return past or self._live.scopes.snapshot(key, wanted)

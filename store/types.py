@@ -1,5 +1,5 @@
 """The values that enter the store: plain data, and the identities and times that follow from it. This module imports nothing
-that is slow to import.
+slow.
 
 A passage is identified by its content (`passage_id`), a phrase by its normalised text, a triple by its three normalised parts.
 Texts must be normalised before they enter the store, which never changes a text.
@@ -80,7 +80,8 @@ class PassageRef:
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Content of a document's file that no passage contains: a word for its kind, the number of items, a sentence for users."""
+    """Content of a document's file that no passage contains, described by a word for its kind, a number of items, and a
+    sentence for users."""
 
     kind: str
     count: int
@@ -248,8 +249,8 @@ class EncoderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Thresholds that depend on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak
-    match; None if this limit is unknown."""
+    """Thresholds that depend on an encoder's cosines. `weak_below`: if the nearest passage of a query has a lower cosine, the
+    match is weak; None if this limit is unknown."""
 
     synonym_threshold: float
     weak_below: float | None

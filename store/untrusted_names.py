@@ -24,7 +24,8 @@ def inside(root: Path, name: str) -> Path:
 
     `name` must be relative and must not contain `..`, an empty component or NUL. Each existing component must be a folder; the
     last one may also be a regular file. Symbolic links, devices, pipes and sockets are refused. `root` itself may be a symbolic
-    link, because the administrator chose it. If others may change the folder concurrently, open the file with `open_inside`.
+    link, because the administrator chose it. If other processes may change the folder concurrently, open the file with
+    `open_inside`.
     """
     path = root
     exists = True

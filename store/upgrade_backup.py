@@ -116,7 +116,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _links(files: list[Path], place: Path) -> bool:
-    """Returns whether the file system supports hard links from `place`."""
+    """Whether the file system supports hard links from `place`."""
     try:
         os.link(files[0], place / SUMMARY)
     except OSError:

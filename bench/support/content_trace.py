@@ -21,7 +21,7 @@ PROGRAMS = {"hippod": "daemon.main", "parser": "daemon.parser_pool.child_main"}
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("consumers", "memory", "store", "daemon", "cli")
 DEPTH = 5
-"""Number of levels of lists, dicts and data classes that are searched for the text."""
+"""Number of levels of lists, dicts and data classes searched for the text."""
 ITEMS = 40
 """Number of items of a list or dict that are searched."""
 POLL_S = 0.05
@@ -46,7 +46,7 @@ class Recorder:
         self._busy.on = True  # reading a property calls functions
         try:
             known = frame.f_locals
-            # The last two names may be *args and **kwargs.
+            # The last two argument names may be *args and **kwargs.
             arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
             if [each for each in arguments if each in known and self._contains(known[each], DEPTH)]:
                 self._functions.add(f"{name}:{code.co_qualname}")
@@ -54,7 +54,7 @@ class Recorder:
             self._busy.on = False
 
     def _contains(self, value: Any, depth: int) -> bool:
-        """Returns whether the value contains the marked text. Adds the data classes that contain it to `_classes`."""
+        """Whether the value contains the marked text. Adds the data classes that contain the text to `_classes`."""
         if isinstance(value, str):
             return MARK in value
         if isinstance(value, bytes | bytearray):

@@ -13,6 +13,7 @@ RESULTS = ROOT / "bench" / "results"
 
 
 def skipped(name: str, *paths: Path, variable: str = "") -> str:
-    """Returns the line for a part whose files are missing. `variable`: the environment variable that names another place."""
+    """Returns the line of the report for a part whose files are missing. `variable`: the environment variable that names
+    another place."""
     missing = " and ".join(str(path) for path in paths if not path.exists())
     return f"{name} skipped: {missing} not found{f' ({variable} names another place)' if variable else ''}."

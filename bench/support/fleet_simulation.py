@@ -1,6 +1,6 @@
 """The cost of a hundred million articles, from rates measured here on real passages.
 
-Measured: processor seconds and bytes per passage of extracting (by rules) and encoding it, writing its record, and applying it.
+Measured: processor seconds and bytes per passage for extraction (by rules), encoding, writing the record, and applying it.
 Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs are linear in the number
 of passages, except that commits become slower: 730 passages a second at 2,000 passages, 412 at 100,000 (`bench growth`).
 """
@@ -29,7 +29,7 @@ from tests.daemon.pipeline.test_records import Reader, Refusing, Rules
 
 ARTICLES = 100_000_000
 PASSAGES_AN_ARTICLE = 5
-"""For a news article of 600 words, and passages of about 120 words."""
+"""Number of passages of about 120 words in a news article of 600 words."""
 SAMPLE = 400
 ENCODER = "all-MiniLM-L6-v2"
 

@@ -1,4 +1,4 @@
-"""Texts for a followed folder, each the answer to one query."""
+"""Texts for a followed folder; each text answers one query."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ SURNAMES = {
     "first": ["Holm", "Quist", "Aasen", "Brandt", "Castor", "Dorn", "Ekdahl", "Frost", "Grane", "Hjort"],
     "second": ["Falk", "Ibsen", "Jarl", "Kvist", "Lund", "Mark", "Norrby", "Oxen", "Palm", "Rask"],
 }
-"""Surnames by version: with the given names, 200 different names for each version."""
+"""Surnames by version; combined with the given names, they make 200 different names per version."""
 CRAFTS = ("clock", "violin", "kite", "loom", "kiln", "sledge", "lantern", "compass", "harp", "globe")
 TOWNS = ("Varnhem", "Tollmin", "Skara", "Pellan", "Ostrel", "Marnby", "Lindau", "Karrow", "Hjo", "Grenna")
 

@@ -19,7 +19,7 @@ from memory.encoder.packaged_model import MINILM, verified_weights
 FOLDER = ROOT / "build" / "gpu"
 CORPUS = MUSIQUE / "corpus.json"
 REFERENCES = 256
-"""Number of passages with a vector from the CPU."""
+"""Number of passages whose vector from the CPU is in the bundle."""
 
 
 def passages() -> list[str]:

@@ -34,7 +34,7 @@ LIMITS = {
     "store.index.quantised.groups.MIN_GROUP_ROWS": BLOCK_VECTORS,
     "store.index.quantised.sample.SAMPLE_MIN_ROWS": BLOCK_VECTORS // 2,
 }
-"""Values of constants with which a small memory is queried like a large one. A group has at least `BLOCK_VECTORS` rows."""
+"""Values of constants that make queries treat a small memory like a large memory. A group has at least `BLOCK_VECTORS` rows."""
 
 
 def compare_as_large(folder: Path, name: str, questions: Sequence[Question], results: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """A memory of the size of the HippoRAG 2 paper's MuSiQue graph: 97 thousand nodes, 1.4 million edges.
 
-Passages, triples and phrase frequencies are those of the recorded extraction of 1,890 passages, repeated several times. Phrases
-that occur in several passages, and a tenth of the other phrases, are equal in all copies; the remaining phrases differ. Synonym
-edges are drawn with the real set's degrees as weights, until the number of edges is that of the paper. Vectors are random,
+Passages, triples and phrase frequencies are copied several times from the recorded extraction of 1,890 passages. Phrases that
+occur in several passages, and a tenth of the other phrases, are equal in all copies; the remaining phrases differ. Synonym
+edges are drawn with the real set's degrees as weights, until there are as many edges as in the paper. Vectors are random,
 because the cost of a query does not depend on them.
 """
 

@@ -1,4 +1,4 @@
-"""Documents that displace others from answers: floods of near-duplicates, and magnets that are near to every question.
+"""Documents that displace other documents from answers: floods of near-duplicates, and magnets that are near to every question.
 
 Each attack knows the questions, which a real attacker can only guess, so it does more harm than a real one.
 """

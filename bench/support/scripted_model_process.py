@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def model_process(serve: Callable[..., None], *given: Any) -> Iterator[tuple[str, Connection]]:
-    """Yields (URL, pipe): the URL is the first message of `serve(*given, pipe)`; the yielded pipe is the other end.
+    """Yields (URL, pipe). `serve(*given, pipe)` sends the URL as first message; the yielded pipe is the other end.
 
     The process ends with the `with` block. `serve` must be a module's function, because the new interpreter imports it.
     """

@@ -1,8 +1,8 @@
 """Extracts the text of documents with other programs and libraries, for comparison with hippod's parsers.
 
 Runs in its own environment (`python second_extractors.py`), because hippod does not depend on these libraries. Reads paths from
-standard input, one a line, and writes a JSON object for each: `path`, `by`, `text` or `error`, and `content`: all words that
-the file has anywhere, in its markup, attributes and properties too.
+standard input, one a line, and writes a JSON object for each: `path`, `by`, `text` or `error`, and `content`: all words of the
+file, including its markup, attributes and properties.
 """
 
 import email
@@ -24,7 +24,8 @@ from typing import Any
 TIME_LIMIT_S = 60
 _PARAGRAPHS = frozenset(("p", "h", "si", "is", "cmt", "rich"))
 _SPACES = frozenset(("br", "cr", "tab", "line-break", "s"))
-"""Elements of office files: the runs of `_PARAGRAPHS` form one paragraph, `_SPACES` separate words."""
+"""Names of elements in office files: the texts inside a `_PARAGRAPHS` element form one paragraph; `_SPACES` elements separate
+words."""
 _DOCX2PYTHON = re.compile(r"<[^<>]+>|----[^-\n]+---->?|\b(?:foot|end)note\d+\)")
 """Additions of docx2python to the text: tags of HTML, names of pictures, marks of notes."""
 
@@ -263,7 +264,7 @@ def extractor(path: Path) -> tuple[str, Callable[[Path], str]] | None:
 
 
 def content(path: Path) -> str:
-    """Returns all words of a file. For packages: texts and attributes of each XML part. For mails: also the decoded parts."""
+    """Returns all words of a file. Packages: texts and attributes of each XML part. Mails: also the decoded parts."""
     data = path.read_bytes()
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as package:

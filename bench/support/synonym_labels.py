@@ -4,9 +4,9 @@
     python -m bench.support.synonym_labels score bench/support/labelled_synonyms.json
 
 The files are exports (`hippoctl export`) of memories. `before` and `after` are two versions of hippod that read the same
-documents. Of each version, `draw` takes 100 random edges and the 100 weakest edges (lowest cosine), from the memories in turn.
-It writes each pair once, in random order and with its two phrases in random order. A label must not depend on the version, so
-the file ends with `drawn`, the pairs of each draw: label before you look at it.
+documents. From each version, `draw` takes 100 random edges and the 100 weakest edges (lowest cosine), from its memories in
+turn. It writes each pair once, in random order and with its two phrases in random order. A label must not depend on the
+version, so the file ends with `drawn`, the pairs of each draw: label before you look at it.
 
 The person who labels writes into `correct` the indices of the pairs whose phrases name the same thing: spelling variants,
 inflected forms, plurals, abbreviations, translations and true synonyms. A part, a kind, a neighbour or another person of that
@@ -31,7 +31,7 @@ def synonym_edges(export: Path) -> list[Edge]:
 
 
 def in_turns(memories: list[list[Edge]], count: int) -> list[Edge]:
-    """Returns the first `count` edges, from the memories in turn; a pair of several memories occurs once."""
+    """Returns the first `count` edges, from the memories in turn; a pair in several memories occurs once."""
     taken: dict[tuple[str, str], Edge] = {}
     for place in range(max(map(len, memories))):
         for edges in memories:

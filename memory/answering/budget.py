@@ -11,7 +11,7 @@ from memory.llm.client import ChatMessage
 ANSWER_SHARE = 0.2
 """Share of the tokens and of the seconds that is reserved for the answer."""
 ANSWER_TOKENS = 500
-"""Completion tokens that are reserved for the answer."""
+"""Completion tokens reserved for the answer."""
 
 BudgetLimit = Literal["calls", "tokens", "seconds"]
 PassageT = TypeVar("PassageT")
@@ -19,7 +19,7 @@ PassageT = TypeVar("PassageT")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum cost of a question. At the first reached limit, the steps end; the call for the answer is reserved."""
+    """The maximum cost of a question. The steps end when the first limit is reached; one call is reserved for the answer."""
 
     calls: int = 12
     """Maximum number of requests to the model, including retries except those after a 429."""
@@ -39,7 +39,8 @@ class BudgetReached(Exception):
 
 
 class Spending:
-    """The cost of one question so far, compared with its budget. Time starts with this object. Used on one event loop."""
+    """The cost of one question so far, compared with its budget. Time is counted from the object's creation. Used on one event
+    loop."""
 
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget

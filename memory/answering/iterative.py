@@ -208,7 +208,7 @@ async def iterate(
     Stops early when a thought answers, a thought repeats an earlier query, or a limit of the budget is reached. `retrieve`
     itself must skip recognition memory if only the answer's call is left. If the model fails, or if `retrieve` raises
     ModelError after the first step, the steps end and the answer is made from the passages found so far. `on_step` receives
-    each step after its retrieval, and again after its thought. Raises all errors of `retrieve`, but ModelError only from its
+    each step after its retrieval, and again after its thought. Raises all errors of `retrieve`, except a ModelError after its
     first call.
     """
     steps_made: list[IterativeStep] = []
@@ -259,7 +259,7 @@ def _result_with(
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """Makes one try without a retry. Raises ModelError or TimeoutError."""
+    """Calls the model once, without a retry. Raises ModelError or TimeoutError."""
 
     def read(value: object) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))

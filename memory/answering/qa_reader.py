@@ -26,7 +26,7 @@ NO_ANSWER_WRITTEN = "No answer was written."
 _MARKER = re.compile(r"(?<! ) *\[[\d¹²³⁰⁴-⁹ ,;\-–^]+\]")
 
 SHOWN_CHARS = 24
-"""Number of characters by which the reply must grow before hippod shows the answer again."""
+"""Minimum growth of the reply in characters after which hippod shows the answer again."""
 
 
 @dataclass(frozen=True, slots=True)

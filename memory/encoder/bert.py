@@ -43,7 +43,7 @@ class BertWeights(Protocol):
 
 
 def has_bfloat16() -> bool:
-    """Returns whether this processor multiplies bfloat16 faster than float32."""
+    """Whether this processor multiplies bfloat16 faster than float32."""
     return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
@@ -65,7 +65,7 @@ class Bert:
             {
                 "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
                 "NUM_STREAMS": streams,
-                "INFERENCE_NUM_THREADS": streams,  # one thread per stream: no barriers on a busy machine
+                "INFERENCE_NUM_THREADS": streams,  # one thread per stream, so no thread waits for another
                 "ENABLE_CPU_PINNING": False,
             },
         )

@@ -1,6 +1,6 @@
 """The packaged models on the CPU. OpenVINO computes the forward pass (`bert.Bert`), so torch is not needed.
 
-The steps are those of the models' authors: tokens, forward pass, mean over the tokens, L2 normalisation.
+The steps are the same as in the authors' code: tokens, forward pass, mean over the tokens, L2 normalisation.
 """
 
 import os
@@ -35,7 +35,7 @@ a query waits for the end of the running call."""
 CACHED_QUERIES = 64
 
 _TEXTS_AT_ONCE = 1024
-"""Number of texts that are tokenised and sorted by length together."""
+"""Number of texts tokenised and sorted by length together."""
 
 Group = tuple[list[int], Tokens]
 """(row of each window, tokens of the windows), for windows of one length."""
@@ -53,7 +53,7 @@ class TextReader:
     query_prefix: str = ""
     passage_prefix: str = ""
     one_language: bool
-    """Whether the model knows one language, in which most words are single tokens."""
+    """Whether the model knows only one language, in which most words are single tokens."""
     windows: bool = True
     """Whether a text longer than `max_tokens` is encoded in windows. If not, its end is cut off."""
     centre: NDArray[np.float32] | None = None

@@ -22,7 +22,7 @@ sentence that answers them."""
 
 LINKED_SHARE = 0.05
 """Maximum share of the pairs with different meanings whose cosine may reach the threshold. For all-MiniLM-L6-v2, this gives
-0.8, which is also the best threshold by answers to questions."""
+0.8, which is also the threshold with the best answers to questions."""
 WEAK_SHARE = 0.1
 """Share of the questions whose answer counts as a weak match."""
 STEPS = 100

@@ -36,7 +36,7 @@ _BLOCK = 32
 """Number of weights that share a scale."""
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", _BLOCK // 2)])
 _FOUR_BITS = 1
-"""Number of the tensor type that consists of blocks of four-bit weights; other tensors are float32."""
+"""Number of the tensor type for blocks of four-bit weights; all other tensors are float32."""
 _WORDS = "embeddings.word_embeddings.weight"
 _TENSOR_NAMES = {
     _WORDS: "emb.word",

@@ -29,15 +29,15 @@ class EmbeddingServer:
     timeout_s: float = 60.0
     max_retries: int = 5
     query_prefix: str | None = None
-    """None: the prefix that the model's makers document."""
+    """None means the prefix that the model's makers document."""
     passage_prefix: str | None = None
     triple_query_prefix: str | None = None
-    """None: `query_prefix` if it is set; otherwise an instruction for facts, if the model takes instructions."""
+    """None means `query_prefix` if it is set; otherwise an instruction for facts, if the model takes instructions."""
     known_dim: int | None = None
     """The vectors' dimension, if an earlier run found it."""
     phrase_query_prefix: str | None = None
-    """Prefix for encoding a query that is compared with phrases. None: like `triple_query_prefix`, with an instruction for
-    phrases."""
+    """Prefix for encoding a query that is compared with phrases. None means the default of `triple_query_prefix`, but with an
+    instruction for phrases."""
     name_query_prefix: str | None = None
     """Prefix for encoding a name in a query that is compared with phrases."""
 
@@ -49,7 +49,7 @@ class EncoderSettings:
     device: str
     server: EmbeddingServer | None = None
     triple_query_prefix: str | None = None
-    """For a local model: prefix for encoding a query that is compared with triples."""
+    """Prefix for encoding a query that is compared with triples, for a local model."""
     made_by: "EncoderIdentity | None" = None
     """The encoder that made the store; None for a new store."""
 
@@ -62,15 +62,16 @@ class EncoderBackend:
     """One sentence for docs and `doctor`."""
     make: "Callable[[EncoderSettings], Encoder]"
     identity: "Callable[[str, EncoderIdentity | None], EncoderIdentity | None]" = lambda _model, _made_by: None
-    """(model, encoder that made the store): returns the identity of the model's encoder; None if it is unknown before
+    """Receives (model, encoder that made the store); returns the identity of the model's encoder, None if it is unknown before
     loading."""
     check_model: Callable[[str], object] = lambda _model: None
     """Raises `ValueError`, with the allowed values, if the model's name is invalid. Loads nothing."""
     needs_server: bool = False
     passage_prefix: Callable[[str, str | None], str | None] = lambda _model, _given: None
-    """(model, configured prefix): returns the prefix of texts to be indexed; None for a backend without such a setting."""
+    """Receives (model, configured prefix); returns the prefix of texts to be indexed, None for a backend without such a
+    setting."""
     missing_package: Callable[[str, str], str | None] = lambda _model, _device: None
-    """(model, device): returns the package that is missing; None if none is missing. Loads nothing."""
+    """Receives (model, device); returns the missing package, or None. Loads nothing."""
     loads_model_files: bool = False
     """Whether `[encoder] model` names files on this machine, which `doctor` checks."""
     memory_bytes: int

@@ -51,7 +51,8 @@ class SentenceTransformerEncoder(Encoder):
     ) -> None:
         """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache). Takes seconds; may run in any thread.
 
-        `windows`: encodes long texts in windows; for a model without prefixes whose tokeniser reports offsets of tokens.
+        `windows`: encodes long texts in windows. The model must have no prefixes, and its tokeniser must report offsets of
+        tokens.
         """
         self._model = _load(model, name, device)
         self._windows = windows
@@ -146,7 +147,7 @@ def _load(model: str, name: str, device: str | None) -> Any:
             model, device=device, trust_remote_code=False, model_kwargs={"use_safetensors": True}
         )
     except Exception as error:
-        # The library, the hub and the accelerator raise many types; the message names the model and what to do.
+        # The library, the hub and the accelerator raise many types of errors; the message names the model and what to do.
         reason = str(error).strip().splitlines()
         raise EncoderUnavailable(
             f"The encoder {name} cannot be loaded on {device or 'the default device'} "

@@ -39,7 +39,7 @@ MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
 matching row applies."""
 
 SLACK = 0.25
-"""Share by which a window may be shortened so that it ends between two words."""
+"""Maximum share of a window that may be omitted so that the window ends between two words."""
 Span = tuple[int, int]
 """Offsets of a token in its text: first character, and end (exclusive)."""
 
@@ -62,7 +62,8 @@ def phrase_query_prefix_of(model: str, is_name: bool) -> str:
 
 
 def rows_of_equal_length(lengths: Sequence[int], max_rows: Callable[[int], int]) -> Iterator[list[int]]:
-    """Yields groups of rows of equal length, shortest first, at most `most(length)` rows each. Rows of length 0 are omitted."""
+    """Yields groups of rows of equal length, shortest first, at most `max_rows(length)` rows each. Rows of length 0 are
+    omitted."""
     by_length: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         if length:
@@ -127,7 +128,7 @@ def _begins_word(text: str, span: Span) -> bool:
 def pooled(vectors: Matrix, counts: Sequence[Sequence[int]]) -> Matrix:
     """Returns the vector of each text, L2-normalised; zero for a text without windows.
 
-    `vectors`: the vectors of all windows, text by text. `counts`: for each text, the numbers of tokens of its windows.
+    `vectors`: the vectors of all windows, text by text. `counts`: for each text, the token counts of its windows.
     """
     of_texts = np.zeros((len(counts), vectors.shape[1]), np.float32)
     at = 0

@@ -15,11 +15,11 @@ MIN_WORD_PIECES = 100
 26,587 such pieces of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
 
 MIN_PIECES = 2_000
-"""Alternatively, it has this many pieces of any length. For scripts in which a character is a word or half a word. The packaged
-model's vocabulary has 488 Chinese characters; multilingual models have thousands."""
+"""A vocabulary also knows a script if it has this many pieces of any length, for scripts in which a character is a word or half
+a word. The packaged model's vocabulary has 488 Chinese characters; multilingual models have thousands."""
 
 UNKNOWN_SHARE = 0.5
-"""A text is unknown if a larger share of its tokens is meaningless."""
+"""A text is unknown if more than this share of its tokens is meaningless."""
 
 _MEANINGLESS, _MEANINGFUL, _NOT_COUNTED = 0, 1, 2
 
@@ -48,7 +48,7 @@ class Vocabulary:
             self._kinds[pieces[unknown]] = _MEANINGLESS
 
     def knows(self, tokens: Iterable[int]) -> bool:
-        """Returns whether at most half of the tokens with letters or digits are meaningless."""
+        """Whether at most half of the tokens with letters or digits are meaningless."""
         counts = [0, 0, 0]
         for token in tokens:
             counts[self._kinds[token]] += 1
@@ -59,8 +59,8 @@ class Vocabulary:
         """Returns the share of a text's words that are one meaningful token; 1 for a text without words.
 
         `words`: for each token, the number of its word; None for tokens that represent no text. Tokenisers split words outside
-        the vocabulary into pieces of a few letters. So most words of a text in the model's language are whole; few words of
-        other texts are.
+        the vocabulary into pieces of a few letters. So most words of a text in the model's language are whole, but few words of
+        other texts.
         """
         parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
         whole = sum(

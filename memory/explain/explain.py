@@ -39,7 +39,7 @@ INFLUENCE_EPSILON = 1e-8
 """Epsilon of `memory.retrieval.pagerank.push`. The contribution of one unit of weight at a node is then too low by at most this
 value times half the passage's degree, so the seed that contributes most is listed first."""
 NAMED_PASSAGES = 5
-"""Number of other passages that are listed as seeds of a score."""
+"""Maximum number of other passages listed as seeds of a passage's score."""
 
 
 def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
@@ -125,7 +125,7 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
 
 
 def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
-    """Returns the PageRank for the reset weights `reset`, shape (nodes,), of which few are not zero.
+    """Returns the PageRank for the reset weights `reset`, shape (nodes,), which are zero for most nodes.
 
     Uses forward push if the explained walk used it.
     """

@@ -89,4 +89,4 @@ class PassageExplanation:
     link: FollowedLink | None = None
     """The link that led to the passage, if its score comes from a link. The shares are then unknown."""
     group_size: int = 1
-    """Size of the group of near-duplicates, by which the leader's score was divided."""
+    """Size of the group of near-duplicates. The leader's score was divided by this number."""

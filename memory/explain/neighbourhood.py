@@ -1,9 +1,9 @@
 """Extracts the part of the graph that a query is about, with a limited number of nodes.
 
 Nodes are selected by their PageRank from the query's seeds. The parts of the answer come first: the passages found, the
-strongest path to each, and the phrase seeds. Of the edges between the selected nodes, those with the highest flow are listed.
-An edge's flow in one step is d (r(u) / D(u) + r(v) / D(v)) times its weight. All steps are a few array operations; loops cover
-selected nodes only.
+strongest path to each, and the phrase seeds. The edges with the highest flow between the selected nodes are listed. An edge's
+flow in one step is d (r(u) / D(u) + r(v) / D(v)) times its weight. All steps are a few array operations; loops cover selected
+nodes only.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ class NeighbourhoodEdges:
     triples: tuple[tuple[Triple, ...], ...]
     """For each edge, some of its triples in alphabetical order; () for edges that are not relation edges."""
     edges_between: int
-    """Number of edges between the nodes. Those with the highest flow are listed."""
+    """Number of edges between the nodes; only the edges with the highest flow are listed."""
     degrees: Rows
     """Number of edges of each node in the whole memory, shape (nodes,)."""
 
@@ -203,7 +203,7 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
 def node_neighbourhood(
     context: QueryContext | None, mode: str, snapshot: Snapshot, centre: int, max_nodes: int
 ) -> Neighbourhood:
-    """Returns the node `centre` and its neighbours, those with the heaviest edges first.
+    """Returns the node `centre` and its neighbours, ordered by decreasing weight of their edges.
 
     With a query, ties are ordered by PageRank.
     """

@@ -17,7 +17,7 @@ from memory.retrieval.passage_weights import Floats
 from store.snapshot import Snapshot
 
 FIRST_SEARCH_NODES = 2_048
-"""Number of nodes in the first search: those with the highest PageRank."""
+"""Number of nodes in the first search, which covers the nodes with the highest PageRank."""
 SEARCH_GROWTH_FACTOR = 64
 """Factor by which the number of nodes grows in each further search."""
 
@@ -40,7 +40,7 @@ class StrongestPathSearch:
 
         `target`, shape (nodes,), contains the nodes' weights in the score, which is Σ target · rank; `score` is Σ reset ·
         influence. If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no
-        phrase seed leads to the passage, or if the share is below `min_share`; the second needs no complete search.
+        phrase seed leads to the passage, or if the share is below `min_share`, which needs no complete search.
         """
         ends = np.flatnonzero(target)
         if not len(ends) or not len(self._seeds):

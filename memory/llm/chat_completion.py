@@ -28,11 +28,11 @@ MAX_TOKENS = 10**9
 ChatMessage = dict[str, str]
 
 CHARS_PER_TOKEN = 3
-"""Low for most scripts, so estimates are too high."""
+"""Assumed length of a token. Tokens of most scripts are longer, so estimated counts are too high."""
 DEFAULT_MAX_TOKENS = 4096
 """Maximum tokens of an answer, unless the caller gives another number."""
 REDUCED_MAX_TOKENS = 1024
-"""Maximum tokens of an answer after a server refused more; enough for a passage of the default length."""
+"""Maximum tokens of an answer after a server refused a higher number; enough for a passage of the default length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class Chat:
         """Raises TransientError or ModelRefused.
 
         The whole answer must arrive within the time limit. After a timeout, this server's answers are streamed, so that the
-        limit applies to the time without progress. Answers are also streamed after one that repeated itself up to its length
-        limit, so that a repetition can be ended early.
+        limit applies to the time without progress. Once an answer has repeated itself up to its length limit, answers are
+        streamed too, so that repetitions can be ended early.
         """
         import openai
 
@@ -205,7 +205,7 @@ def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
 
 
 def _is_whole(pieces: Any) -> bool:
-    """Whether the server sent the whole answer at once instead of a stream, as small servers and some proxies do."""
+    """Whether the server sent the whole answer at once instead of a stream, like small servers and some proxies."""
     return str(pieces.response.headers.get("content-type", "")).startswith("application/json")
 
 
@@ -252,7 +252,7 @@ class AnswerLengths:
     """Limits learnt from one server's refusals. A prompt's length is its number of characters."""
 
     _refused: dict[int, int] = field(default_factory=dict)
-    """By number of answer tokens: the length of the shortest prompt that was refused with this number."""
+    """Maps a number of answer tokens to the length of the shortest prompt that was refused with this number."""
 
     def tokens_to_ask(self, prompt_chars: int, wanted_tokens: int) -> int:
         """Returns the number of answer tokens to request if the caller wants `wanted_tokens`."""
@@ -260,8 +260,8 @@ class AnswerLengths:
         return wanted_tokens if refused is None or prompt_chars < refused else min(wanted_tokens, REDUCED_MAX_TOKENS)
 
     def reduce(self, prompt_chars: int, wanted_tokens: int, asked_tokens: int) -> bool:
-        """Records that a request for `asked_tokens` answer tokens was refused as too long. Returns whether to repeat it with
-        fewer answer tokens."""
+        """Records that a request for `asked_tokens` answer tokens was refused as too long. Whether to repeat it with fewer
+        answer tokens."""
         if asked_tokens <= REDUCED_MAX_TOKENS:
             return False
         self._refused[wanted_tokens] = min(prompt_chars, self._refused.get(wanted_tokens, prompt_chars))

@@ -216,6 +216,6 @@ class ModelClient:
 
 
 def _with_tokens(error: ModelError, reply: Reply) -> ModelError:
-    """Returns the error with the tokens that the call cost before it."""
+    """Sets the error's tokens to the tokens of `reply`; returns the error."""
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error

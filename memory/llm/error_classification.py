@@ -16,7 +16,7 @@ CONFIGURATION_ERRORS = {
     404: "no such address or model",
     405: "no such address",
 }
-"""The meaning of these statuses, whatever text the server adds."""
+"""The meaning of the statuses that show a wrong configuration; the server's text is not used."""
 NOT_READY = 503
 """Status of a server that is loading its model, and of a proxy whose server is not running."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)

@@ -1,10 +1,10 @@
 """Learns how many calls a server accepts, concurrently and per second, from accepted and refused calls.
 
 Limits that the server states take precedence over estimates: `Retry-After`, and the `x-ratelimit-*` headers of every answer.
-Without stated limits, a refusal (429) means that one of two limits was too high. If more calls ran concurrently than when
-others were accepted, it is the number of concurrent calls; otherwise, it is the calls per second. The rate is estimated from
-accepted calls only. If no call was accepted, the server is unavailable, and one call at a time tests it. Failures (5xx,
-timeouts) lower the number of concurrent calls.
+Without stated limits, a refusal (429) means that one of two limits was too high. If more calls ran concurrently than during
+earlier accepted calls, the limit of concurrent calls was too high; otherwise, the limit of calls per second was. The rate is
+estimated from accepted calls only. If no call was accepted, the server is unavailable, and one call at a time tests it.
+Failures (5xx, timeouts) lower the number of concurrent calls.
 
 After a refusal, a limit (`AdaptiveLimit`) is lowered, then raised along the cubic curve of CUBIC (Ha, Rhee and Xu, "CUBIC: a
 new TCP-friendly high-speed TCP variant", 2008; RFC 9438), in shares of the plateau instead of packets. The plateau is the last
@@ -27,9 +27,9 @@ START_CALLS = 8
 DEFAULT_PAUSE_S = 0.5
 """Seconds without calls after a refusal that states no wait."""
 OUTAGE_PAUSE_S = 1.0
-"""Seconds without calls after such a refusal during an outage."""
+"""Like `DEFAULT_PAUSE_S`, but during an outage."""
 BRIEF_S = 2.0
-"""If the server states at most this wait and its rate is known, calls are slowed down instead of paused."""
+"""Maximum stated wait in seconds for which calls are slowed down instead of paused, if the server's rate is known."""
 SETTLE_S = 0.25
 """Seconds after a refusal in which running calls may be refused for the same reason."""
 RECENT_S = 3.0
@@ -37,11 +37,11 @@ RECENT_S = 3.0
 ENOUGH_CALLS = 8
 """Minimum number of accepted calls for a reliable estimate of the rate."""
 RATE_BACKOFF, RATE_PLATEAU = 0.95, 0.97
-"""Shares of a refused rate: the rate at which calls continue, and the rate that is assumed to be accepted."""
+"""Shares of a refused rate: calls continue at the first, and the server is assumed to accept the second."""
 REPEATED_BACKOFF = 0.8
 """Replaces `RATE_BACKOFF` for a rate that was lowered twice and is refused again before it has recovered."""
 SLOW_RATE = 2.0
-"""Calls per second. Below this rate, a limit grows with the number of calls instead of the time."""
+"""Calls per second below which a limit grows with the number of calls instead of with the time."""
 LEVELS = 64
 """Number of accepted calls whose concurrency is stored."""
 LEVEL_OUTLIERS = 8
@@ -126,15 +126,15 @@ class Limiter:
         self._rate = AdaptiveLimit(math.inf)
         """Limit of calls per second; infinite until the first refusal."""
         self._waited_for: AdaptiveLimit | None = None
-        """The limit for which the next call waits. Only a limit that is fully used is raised."""
+        """The limit that delays the next call. A limit is raised only while it is fully used."""
         self._grown_at = clock()
         self._calls_under_way = 0
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
         self._next = 0.0
         self._paused_until = self._server_pause_until = 0.0
-        """Times at which calls may continue: hippod's estimate, and the time that the server stated. The second is later if
-        other calls are being accepted."""
+        """Times at which calls may continue: hippod's estimate, and the time that the server stated. The stated time is later
+        than the estimate if other calls are being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
         """The first of several simultaneous refusals, until the pause after them ends."""
         self._resumed_at = clock()

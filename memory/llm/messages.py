@@ -56,7 +56,8 @@ class TemplateTokens:
     source: str
     tokens: tuple[str, ...]
     own_case: tuple[str, ...] = ()
-    """Tokens that are also ordinary words in brackets, such as "[args]" in manuals; they are matched in this case only."""
+    """Tokens that are also ordinary words in brackets, such as "[args]" in manuals; they are matched in this letter case
+    only."""
 
 
 CONTROL_TOKENS: Mapping[str, TemplateTokens] = {

@@ -99,7 +99,7 @@ class ServerCapabilities:
         return options
 
     def drop_option(self, complaint: str) -> bool:
-        """Returns whether the complaint is about an option that can be omitted. Later requests omit this option."""
+        """Whether the complaint is about an option that can be omitted. Later requests omit this option."""
         for option in _DROPPABLE:
             if option in complaint and option not in self.dropped:
                 self.dropped.add(option)

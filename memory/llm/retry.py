@@ -23,7 +23,7 @@ class ModelCallRetries:
 
     limit: int
     failed: int = 0
-    """Number of failed tries, without 429."""
+    """Number of failed tries, not counting refusals with 429."""
     unanswered: int = 0
     """Number of tries in which the server did not accept the call."""
     rate_limited: int = 0
@@ -32,7 +32,7 @@ class ModelCallRetries:
     def pause_after(self, error: TransientError) -> float | None:
         """Returns the seconds to wait before the next try; None if the call has failed.
 
-        The wait is the server's stated wait plus up to a tenth; otherwise exponential backoff, of which the second half is
+        The wait is the server's stated wait plus up to a tenth; otherwise, it is an exponential backoff whose second half is
         random.
         """
         self.rate_limited += error.rate_limited

@@ -128,7 +128,7 @@ class JsonStream:
         self._at += 1
 
     def _last(self, closing: str) -> bool:
-        """Returns whether the array or object ends here; otherwise skips the comma."""
+        """Whether the array or object ends here; otherwise skips the comma."""
         found = self.peek()
         if found == closing:
             return True
@@ -138,7 +138,7 @@ class JsonStream:
         return False
 
     def _read_on(self) -> None:
-        # Doubles the text, because a long value is parsed from its beginning each time.
+        # Reading doubles the text, because an incomplete value is parsed from its beginning after each reading.
         self._take(self._file.read(max(self._piece, len(self._text) - self._at)))
 
     def _take(self, data: bytes) -> None:

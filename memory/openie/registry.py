@@ -58,11 +58,11 @@ class OpenIEBackend:
     needs: tuple[str, ...] = ()
     """Required configuration keys."""
     needs_text: str = ""
-    """Requirements of the backend, for the error about a missing key."""
+    """The backend's requirements, for the error if a key is missing."""
     package: str | None = None
     """Python package that must be installed in addition to hippod's requirements."""
     install_text: str = ""
-    """How to install the package, or which backend to use instead, for the error about a missing package."""
+    """Advice if the package is missing: how to install it, or which other backend to use."""
     calls_per_passage: int = 0
     """Model calls for a passage of usual length. 0 if extraction costs only this machine's time."""
 
@@ -76,7 +76,7 @@ class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
     """Called once in each worker process."""
     extra_name: Callable[[], str]
-    """Name of extractions that depend on an extra. The name differs with and without the extra."""
+    """Returns the name of extractions that depend on an extra; it tells whether the extra is installed."""
     untagged_languages: Callable[[], frozenset[str]]
     """Languages whose taggers are not installed, by code of the language detector."""
 
@@ -84,8 +84,8 @@ class WorkerBackend(OpenIEBackend):
         return (self.extractor_name(llm_model), self.extra_name())
 
     def is_outdated(self, extractor: str) -> bool:
-        """Returns whether `extractor` names an earlier version of this backend, or this version before the extra was installed
-        or removed. For example, "rules/5" and "rules/6-multilingual" are outdated if "rules/6+multilingual" is present."""
+        """Whether `extractor` names an earlier version of this backend, or this version before the extra was installed or
+        removed. For example, "rules/5" and "rules/6-multilingual" are outdated if "rules/6+multilingual" is present."""
         present, found = (_VERSIONED.fullmatch(name) for name in (self.extractor_name(""), extractor))
         if present is None or found is None or extractor in self.present_names(""):
             return False

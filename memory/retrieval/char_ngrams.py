@@ -22,7 +22,7 @@ from store.text.words import is_unspaced, split_words
 PART_LENGTH = 4
 """Length of a part in characters. A shorter word has no parts, because it would match inside other words."""
 PARTS_WEIGHT = 0.6
-"""Weight of the parts' BM25; that of the words' BM25 is 1. It is less than 1, because a word has several parts."""
+"""Weight of the parts' BM25, relative to the words' BM25. It is less than 1, because a word has several parts."""
 CACHED_TEXTS = 4_096
 """Number of texts whose units are cached: 5 MB for passages of 100 words, 15 MB for the longest ones."""
 

@@ -6,8 +6,8 @@ depends on their similarity to the question and to the linking passage. A passag
 received value. A linked passage stays below the first documents; otherwise, the targets of a page with many links, as in a
 manual, would displace that page. Links are followed forwards only.
 
-Values are standard deviations above the mean cosine. The i-th passage of the walk's ranking gets the value of the i-th nearest
-compared passage. If no link is followed, the ranking does not change.
+Values are standard deviations above the mean cosine. The i-th passage of the walk's ranking gets the value of the passage with
+the i-th largest cosine. If no link is followed, the ranking does not change.
 
 `limit_documents` limits the number of passages per document in the first places, so that other documents appear too.
 """
@@ -31,7 +31,8 @@ from store.types import Link
 SOURCES = 10
 """Number of best passages whose links are followed."""
 SOURCE_SHARE = 0.5
-"""Share of the linking passage's value in the value of a linked passage; the rest is the linked passage's similarity."""
+"""Share of the linking passage's value in the value of a linked passage; the remaining share is the linked passage's
+similarity."""
 LINK_FACTOR = 1.2
 """Factor of the weighted sum of value and similarity."""
 FIRST_DOCUMENTS = 3
@@ -42,7 +43,8 @@ vector."""
 MAX_LINKS = 200
 """Maximum number of links followed per passage; the first ones are used."""
 MAX_DOCUMENTS = 100
-"""Maximum number of documents whose links from one passage are read, in order of URI: thousands may contain one notice."""
+"""If thousands of documents contain one passage, such as a notice, only this number of them is searched for links, in order of
+URI."""
 MAX_TARGETS = 1_000
 """Maximum number of passages that the links of one passage lead to, in the order of the links and of the linked documents."""
 
@@ -117,7 +119,7 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
 
 
 def _values_of_targets(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
-    """Returns the values that the passage `row`, with `value`, gives to the linked passages `targets`."""
+    """Returns the values that the linked passages `targets` receive from the passage `row`, whose value is `value`."""
     if not targets:
         return []
     vectors = context.snapshot.passage_vectors
@@ -163,7 +165,7 @@ def limit_documents(
 ) -> list[int]:
     """Reorders `rows` so that the first `places` contain at most `per_document` passages of each `document`.
 
-    Excess passages follow after these places. They fill the first places only if there are no other passages.
+    Excess passages follow after these places. Excess passages fill the first places only if there are no other passages.
     """
     first: list[int] = []
     pushed_back: list[int] = []

@@ -33,8 +33,8 @@ class Ranking:
     links: Mapping[int, FollowedLink] = field(default_factory=dict)
     """By row: the link that gave a passage its score instead of `pagerank`."""
     document_passages: int | None = None
-    """Maximum number of passages of one document among the first results. None: no limit, and versions of a text are not
-    grouped."""
+    """Maximum number of passages of one document among the first results. None means no limit, and that versions of a text are
+    not grouped."""
 
 
 def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), note: str | None = None) -> Ranking:

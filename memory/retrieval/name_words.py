@@ -15,19 +15,19 @@ from store.index.words.postings import ComparedWords
 from store.snapshot import Snapshot
 
 NAMES_WEIGHT = 0.5
-"""Weight of the BM25 of a document's names; that of the BM25 of a passage's words is 1."""
+"""Weight of the BM25 of a document's names, relative to the BM25 of a passage's words."""
 NAMED_DOCUMENTS = 50
-"""Number of document names that are used for a query: the best by BM25, and ties with the last of them."""
+"""Number of document names used for a query: the best by BM25, including ties."""
 MAX_NAMED_DOCUMENTS = 1_000
-"""If ties make them more than these, the names with the lowest score are not looked for in the query. For example, thousands
-of documents are called by the name of their folder."""
+"""Maximum number of these names. If ties exceed it, the names with the lowest score are not searched in the query. For example,
+thousands of documents may be named after their folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """`names` contains the rows of the best names, at most `MAX_NAMED_DOCUMENTS` if the lowest score is shared.
+    """`names` contains the rows of the best names, at most `MAX_NAMED_DOCUMENTS`.
 
-    `scores` contains, for each passage of the documents with these names, the best BM25 of the names of its documents.
+    `scores` contains the scores of the passages in documents with these names: the best BM25 of a passage's documents' names.
     `coverage` is the share of the query that those names cover, as in `ComparedWords.coverage`."""
 
     names: NDArray[np.int64]
@@ -57,7 +57,7 @@ def compare_names(
 
 
 def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWords:
-    """Adds the scores of names to the scores of words; returns the `best` passages, and ties with the last of them."""
+    """Adds the scores of names to the scores of words; returns the `best` passages, including ties."""
     scores = words.scores + NAMES_WEIGHT * names.scores.of(words.rows).astype(np.float32)
     coverage = np.maximum(words.coverage, names.coverage.of(words.rows))
     kept = np.flatnonzero(scores > 0)

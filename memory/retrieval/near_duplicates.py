@@ -6,9 +6,9 @@ passages. Groups are computed among the given passages only: nothing is stored, 
 influence.
 
 **Candidates.** Only the leader of each group takes part in linking. Otherwise, a few hundred copies of one passage would fill
-the nearest passages and those with the query's words, make words and phrases look common, and attract the walk. Passages
-outside the group get the scores that they would have if the copies were not in the memory. A copy that is left out stays in the
-ranking: its score is the leader's score divided by the number of passages in the group.
+the lists of nearest passages and of passages with the query's words, make words and phrases look common, and attract the walk.
+Passages outside the group get the scores that they would have if the copies were not in the memory. A copy that is left out
+stays in the ranking: its score is the leader's score divided by the number of passages in the group.
 
 **Results.** Versions of one text are one result: the newest version. Otherwise, `report_v1` to `report_v7`, or one page in two
 exports, would fill all places. Versions may state different values, such as prices; the result names these values.
@@ -33,8 +33,8 @@ from store.types import document_time
 MIN_GROUP_PASSAGES = 3
 """Minimum number of passages in a group. Two versions of one text are common, and each of the two may be an answer."""
 MAX_ROUNDS = 6
-"""Maximum number of searches for near-duplicates per query. Each search covers the candidates that replace the near-duplicates
-left out before."""
+"""Maximum number of searches for near-duplicates per query. Each search covers the candidates that took the places of
+near-duplicates which earlier searches left out."""
 WIDENING_FACTOR = 4
 """Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
 MAX_WIDENING = 16
@@ -54,8 +54,8 @@ _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Words with a digit: numbers, amounts, dates and codes."""
 MAX_VALUES = 10
 MAX_GROUPED_PASSAGES = 2_400
-"""Maximum number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs
-takes 46 MB."""
+"""Maximum number of best passages compared with each other; later ones are separate results. The matrix of all pairs takes 46
+MB."""
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
@@ -156,7 +156,7 @@ def _last(leaders: Mapping[int, int], row: int) -> int:
 def _candidates(context: QueryContext, factor: int) -> list[int]:
     """Returns the rows of the best passages by cosine and by words, nearest first.
 
-    `factor`: multiplies the number of candidates that the starts of a walk use.
+    `factor`: how many times as many candidates to return as the starts of a walk use.
     """
     snapshot = context.snapshot
     by_words = context.best_by_words(factor * WORD_CANDIDATES)

@@ -3,11 +3,11 @@
 The starts are the nearest passages, the passages with the query's words, and the passages whose title occurs in the query.
 
 All starts have reset weights. The shares of the three kinds depend on their reliability, not on constants. Titled passages get
-the share of the query that their titles make up. The rest is divided between cosines and words. A softmax that gives one
-passage all the weight gets a larger share than a softmax spread over fifty passages. The share of cosines is multiplied by the
-share of the query that the encoder knows; the share of words is multiplied by the share of the query that the passages cover.
-If the encoder knows only a part of the query, or if the query contains no title, passages that both cosines and words support
-get an additional share.
+the share of the query that their titles make up. The remaining weight is divided between cosines and words. A softmax that
+gives one passage all the weight gets a larger share than a softmax spread over fifty passages. The share of cosines is
+multiplied by the share of the query that the encoder knows; the share of words is multiplied by the share of the query that the
+passages cover. If the encoder knows only a part of the query, or if the query contains no title, passages that both cosines and
+words support get an additional share.
 
 The answer to a question is often in a second passage that belongs to the passage named in the query. To find it, a start
 passage's triples are ranked by their similarity to the query, as PropRAG ranks its beams (arXiv 2504.18070), but only one hop
@@ -161,7 +161,7 @@ def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: 
 
 
 def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:
-    """Returns the softmax over the best `START_PASSAGES` of `rows`, and ties with the last of them. `rows` must be sorted."""
+    """Returns the softmax over the best `START_PASSAGES` of `rows`, including ties. `rows` must be sorted."""
     if len(rows) > START_PASSAGES:
         enough = scores >= np.partition(scores, -START_PASSAGES)[-START_PASSAGES]
         rows, scores = rows[enough], scores[enough]
@@ -179,7 +179,7 @@ def next_passages(
     compared: ComparedTriples,
     scale: Scale,
 ) -> PassageWeights:
-    """Returns the share of the starts' weight that arrives at next passages; the rest is lost.
+    """Returns the share of the starts' weight that arrives at next passages; the remaining weight is lost.
 
     `starts`: weights of passages, by row. `stated`: two arrays, (row of a start, row of a triple that it states). `scale`:
     converts the scores of `compared` to standard scores.
@@ -240,7 +240,7 @@ def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]
     for phrase, begin, end in zip(phrases, begins, ends, strict=True):
         passages, counts = rows[begin:end], weights[begin:end]
         if len(passages) > TITLED_PASSAGES:
-            # Of passages with equal weights, all or none count, so that the order of arrival does not matter.
+            # Passages with equal weights count either all or not at all, so that the order of arrival does not matter.
             threshold = np.partition(counts, -TITLED_PASSAGES)[-TITLED_PASSAGES]
             enough = counts >= threshold
             passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else counts > threshold]

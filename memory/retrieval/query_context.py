@@ -83,7 +83,7 @@ class QueryContext:
     ) -> None:
         """`left_out`: rows of living passages that do not take part in linking.
 
-        `documents` are those of the snapshot, for following their links and counting their passages; None if they are not
+        `documents` are the snapshot's documents, whose links are followed and whose passages are counted; None if they are not
         available. `pause` is called after each stage.
         """
         self.snapshot = snapshot
@@ -197,10 +197,10 @@ class QueryContext:
     @unlocked_property
     def passage_mask(self) -> NDArray[np.bool_]:
         """Mask of the passages that are compared, shape (n_passages,). By words, these are the passages that take part; by
-        cosine, those of them that the encoder knows."""
+        cosine, only passages that the encoder knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
-        # Without the vector if possible: words are compared while the query is encoded.
+        # Does not use the vector if possible, because words are compared while the query is encoded.
         return self.taking_part if known.all() or self.passages_by_words else self.taking_part & known
 
     @unlocked_property
@@ -324,7 +324,7 @@ class QueryContext:
 
 
 class _Stage:
-    """The context manager of `QueryContext.stage`. A query enters forty, which would take 0.1 ms with generators."""
+    """The context manager of `QueryContext.stage`. A query uses forty of them, which would take 0.1 ms with generators."""
 
     __slots__ = ("_began", "_name", "_pause", "_stages_ms")
 

@@ -41,8 +41,8 @@ def retrieve(
 
     Every mode supports every query; an empty memory has no passages to return. `explained` adds an explanation of each passage,
     at the cost of one more walk per passage. `entity_reader` is the model that extracts the query's entities, if there is one.
-    `documents` are those of the snapshot; without them, no link is followed and the passages of one document are not limited.
-    `pause` is called after each stage. Raises `ValueError` for an unknown mode.
+    `documents` are the snapshot's documents; without them, no link is followed, and the number of passages per document is not
+    limited. `pause` is called after each stage. Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')

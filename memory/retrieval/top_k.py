@@ -15,13 +15,14 @@ RANKING_DECIMALS = 9
 on the order of arrival."""
 
 COMPARED_ROWS = 4_096
-"""Number of vectors that are compared with a query in one operation (12 MB). It bounds the memory if many vectors are equal."""
+"""Number of vectors compared with a query in one operation (12 MB). It bounds the memory if many vectors are equal."""
 
 BLOCK = 64
 """Number of scores in a block; the blocks' maxima are compared first."""
 
 EQUAL_SCORES = 1e-6
-"""Scores that differ by less count as equal: the rounding of a float32 cosine depends on its row's position in the matrix."""
+"""Scores that differ by less than this count as equal, because the rounding of a float32 cosine depends on its row's position
+in the matrix."""
 
 
 def top_k(

@@ -1,4 +1,4 @@
-"""A cached property of an object that one thread uses.
+"""A cached property for objects that only one thread uses.
 
 In Python 3.11, `functools.cached_property` has one lock for all instances: queries would wait for each other's encoder, and for
 each other's pauses.

@@ -1,4 +1,4 @@
-"""Layout of backups in an object store: contents that are named by their digests, and one list of files per backup.
+"""Layout of backups in an object store: contents named by their digests, and one list of files per backup.
 
     PREFIX/objects/3f/3f9a…             a file's content, named by its SHA-256
     PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is complete or absent
@@ -43,7 +43,8 @@ class _NoneFound(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a backup. `inode` and `modified_ns` let the next backup from the same file system recognise it unread."""
+    """One file of a backup. With `inode` and `modified_ns`, the next backup from the same file system recognises the file
+    without reading it."""
 
     digest: str
     size: int
@@ -108,7 +109,7 @@ class Repository:
         return {info.base_name: info.size for info in self._found(OBJECTS)}
 
     def objects_older_than(self, moment: float) -> set[str]:
-        """Returns the digests of the contents that were written before `moment` (Unix seconds)."""
+        """Returns the digests of the contents written before `moment` (Unix seconds)."""
         return {info.base_name for info in self._found(OBJECTS) if info.mtime.timestamp() < moment}
 
     def read_list(self, name: str) -> FileList:
@@ -180,8 +181,8 @@ class Repository:
         selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
         found: list[fs.FileInfo] = self.files.get_file_info(selector)
         if not found and not self._local:
-            # With `allow_not_found`, the listing of a missing bucket looks like that of an empty one; this request raises an
-            # error if the bucket is missing.
+            # With `allow_not_found`, a missing bucket is listed like an empty bucket; this request raises an error if the
+            # bucket is missing.
             self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
         return [info for info in found if info.type is fs.FileType.File]
 

@@ -31,7 +31,7 @@ TEXTS = {
 """The columns of each table except its vectors."""
 
 APPLIED_ROWS = 16_384
-"""Number of rows that are applied at a time."""
+"""Number of rows applied at a time."""
 
 OnRows = Callable[[int], None]
 """A callback that receives the number of rows of passages, phrases and triples read so far."""

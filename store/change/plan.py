@@ -88,7 +88,7 @@ def plan_triples(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
 
 def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDelta:
     """Returns the change that removes all documents of the index except `documents` (by URI), without synonym edges. Takes
-    O(index) time, but does not read the documents of passages that lose all their documents."""
+    O(index) time, but does not read the documents of passages that only removed documents contain."""
     held, shared = index.holders.held_by(documents)
     dead = np.setdiff1d(np.flatnonzero(index.counts["passages"].view().positive()), held, assume_unique=True)
     remaining: dict[int, Held] = {row: {} for row in dead.tolist()}
@@ -107,8 +107,8 @@ def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDe
 
 
 def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
-    """Returns the change of passages, without synonym edges and names: `holders` maps their rows to their new documents. The
-    passages may also have new extractions. Raises IncompleteBatch if the index lacks a triple."""
+    """Returns the change of passages, without synonym edges and names. `holders` maps passage rows to the documents that
+    contain them afterwards. The passages may also have new extractions. Raises IncompleteBatch if the index lacks a triple."""
     delta, numbers = IndexDelta(), _RowNumbers(index)
     _triples(index, delta, numbers, holders)
     _vectors(index, delta, Batch(), numbers)
@@ -164,7 +164,7 @@ class _RowNumbers:
 
 
 def _without_passages(naming: Any, passages: NDArray[np.int64]) -> Entries:
-    """Returns the changes of the matrix `naming` that empty the columns of `passages`."""
+    """Returns the changes that empty the columns of `passages` in the matrix `naming`."""
     removed = np.zeros(naming.shape[1], np.bool_)
     removed[passages] = True
     there = removed[naming.col]
@@ -201,7 +201,8 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
 
 
 def _triples(index: LiveIndex, delta: IndexDelta, numbers: _RowNumbers, holders: dict[int, Held]) -> None:
-    """Adds to `delta` the change of passages whose documents become `holders` (by row) and whose extractions may be new."""
+    """Adds to `delta` the changes of passages: `holders` maps their rows to their new documents, and their extractions may be
+    new."""
     known = len(index.passages)
 
     def triples(row: int) -> NDArray[np.int32]:

@@ -50,7 +50,8 @@ def table_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> TableRows:
 
 
 def _removal(last: Document) -> Document:
-    """Returns the row that removes a document. The row keeps source and labels, which decide who may see earlier commits."""
+    """Returns the row that removes a document. The row keeps source and labels, which decide who may see it in earlier
+    commits."""
     labels = {LABELS: last.metadata[LABELS]} if LABELS in last.metadata else {}
     return Document(last.uri, last.source, state=State.REMOVED, committed_at=time.time(), metadata=labels)
 

@@ -44,12 +44,12 @@ NAMES_PROBE = (
 """The manifest stores the names of these documents; the checkpoint is usable only if the names stay the same."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The manifest stores which of these phrases can have synonyms and differ only in numbers, for the same check."""
+"""The manifest stores which of these phrases can have synonyms; the checkpoint is usable only if this stays the same."""
 
 
 def settings(dim: int, rule: SynonymRule) -> list[Any]:
-    """Returns the values, other than the tables, from which a checkpoint's content follows. It is usable only if they are
-    unchanged."""
+    """Returns the values that determine a checkpoint's content together with the tables. The checkpoint is usable only if these
+    values are unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]
     phrases = [list(map(can_have_synonyms, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]

@@ -43,8 +43,8 @@ def recover_index(commits: Commits, dim: int, rule: SynonymRule) -> tuple[LiveIn
 
 
 def _forget_purged(index: LiveIndex, name: str, kept: NDArray[np.int32]) -> None:
-    """Removes rows from the map from texts to rows: those that were purged after the checkpoint. `kept`: row numbers in the
-    table, ascending, without rows added after the checkpoint."""
+    """Removes the rows purged after the checkpoint from the map of texts to rows. `kept`: row numbers in the table, ascending,
+    without rows added after the checkpoint."""
     ids = index.ids[name].view()
     purged = np.ones(len(ids), np.bool_)
     # Usually nothing was purged after the checkpoint, so the row numbers in index and table are equal.
@@ -52,7 +52,7 @@ def _forget_purged(index: LiveIndex, name: str, kept: NDArray[np.int32]) -> None
     if len(rows) and (rows[-1] >= len(ids) or not np.array_equal(ids[rows], kept)):
         raise CheckpointUnusable(f"the table {name} has rows that the checkpoint lacks")
     purged[rows] = False
-    # Rows that were purged after the checkpoint must already have been dead at the checkpoint.
+    # Rows purged after the checkpoint must already have been dead at the checkpoint.
     if (purged & index.counts[name].view().positive()).any():
         raise CheckpointUnusable(f"the table {name} lacks rows that the checkpoint has")
     for row in index.hashed_rows[name].remove_rows(purged):

@@ -115,7 +115,7 @@ class Checkpointing:
         except (OSError, ValueError) as error:
             damaged = str(error)
         with self._folding:
-            if self._unverified != place:  # rewritten meanwhile with the same blocks: the next call reads it
+            if self._unverified != place:  # replaced meanwhile; the next call verifies the new one
                 return True
             self._unverified = None
             if damaged is None:
@@ -125,8 +125,8 @@ class Checkpointing:
         return False
 
     def renew(self) -> None:
-        """Rewrites the checkpoint after a purge, because purged data must leave the disk; if none is written, discards the old
-        one."""
+        """Rewrites the checkpoint after a purge, because purged data must leave the disk; if no checkpoint is written, discards
+        the old one."""
         if newest(self._folder) is None:
             return
         try:

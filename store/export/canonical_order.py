@@ -1,7 +1,7 @@
 """Sorts the living memory in an order that depends only on its content. Every export uses this order.
 
-Arrow and numpy sort arrays without holding the GIL, so queries and commits run concurrently. Each of a million edges takes 20
-bytes instead of a tuple.
+Arrow and numpy sort arrays without holding the GIL, so queries and commits run concurrently. An edge takes 20 bytes instead of
+a tuple, because there may be millions of edges.
 """
 
 from collections import Counter

@@ -11,7 +11,7 @@ from store.snapshot import DocumentSnapshot, Snapshot
 
 def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
     """Yields JSON lines without line ends: passages sorted by id, phrases and triples by text, edges by type and ends.
-    `memory`: the snapshot with its documents, from which the link edges are derived; None omits link edges."""
+    `memory`: as in `store.export.graphml`."""
     ordered = CanonicalOrder(snapshot)
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)

@@ -154,7 +154,7 @@ class Counts(Part):
         self.n = max(self.n, n)
 
     def _own(self, number: int) -> NDArray[np.int32]:
-        """Returns a chunk that is shared with no view and no copy."""
+        """Returns a chunk shared with no view and no copy."""
         if self._shared[number]:
             self._chunks[number] = self._chunks[number].copy()
             self._shared[number] = False

@@ -23,13 +23,13 @@ Values = NDArray[np.float64]
 
 FOLD_SHARE = 0.1
 FOLD_MIN_ENTRIES = 50_000
-"""Changes are folded once they number more than this and more than FOLD_SHARE of the base's entries."""
+"""Changes are folded once there are more of them than this number and than FOLD_SHARE of the base's entries."""
 
 UNSORTED_ENTRIES = 4096
 """Maximum number of changes that are searched linearly instead of being sorted."""
 
 UNSORTED_SHARE = 1 / 16
-"""The same as a share of the sorted changes; the larger limit applies. Sorting takes O(1) amortised time per change."""
+"""The same limit, as a share of the sorted changes; the larger limit applies. Sorting takes O(1) amortised time per change."""
 
 
 SortedChanges = NDArray[np.int64]
@@ -38,7 +38,7 @@ without a search through all changes."""
 
 
 def _changes_in(changes: SortedChanges, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the numbers of the changes in `rows`."""
+    """Returns the indices of the changes in `rows`."""
     first, end = np.searchsorted(changes, rows << 32), np.searchsorted(changes, (rows + 1) << 32)
     counts = end - first
     before = np.cumsum(counts) - counts
@@ -63,7 +63,7 @@ class MatrixView:
         self.shape = shape
         self._changes = (rows, cols, values)
         self.identity = identity
-        """The same object in two views if the changes of one view are the first changes of the other."""
+        """Two views have the same `identity` object if the changes of one view are the first changes of the other view."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()
@@ -110,7 +110,7 @@ class MatrixView:
         found_rows, found_cols = np.repeat(inside, counts).astype(np.int32), self.base.indices[places]
         found_values, here = self.base.data[places], self._changes_of(wanted)
         if not len(here) and found_values.all():
-            return found_rows, found_cols, found_values  # the base is in order and has each entry once
+            return found_rows, found_cols, found_values  # the base is sorted and has no repeated entries
         found_rows = np.concatenate([found_rows, changed_rows[here]])
         found_cols = np.concatenate([found_cols, changed_cols[here]])
         found_values = np.concatenate([found_values, added[here]])
@@ -123,7 +123,7 @@ class MatrixView:
         return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[nonzero]
 
     def _changes_of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the numbers of the changes in the rows `wanted`."""
+        """Returns the indices of the changes in the rows `wanted`."""
         if not self.change_count:
             return wanted[:0]
         unsorted = np.flatnonzero(np.isin(self._changes[0][len(self._order) :], wanted)) + len(self._order)

@@ -16,8 +16,8 @@ from store.index.words.postings import Postings, SelectedPostings
 
 
 class IndexedNames:
-    """The texts of names, the row of each text, the words of the texts, and a count per row. The row of a text that no document
-    uses any more is not reused.
+    """The name texts: the row of each text, its words, and a count per row. The row of a text that no document uses any more is
+    not reused.
 
     The count of a row is the sum of its entries in the matrix `naming`. Commits remove texts from `rows`, so each index has its
     own.

@@ -29,7 +29,7 @@ def supplied_by_passage(document: Document) -> dict[str, SuppliedTriples]:
 
 
 def needs_extraction(holders: Mapping[str, SuppliedTriples]) -> bool:
-    """Whether the local extractor must process a passage: a document of it (`holders`, by URI) supplied no extraction.
+    """Whether the local extractor must process a passage: one of its documents (`holders`, by URI) supplied no extraction.
 
     The passage needs the extraction even if other documents supplied triples: in a scope without these other documents, it has
     the local extractor's triples.
@@ -38,6 +38,6 @@ def needs_extraction(holders: Mapping[str, SuppliedTriples]) -> bool:
 
 
 def supplied_triples(holders: Mapping[str, SuppliedTriples]) -> set[Triple] | None:
-    """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the extracted ones apply."""
+    """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the extracted triples apply."""
     supplied = {triple for triples in holders.values() for triple in triples or ()}
     return supplied if supplied or not needs_extraction(holders) else None

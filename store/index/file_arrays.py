@@ -76,7 +76,8 @@ def map_scattered(file: Path) -> NDArray[Any]:
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
     """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Otherwise each page would be waited for separately. `array` must be a leading part of a mapped file; others are ignored.
+    Otherwise each page would be waited for separately. `array` must be a leading part of a mapped file; other arrays are
+    ignored.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -107,7 +108,7 @@ def page_in(array: NDArray[Any]) -> None:
 
 
 def drop_first(array: NDArray[Any]) -> None:
-    """Asks the system to reclaim the mapped pages of `array` before others if memory becomes short.
+    """Asks the system to reclaim the mapped pages of `array` before other pages if memory becomes short.
 
     Without this call, a single sequential read would evict pages that random accesses need. Does nothing if `array` is not
     mapped or the system does not support the request.

@@ -72,7 +72,7 @@ class LiveIndex:
 
         # The contents of the rows, which are valid at every commit.
         self.ids = {name: GrowableArray(np.int32, storage=storage) for name in KINDS}
-        """By row of the index: the value of the tables' column `row`. Purging leaves gaps; a rebuilt index has none."""
+        """For each row of the index: its value in the tables' column `row`. Purging leaves gaps; a rebuilt index has none."""
         self.next_id = dict.fromkeys(KINDS, 0)
         self.passages = Passages()
         self.phrases = Texts()
@@ -108,7 +108,8 @@ class LiveIndex:
         self.extraction_states = ExtractionStates()
         self.names = IndexedNames(storage)
         self.counts = {name: Counts() for name in KINDS}
-        """By row: the number of a passage's documents, and the number of living passages that contain a phrase or triple."""
+        """For each row: the number of documents of a passage, or the number of living passages that contain a phrase or
+        triple."""
         self.crowding = Crowding()
         self.matrices = {name: LiveMatrix(self._shape(*kinds)) for name, kinds in MATRICES.items()}
         """The edges, by kind. `naming`: the number of documents with these names that contain the passage."""
@@ -176,7 +177,8 @@ class LiveIndex:
         return [*self.matrices.values(), *self.hashed_rows.values(), self.names.rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless crowded: living, no numbers, with a vector."""
+        """Returns the mask of the phrases that can have synonyms unless they are crowded: living phrases with a vector, except
+        numbers."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.can_have_synonyms.view() & self.phrase_vectors.view().known
 
@@ -299,7 +301,7 @@ class LiveIndex:
 
     def _count(self, passages: CountChange, phrases: CountChange, triples: CountChange) -> None:
         def change(name: str, changes: CountChange) -> NDArray[np.int64]:
-            """Returns 1 for each row that becomes living, -1 for each that ceases to be, else 0."""
+            """Returns 1 for each row that becomes living, -1 for each row that becomes dead, 0 for other rows."""
             before, now = self.counts[name].change(*changes)
             return now.astype(np.int64) - before
 

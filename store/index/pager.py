@@ -12,7 +12,7 @@ from store.index.parallel import in_background
 
 
 class Mapped(Protocol):
-    """A structure of mapped arrays that is equal only to itself."""
+    """A structure of mapped arrays, compared by identity."""
 
     def arrays(self) -> Mapping[str, NDArray[Any]]: ...
 

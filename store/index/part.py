@@ -18,7 +18,7 @@ from store.durable_files import checksum_of, sync
 from store.index.file_arrays import link_file, map_file, map_scattered, mapped_inode
 
 FileFacts = Mapping[str, list[int]]
-"""By file name: [size in bytes, CRC-32, 1 if a start skips the comparison of the CRC-32, else 0]."""
+"""For each file name: [size in bytes, CRC-32, 1 if a start skips the comparison of the CRC-32, else 0]."""
 
 
 class PartFiles:
@@ -125,7 +125,7 @@ class Foldable(ABC):
 
     @abstractmethod
     def swap_in_fold(self, folded: Self) -> None:
-        """Replaces the base by that of `folded`, an earlier copy; changes made after the copy remain."""
+        """Replaces the base by the base of `folded`, an earlier copy; changes made after the copy remain."""
 
 
 class Part(ABC):
@@ -133,8 +133,8 @@ class Part(ABC):
 
     @abstractmethod
     def copy(self) -> Self:
-        """Returns an independent copy that shares all unchanging arrays. Takes O(changes since the last checkpoint) time, and
-        milliseconds for counts, documents and extraction states."""
+        """Returns an independent copy that shares all unchanging arrays. Takes O(changes since the last checkpoint) time;
+        copies of counts, documents and extraction states take milliseconds."""
 
     @abstractmethod
     def save(self, files: PartWriter, name: str) -> None:

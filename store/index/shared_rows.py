@@ -11,7 +11,7 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 
 class BorrowedRows(dict[Any, int]):
     """Maps keys to rows by looking them up in another index, because filling a separate map would take longer than all lookups.
-    Keys that were added after the construction are in the dictionary itself. Every lookup calls `get`."""
+    Keys added after the construction are in the dictionary itself. Every lookup calls `get`."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class BorrowedRows(dict[Any, int]):
 
 
 class SharedSketches(SketchIndex):
-    """The present sketches of another index. A search uses that index's bands as they are then sorted."""
+    """The present sketches of another index. A search uses the bands that the other index has at that moment."""
 
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold, whole._vectors)

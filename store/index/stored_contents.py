@@ -50,8 +50,7 @@ class StoredContents:
         return self._states.get(row)
 
     def extracted(self, row: int) -> list[int] | None:
-        """Returns the numbers in the table, sorted, of the triples that were extracted from the passage in a row; None without
-        an extraction."""
+        """Returns the sorted table numbers of the triples extracted from the passage in a row; None without an extraction."""
         found = self._extracted[row]
         triples: NDArray[np.int32] = self._index.ids["triples"].view()
         return None if found is None else sorted(triples[found].tolist())

@@ -30,7 +30,7 @@ UNVERIFIED = b"unverified"
 """An administrator writes this content into the file to use the tables without checksums."""
 
 REWRITE_MIN_LINES = 1_000
-"""The file is rewritten once the lines about deleted files number at least this many and are at least half of all lines."""
+"""The file is rewritten once at least this many lines, and at least half of all lines, are about deleted files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Checksums:
         """Reads the file `checksums`. A new store must not have tables yet. Raises StoreDamaged or OSError.
 
         `marked`: whether the store has a mark (`store.log.mark`). If the store has a mark, the file has a line for every table
-        file that the mark needs. A table file without an intact line has no value, because its correct content is unknown:
-        either the line is damaged, or an interrupted change wrote the file.
+        file that the mark needs. A table file without an intact line gets a checksum without a value, because its correct
+        content is unknown: either the line is damaged, or an interrupted change wrote the file.
 
         A store without a mark is new or was written by an earlier hippod. If such a store has no checksums, its table files are
         recorded without a value. In a store with checksums, the next `sync` adds a line for each table file that has none.
@@ -96,8 +96,8 @@ class Checksums:
             return self._known.get(name)
 
     def by_table(self) -> dict[str, list[str]]:
-        """Returns the names of the recorded files by table: those of the present version, and of old ones that are on the
-        disk."""
+        """Returns the names of the recorded files by table: files of the present version, and of old versions that are still on
+        the disk."""
         with self._lock:
             names = sorted(self._known)
         return {table: [name for name in names if name.startswith(f"{table}{TABLE_SUFFIX}/")] for table in TABLES}

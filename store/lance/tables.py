@@ -29,7 +29,7 @@ READ_BATCH_ROWS = 8192
 """Number of rows per batch when a table is read in batches."""
 
 CONVERTED_ROWS = 256
-"""Number of rows that are converted to Python objects at a time: about 5 ms, during which no other thread runs."""
+"""Number of rows converted to Python objects at a time: about 5 ms, during which no other thread runs."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
@@ -126,8 +126,8 @@ class TableView:
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
     def batches(self, name: str, columns: Sequence[str], condition: Condition | None = None) -> Iterator[Any]:
-        """Yields the rows that meet `condition` as record batches, in no particular order. For data that would need too much
-        memory if it were in memory twice."""
+        """Yields the rows that meet `condition` as record batches, in no particular order. Used for data of which two copies
+        would need too much memory."""
         state = self._state
         if state.handles[name].count_rows():
             search = _search(state.handles[name], condition).select(list(columns)).limit(UNLIMITED_ROWS)
@@ -147,8 +147,8 @@ class TableView:
         return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def rows_until(self, name: str, commit: int, key: str, keys: pa.Array) -> Iterator[pa.Table]:
-        """Yields the last row up to `commit` for each of `keys` (values of the column `key`) that has such a row. Each yielded
-        table has up to `CONVERTED_ROWS` rows."""
+        """Yields the last row up to `commit`, if any, for each of `keys` (values of the column `key`). Each yielded table has
+        up to `CONVERTED_ROWS` rows."""
         wanted = (pc.field("commit") <= commit) & pc.field(key).isin(keys)
         pending = [rows.filter(wanted) for rows in _pending(self._state, name)]
         later = pa.concat_tables(pending) if pending else self.columns(name).empty_table()

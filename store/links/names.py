@@ -17,8 +17,8 @@ INDEX_STEMS = frozenset(("index", "_index", "readme", "default"))
 ALIAS_KEYS = ("aliases", "alias")
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category")
 TEXT_KEYS = ("description", "summary", "subject", "attached_to", "author", "authors", "creator")
-"""Metadata keys of a document: of other names (`ALIAS_KEYS`), of keywords, several in one text (`TAG_KEYS`), and of descriptive
-texts (`TEXT_KEYS`)."""
+"""Metadata keys of a document: `ALIAS_KEYS` for other names, `TAG_KEYS` for keywords (several in one text), `TEXT_KEYS` for
+descriptive texts."""
 
 MAX_FOLDERS = 8
 """Maximum number of a document's folder names, nearest first. Folders above the followed folder are not included."""
@@ -116,7 +116,7 @@ def file_stem(path: UriPath) -> str:
     """Returns the document's name according to its file; for an index file, the folder's name; "" if the URI does not name a
     file of the document."""
     if path.fragment:
-        # The fragment of an attachment contains a file name; that of a line in a file of documents does not.
+        # The fragment of an attachment contains a file name; the fragment of a line in a file of documents does not.
         return without_extension(path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
     if path.scheme != "file" and not path.folders and not _EXTENSION.search(path.file):
         return ""  # an id of a message or of an added document

@@ -45,7 +45,8 @@ ADDRESS_KEYS = ("url", "canonical", "source_url")
 MESSAGE_KEYS = ("message_id",)
 """Metadata keys that contain the Message-ID of a document that is an e-mail."""
 MIN_HOST_SEGMENTS = 2
-"""Minimum number of names in an address's path for matching it against files: too many files have the same single name."""
+"""Minimum number of names in an address's path for matching it against files, because too many files have the same last
+name."""
 
 PAGE_ENDINGS = frozenset(
     ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
@@ -62,7 +63,7 @@ _NAME_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 class Lookup(NamedTuple):
-    """A key, and the folder names with which the folder path of a matching document must end."""
+    """A key. The folder path of a matching document must end with the names `folders`."""
 
     key: str
     folders: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ class LinkTargets:
         """URIs of the documents that changed before all documents were registered."""
         self._places: dict[str, _Place] = {}
         self._holders: dict[str, set[str]] = {}
-        """The URIs of the documents that are registered under each key."""
+        """The URIs of the documents registered under each key."""
 
     def change(self, documents: Iterable[Document], removed: Iterable[str]) -> None:
         """Notes that a commit has added or replaced `documents` and removed other documents."""
@@ -203,8 +204,7 @@ def document_keys(document: Document) -> dict[str, int]:
 
 
 def lookups(target: str, source: str) -> Iterator[Lookup]:
-    """Yields the keys of the link `target` in the document `source`, in the order of lookup. The first key under which a
-    document is registered decides."""
+    """Yields the keys of the link `target` in the document `source`, in the order of lookup."""
     target = target.strip()
     if target.startswith(PART_PREFIX):
         yield Lookup(f"uri {source.partition('#')[0]}{target}")

@@ -13,7 +13,7 @@ from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRu
 SETTLE = "settle"
 """Kind of the commit that recomputes all synonym edges."""
 REENCODE = "reencode"
-"""Kind of the commit that replaces the vectors by those of another encoder."""
+"""Kind of the commit that replaces the vectors by another encoder's vectors."""
 STALE = "synonyms_stale"
 """Fact in a migration's row, set if the migration changed triples."""
 
@@ -47,7 +47,8 @@ class CommitHistory:
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of living passages, phrases and statements as of a commit. A commit has an entry once a change follows it."""
+        """Number of living passages, phrases and statements as of a commit. A commit gets its entry when the next change is
+        made."""
         self.horizon = 0
         """The earliest commit that is complete and can be queried; commits before it were purged."""
         self.format = 1

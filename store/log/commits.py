@@ -55,7 +55,7 @@ class Commits(CommitHistory):
         """The mark on the disk. None until the first opening has ended."""
         mark = self._mark or mark_of_tables(folder)
         self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
-        """Tables from which opening removed an unfinished change, and files to which it moved an unfinished commit."""
+        """See `Store.repaired_tables`."""
         self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
         self._head = Head(folder)
@@ -133,8 +133,8 @@ class Commits(CommitHistory):
                 done = migrations.STEPS[step](writer) or migrations.Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
                 if not done.earlier_commits_readable:
-                    # This version cannot read earlier commits, which have the old format. Their checkpoints are not used
-                    # either.
+                    # This version cannot read earlier commits, which have the old format. The checkpoints of these commits are
+                    # not used either.
                     facts["horizon"] = self.last.seq + 1
                 if done.triples_changed:
                     facts[STALE] = True
@@ -146,7 +146,7 @@ class Commits(CommitHistory):
         return next((seq for seq in reversed(times) if times[seq] <= moment), None)
 
     def commit_before_all_since(self, moment: float) -> int | None:
-        """Returns the last commit before all commits that may have been made after `moment` (Unix seconds), or None.
+        """Returns the last commit that precedes all commits possibly made after `moment` (Unix seconds), or None.
 
         If the clock was set back, this may be an earlier commit than the one of `commit_at`.
         """
@@ -229,8 +229,8 @@ class Commits(CommitHistory):
         StoreStopped is it unknown whether the change is durable: the next opening shows that, and nothing can be written until
         then.
 
-        With a `job`, the block runs concurrently with commits; the write lock is held, under the job's name, only to begin and
-        to publish. Without a `job`, the caller must hold the write lock.
+        With a `job`, the block runs concurrently with commits; the write lock is held, under the job's name, only while the
+        change begins and while it is published. Without a `job`, the caller must hold the write lock.
         """
         with self._locked_for(job):
             if self._unfinished:
@@ -299,7 +299,7 @@ class Commits(CommitHistory):
             return self.last, self.tables.view()
 
     def use_dim(self, dim: int) -> None:
-        """Sets the dimension of the vectors in later commits, after a change has replaced all vectors."""
+        """See `Tables.use_dim`."""
         self.tables.use_dim(dim)
         self._schemas = self._files.schemas = schemas(dim)
 

@@ -1,4 +1,4 @@
-"""Costs and durations of extraction. Costs are summed over the rows of `extractions`, plus those in the log for extractions
+"""Costs and durations of extraction. Costs are summed over the rows of `extractions`; the log adds the costs of extractions
 without a row."""
 
 from typing import Any

@@ -90,7 +90,7 @@ def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
             return _format_of_tables(store) < FIRST_FORMAT
         except (OSError, RuntimeError, ValueError):
             if not repair or version_of(found[0]) <= mark.versions["commits"]:
-                break  # the opening says what is damaged
+                break  # opening the store reports the damage
             set_aside(store, "commits", found[0])  # belongs to no commit, whichever hippod wrote it
     return False
 

@@ -129,8 +129,8 @@ def separate_record_extractions(tables: TableWriter) -> Migrated:
     row is deleted too if it may come from a record: its triples may belong to a document that some readers of the passage must
     not see. A row is kept if no row of `documents` shows that a record contained its passage.
 
-    A passage that now needs the local extractor is failed as failed without a next try, because an upgrade must not cause paid
-    calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.
+    A passage that now needs the local extractor is recorded as failed without a next try, because an upgrade must not cause
+    paid calls of a model. `hippoctl retry` extracts the passage; an extractor without costs processes it at the next start.
     """
     uses = _Uses()
     for document in _documents(tables.before):
@@ -170,13 +170,13 @@ class _Uses:
     recorded_since: dict[str, int] = field(default_factory=dict)
     """For each passage: the first known commit in which a record supplied its extraction."""
     failed_since: dict[str, int] = field(default_factory=dict)
-    """For each passage: the first known commit in which a record contained it without an extraction, so that the record may
-    have supplied a failure."""
+    """For each passage: the first known commit in which a record contained it without an extraction; the record may have
+    supplied a failure."""
     recorded: set[int] = field(default_factory=set)
     """Fingerprints of the extractions that records supplied (`_fingerprint`)."""
     last_commit: int = 0
     _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
-    """For each URI: the passages in the document's last state without and with a supplied extraction."""
+    """For each URI, the passages of the document's last state: (without a supplied extraction, with one)."""
 
     def add_document(self, row: Mapping[str, Any]) -> None:
         """Adds a row of `documents`. Rows must be added in commit order."""
@@ -238,8 +238,8 @@ class _Sorting:
             self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
 
     def drop_outdated(self, tables: TableView) -> None:
-        """Deletes failure rows of passages that keep an extraction. Also deletes a kept row if its triples were purged: a later
-        row, which is deleted now, had replaced the row."""
+        """Deletes failure rows of passages that keep an extraction. Also deletes a kept row whose triples were purged because a
+        later row, which is now deleted, had replaced it."""
         outdated = {each for each in self.emptied if each[0] in self.kept}
         self.emptied -= outdated
         self.dropped |= outdated

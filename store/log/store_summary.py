@@ -22,7 +22,7 @@ from store.log.write_ahead_log import read_records
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
 EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
-"""The calibration of a store whose earlier release recorded none; that release used it for every encoder."""
+"""The calibration of stores from a release that recorded none; that release used this calibration for every encoder."""
 
 
 @dataclass(frozen=True, slots=True)

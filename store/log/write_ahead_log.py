@@ -272,7 +272,7 @@ def _read(path: Path) -> tuple[list[Record], int]:
                 for name, body in _parts(content)
             }
             for batch in batches.values():
-                batch.validate(full=True)  # a restored backup may be anybody's
+                batch.validate(full=True)  # a restored backup may come from an untrusted author
             rows = {name: pa.Table.from_batches([batch]) for name, batch in batches.items()}
             found.append(Record(commit, rows, _RECORD_HEADER.size + len(content)))
         else:

@@ -66,5 +66,5 @@ class WriteLock:
 
     @property
     def longest_s(self) -> dict[str, float]:
-        """By job: the longest continuous time in seconds for which the job has held the lock since the store was opened."""
+        """For each job, the longest continuous time in seconds for which it has held the lock since the store was opened."""
         return dict(self._longest_s)

@@ -19,7 +19,8 @@ from store.log.commits import Commits
 logger = structlog.get_logger(__name__)
 
 FLUSH_BYTES = 16 << 20
-"""Number of bytes at which the log is flushed into the tables. A flush takes half a second, the replay at a start less."""
+"""Number of bytes at which the log is flushed into the tables. A flush takes half a second; replaying this much at a start
+takes less."""
 
 FLUSH_COMMITS = 2_000
 """Number of commits at which the log is flushed into the tables."""
@@ -81,7 +82,7 @@ class Compactor:
             self.lock.release()
 
     def _flush(self) -> None:
-        """The caller must hold `lock`; the same applies to the methods below."""
+        """The caller must hold `lock`, also for the methods below."""
         try:
             with self._commits.changing("flush"):
                 pass

@@ -20,11 +20,11 @@ from store.maintenance.merge_deltas import DeltaMerger
 from store.maintenance.retention import PURGE_SLICE_ROWS, Purge, PurgeSlice
 
 TRIM_MIN_ROWS = 1_000
-"""Minimum number of obsolete rows of `commits` that a purge deletes if it deleted no other rows. No query reads their
-commits."""
+"""A purge that deletes no other rows deletes the obsolete rows of `commits`, which no query reads, only if there are at least
+this many."""
 
 REBUILD_MIN_PURGED_ROWS = 2_000
-"""Number of purged rows (some megabytes) up to which a rebuild does not pay."""
+"""Number of purged rows (some megabytes) above which a rebuild is worth its cost."""
 
 
 class Erasure:

@@ -13,8 +13,8 @@ consistent after each of them:
 3. triples that no remaining document or extraction states;
 4. phrases that no remaining triple contains.
 
-Commits run concurrently with a purge and may use a row that is marked for deletion, for example if a removed paragraph is added
-again. Each commit reports its change to the purge (`Purge.protect_change`), which keeps the rows that the change refers to.
+Commits run concurrently with a purge and may use a row marked for deletion, for example if a removed paragraph is added again.
+Each commit reports its change to the purge (`Purge.protect_change`), which keeps the rows that the change refers to.
 `Purge.protect_batch` does the same for a batch that is being completed: texts that the store reported as known still exist when
 the batch is committed, unless a purge began in between.
 """
@@ -50,8 +50,8 @@ class PurgeSlice:
     """The rows that one commit of a purge deletes.
 
     `tables`: the rows to delete, by table name, in the columns `_rowid` and `owner`. `_rowid` identifies the row in the table.
-    `owner` is the index's row of the passage, phrase or triple to which the row belongs, or -1. `contents`: which of these
-    three kinds the index must remove; None if the index does not contain the rows.
+    `owner` is the index's row of the passage, phrase or triple to which the row belongs, or -1. `contents`: which kind
+    (passages, phrases or triples) the index must remove; None if the index lacks the rows.
     """
 
     contents: str | None
@@ -87,7 +87,7 @@ class Purge:
     def __init__(self, index: LiveIndex, horizon: int, commit: int) -> None:
         """`commit` is the last commit; the purge ignores later rows. Must be called by the writer between two commits.
 
-        All rows are rows of `index`, so the purge ends if another index replaces it.
+        The purge identifies rows by their numbers in `index`, so it ends if another index replaces `index`.
         """
         self.index = index
         self.horizon = horizon
@@ -179,7 +179,7 @@ class Purge:
         return tables.read_with_ids(name, columns).filter(pc.field("commit") <= self._commit).sort_by("commit")
 
     def _replaced(self, table: Any, keys: Rows64, ended: Any = None) -> Rows64:
-        """Returns the indices of the replaced rows up to the horizon, that is, of all rows except the last one of each key.
+        """Returns the indices of the replaced rows up to the horizon: all rows except the last row of each key.
 
         The last row of a key is included too if its `ended` is true.
         """

@@ -34,7 +34,8 @@ CHECKED_RECORDS = 8192
 ROWS_AT_ONCE = 4096
 """Number of a table's rows whose texts are looked up at a time."""
 MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
-"""New keys are merged into the sorted keys once they number at least MERGED_KEYS and MERGED_SHARE of the sorted keys."""
+"""New keys are merged into the sorted keys once there are at least MERGED_KEYS of them and at least MERGED_SHARE of the sorted
+keys."""
 VECTOR_COPIES = 3
 """Number of copies of the new vectors: in their file, in the new tables, and in the index's files."""
 CODES_SHARE = 0.3

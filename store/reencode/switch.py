@@ -26,8 +26,8 @@ from store.types import Calibration, SynonymRule
 
 @dataclass(frozen=True, slots=True)
 class NewEncoder:
-    """`vectors`: the vectors of all texts in the store. `rule`: the rule of the new synonym edges. `positions`: positions that
-    are committed together with the switch."""
+    """`vectors`: the vectors of all texts in the store. `rule`: the rule of the new synonym edges. `positions`: positions
+    committed together with the switch."""
 
     vectors: NewVectors
     calibration: Calibration
@@ -64,7 +64,7 @@ def _rewrite_tables(tables: TableWriter, index: LiveIndex, vectors: NewVectors) 
         lacking: list[NotEncoded] = []
         try:
             tables.replace_rows(kind, schema, partial(_with_new_vectors, kind, index, vectors, lacking))
-        except (OSError, RuntimeError, ValueError) as error:  # by Lance, for any error of the conversion
+        except (OSError, RuntimeError, ValueError) as error:  # Lance raises these for any error of the conversion
             raise (lacking[0] if lacking else error) from None
     tables.replace_rows("synonyms", synonyms.SCHEMA, _no_rows)
 

@@ -110,7 +110,7 @@ def _extractions(passages: list[str], whole: LiveIndex) -> Iterator[Extraction]:
 
 
 def restore_documents(scoped: LiveIndex, batch: Batch) -> None:
-    """Sets the documents of `batch` to those of the whole memory, which have their original commit times."""
+    """Replaces the documents of `batch` by the whole memory's documents, which have their original commit times."""
     scoped.documents.update((document.uri, document) for document in batch.documents)
 
 

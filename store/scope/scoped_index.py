@@ -3,8 +3,8 @@
 Texts, vectors, sketches and postings are shared with the whole memory. Counts and edges are derived from the documents, as when
 a store is opened. Synonym edges need more work. An edge of the whole memory exists in the scope unless one of its ends is
 crowded in the scope. The scope can have additional edges if one of the ends is crowded or dead in the whole memory. (A phrase
-is dead there if another document supplied triples that replaced the extracted ones.) Therefore edges between phrases without
-any of these cases are copied, and the other phrases are searched for edges as if they were new.
+is dead there if another document supplied triples that replaced the extracted ones.) Therefore edges between phrases to which
+none of these cases applies are copied, and the edges of other phrases are searched as if the phrases were new.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,8 +34,8 @@ SORTED_FOR_SHARE = 0.05
 
 
 def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[Rows64, Rows64]) -> LiveIndex:
-    """Returns the index of `documents` (by URI), a subset of those of `whole`. Takes O(scope) time, plus arrays as long as
-    `whole`.
+    """Returns the index of `documents` (by URI), a subset of the documents of `whole`. Takes O(scope) time, plus arrays as long
+    as `whole`.
 
     `whole` must not change during the call, except that a purge may remove a text; this then raises KeyError. `held`: the
     result of `Holders.held_by` for the documents, (rows of their passages, rows of those passages that other documents also
@@ -147,7 +147,8 @@ def _fill_triples(
 
 
 def _copy_synonyms(index: LiveIndex, whole: LiveIndex, phrases: Rows64, known: NDArray[np.bool_]) -> None:
-    """Copies the synonym edges between the `phrases` in the mask `known`; both memories have the same edges there."""
+    """Copies the synonym edges between the `phrases` in the mask `known`, which are the same in the scope and in the whole
+    memory."""
     a, b, weights = whole.matrices["synonym"].view().entries(phrases)
     place = np.full(whole.size("phrases"), -1, np.int32)
     place[phrases[known]] = np.flatnonzero(known)
@@ -175,7 +176,7 @@ def _fill_names(
     the scope's documents contain, and computes the names of passages that other documents also contain.
 
     `places`: for each passage row of `whole`, the row in the scope if only `documents` contain the passage, or -1. `shared`:
-    rows in the scope of the passages that other documents also contain.
+    the scope's rows of passages that other documents also contain.
     """
     there = whole.matrices["naming"].view().merged().tocoo()
     columns = places[there.col]

@@ -48,7 +48,7 @@ FOLDED_SHARE = 0.05
 
 SHARED_ROWS_SHARE = 0.9
 """Minimum share of all passages with which a scope shares the rows of the whole memory, because searching all rows is then
-hardly slower than searching only the scope's."""
+hardly slower than searching only the scope's rows."""
 
 BUILD_TRIES = 5
 """Attempts to build a scope; a concurrent purge can make an attempt fail."""
@@ -90,7 +90,7 @@ class Scopes:
         self._recent.add(commit, changes)
 
     def clear(self, commit: int) -> None:
-        """Drops all scopes, because another index, as of `commit`, replaces the live one."""
+        """Drops all scopes, because a new index, as of `commit`, replaces the live one."""
         self._recent.clear(commit)
         with self._lock:
             self._scopes.clear()

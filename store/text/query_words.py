@@ -77,7 +77,8 @@ MIN_VOTES = 2
 """Minimum number of function words of one language that can override the detector. If a text has only a few words, CLD2 often
 reports a related language."""
 SEGMENTED_CHARS = 4_000
-"""Number of characters at the beginning of a Chinese query that are segmented into words. The rest is split into pairs."""
+"""Number of characters at the beginning of a Chinese query that are segmented into words. The remaining query is split into
+pairs of characters."""
 CACHED_QUERIES = 64
 """Number of queries whose words are cached, because several steps of a query need them."""
 _ENGLISH = "en"

@@ -15,7 +15,7 @@ _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 LONGEST_TERM = 64
-"""Maximum length of a term; longer runs of letters are truncated. Longer runs are base64 or noise, not terms."""
+"""Maximum length of a term; longer runs of letters, which are base64 or noise, are truncated."""
 
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 
@@ -26,13 +26,13 @@ def has_cjk(text: str) -> bool:
 
 
 def has_unspaced(text: str) -> bool:
-    """Whether the text contains a character of a script that is written without spaces between words, or a Korean character,
-    because Korean particles follow words without spaces."""
+    """Whether the text contains a character of a script written without spaces between words, or a Korean character, because
+    Korean particles follow words without spaces."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word begins with a character of a script that is written without spaces between words."""
+    """Whether a word begins with a character of a script written without spaces between words."""
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 

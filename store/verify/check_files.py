@@ -37,7 +37,7 @@ UNREADABLE = " (its rows cannot be read)"
 
 @dataclass(slots=True)
 class CheckedTables:
-    """Number of table files that were compared with their checksums (`checked`), and of those for which an earlier hippod
+    """Number of table files that were compared with their checksums (`checked`), and of files for which an earlier hippod
     recorded no checksum (`without_checksum`)."""
 
     checked: int = 0

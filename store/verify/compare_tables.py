@@ -1,4 +1,4 @@
-"""Compares the stored contents in memory, living or not, and their vectors, with the tables.
+"""Compares the contents and vectors in memory, living or not, with those of the tables.
 
 Vectors are compared while an index is loaded from the tables. For equal rows, the loaded index shares the vectors in memory
 instead of copying them, because vectors are most of a store, and memory may be too small for two copies.
@@ -54,7 +54,7 @@ class ComparedVectors:
 
     def _compare(self, kind: str, live: VectorsView, rows: Rows64, by_tables: Fixed) -> None:
         lengths = np.linalg.norm(floats(by_tables), axis=1)
-        # A zero vector belongs to a text of which the encoder knows no word.
+        # A text has a zero vector if the encoder knows no word of it.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
         differing = (live.fixed(rows) != by_tables).any(axis=1)
         for found, problem in (

@@ -34,7 +34,7 @@ class VerifyReport:
 
     commit: int
     checked: int = 0
-    """Number of table files that were compared with their checksums."""
+    """Number of table files compared with their checksums."""
     without_checksum: int = 0
     """Number of table files without a checksum; an earlier hippod wrote them."""
     lines: int = 0

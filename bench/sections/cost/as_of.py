@@ -1,8 +1,8 @@
 """The effect of `as_of` queries on other queries: latency with and without three concurrent readers of earlier commits.
 
-Uses real daemons with 150 and `HIPPOD_BENCH_AS_OF` (300) commits, after a first index of five passages per commit. Each reader
-queries a random commit, so most commits must be loaded. Short rounds with and without the readers alternate, so that other work
-of the machine slows both equally.
+Two real daemons make 150 and `HIPPOD_BENCH_AS_OF` (300) commits. Before, each daemon indexes five passages per later commit.
+Each reader queries a random commit, so most commits must be loaded. Short rounds with and without the readers alternate, so
+that other work on the machine slows both kinds equally.
 """
 
 import os
@@ -26,7 +26,7 @@ ROUNDS = 16
 QUERIES = 20
 """Number of queries in each half of a round. No query is repeated, because the encoder caches them."""
 RATIO_MOST = 1.5
-"""Maximum ratio of the p95 with readers to the p95 without."""
+"""Maximum ratio of the p95 with readers to the p95 without readers."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -63,8 +63,8 @@ def _memory(commits: int, results: dict[str, Any]) -> str:
 
 
 def measure(daemon: Daemon, first: int, texts: list[str]) -> tuple[list[float], list[float], list[float]]:
-    """Returns milliseconds of (queries alone, queries concurrent with the readers, the readers' queries from commit `first`
-    on)."""
+    """Returns milliseconds in three lists: queries alone, queries with concurrent readers, the readers' queries of commits from
+    `first` on."""
     last = daemon.status()["commit"]
     alone: list[float] = []
     beside: list[float] = []

@@ -1,8 +1,8 @@
 """`ask` through a running daemon, with a model that takes 300 ms a call: hippod's own wall and processor time.
 
-The model is a script in a separate process that answers exactly after its 300 ms. `own` is the client's time between request
-and answer, minus the calls' 300 ms: the API, retrieval, prompts, parsing replies, HTTP to the model, writing sessions, JSON.
-`cpu` is the daemon's processor time between request and answer, which other work on the machine affects less. The memory is the
+The model is a script in a separate process that answers after exactly 300 ms. `own` is the client's time between request and
+answer, minus the calls' 300 ms: the API, retrieval, prompts, parsing replies, HTTP to the model, writing sessions, JSON. `cpu`
+is the daemon's processor time between request and answer, which other work on the machine affects less. The memory is the
 example drive, extracted by the rules.
 """
 
@@ -31,7 +31,7 @@ from tests.memory.llm.model_server import Call, ModelServer, obedient
 LATENCY_S = 0.3
 QUESTIONS = 10
 ADDED = 20
-"""Number of documents per batch that is added while questions are asked."""
+"""Number of documents per batch added while questions are asked."""
 WAYS: tuple[tuple[str, dict[str, Any], bool], ...] = (
     ("`ask`", {}, False),
     ("`ask --steps 3`", {"steps": 3}, False),

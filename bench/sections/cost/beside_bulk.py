@@ -1,7 +1,7 @@
 """The time until a new text is found during bulk work: during a first index, and during checkouts in the followed folder.
 
-Uses the real daemon with the packaged encoder. A time begins when a file is closed or a document is accepted, and ends when a
-query in the default mode finds it. A text that is not found within the time limit counts as that limit.
+Uses the real daemon with the packaged encoder. Each time runs from closing a file, or accepting a document, until a query in
+the default mode finds it. A text that is not found within the time limit counts as that limit.
 """
 
 import json
@@ -25,7 +25,7 @@ UNDER_WAY = 200
 BETWEEN_S = 0.1
 PATIENCE_S = 45.0
 LOST = 2
-"""A kind of save is not tried again after this number of texts were not found within `PATIENCE_S`."""
+"""Number of texts not found within `PATIENCE_S` after which a kind of save is no longer tried."""
 ASK_EVERY_S = 0.025
 CHECKED_OUT, FOLDERS = 500, 50
 SAVES_A_CHECKOUT = 4

@@ -121,7 +121,7 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
 
 
 def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
-    """Returns the seconds until queries find only the `version` of the document, or do not find it if `version` is None."""
+    """Returns the seconds until queries find only this `version` of the document, or no version if `version` is None."""
     began = time.perf_counter()
     query = text_about(number, version or "second").split("\n\n")[1].split(".")[0]
     while True:

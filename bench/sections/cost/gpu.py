@@ -23,7 +23,7 @@ BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
 DEVICE = os.environ.get("HIPPOD_BENCH_DEVICE", "cuda")
 BATCHES = (1, 16, 64, 256)
 COMPARED_MAX = 1e-3
-"""Maximum difference between a component and that of the CPU's vector."""
+"""Maximum difference of a component from the same component of the CPU's vector."""
 QUERIES = 100
 
 
@@ -31,7 +31,7 @@ def run(results: dict[str, Any]) -> str:
     """Fills `results["gpu"]`.
 
     The keys are the device; `passages_per_s` and `difference` by batch size; `query_ms` alone and while passages are encoded;
-    `cpu_passages_per_s` of the same library on the CPU.
+    and `cpu_passages_per_s`, the speed of the same library on the CPU.
     """
     try:
         import torch

@@ -3,10 +3,10 @@
 Uses synthetic documents with triples (`bench.support.synthetic_documents`) and the `hash` encoder, so that the store and the
 walk are measured. Also measures single adds with the packaged encoder to the 1,890 passages of MuSiQue
 (`bench.support.live_adds`), and phrases with hostile vectors (`bench.support.hostile_vectors`). `HIPPOD_BENCH_SIZES` lists
-numbers of passages (2000,20000,100000). `HIPPOD_BENCH_COMMITS` (5000) is the number of one-passage commits that are compared
-with a single build. `HIPPOD_BENCH_PARTS` lists the parts to measure (sizes,commits,crossover,live,hostile). Every step runs in
-its own process, so that memory is measured separately; its result is printed at once. Seconds per passage are given in wall and
-in processor time; other work on the machine hardly affects processor time.
+numbers of passages (2000,20000,100000). `HIPPOD_BENCH_COMMITS` (5000) is the number of one-passage commits compared with a
+single build. `HIPPOD_BENCH_PARTS` lists the parts to measure (sizes,commits,crossover,live,hostile). Every step runs in its own
+process, so that memory is measured separately; its result is printed at once. Seconds per passage are given in wall and in
+processor time; other work on the machine hardly affects processor time.
 """
 
 import os

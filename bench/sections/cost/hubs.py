@@ -1,8 +1,8 @@
-"""Documents that may cost memory or time: a hub, equal titles, one passage in thousands of documents.
+"""Documents that may cost much memory or time: a hub, equal titles, one passage in thousands of documents.
 
 Compares two stores with equally many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each. In the first
-store, all passages differ. In the second store, every passage states the same triple, has a triple about one phrase (a hub with
-an edge per passage), contains one word, and has one of two titles; half of the documents also contain one common passage. The
+store, all passages differ. In the second store, all passages state one triple, have a triple about one phrase (a hub with an
+edge per passage), contain one common word, and share two titles; half of the documents also contain one common passage. The
 real daemon also follows a file of a million equal lines with each store. Every step reports its time and its own peak memory.
 """
 
@@ -25,7 +25,7 @@ COMMIT_PASSAGES = 500
 EQUAL_LINES = 1_000_000
 PATIENCE_S = 1800.0
 MORE_MIB = 500
-"""Maximum additional memory in MiB of a step in the second store compared with the first."""
+"""Maximum memory in MiB by which a step in the second store may exceed the same step in the first store."""
 
 SHARED = PassageText(passage_id("Notice", "The notice everywhere."), "Notice", "The notice everywhere.")
 

@@ -1,6 +1,7 @@
 """The Kafka source with mock brokers on loopback: throughput, latency, thirty kills, slow extraction, a broker outage.
 
-Needs the test tools (confluent-kafka). HIPPOD_TEST_KAFKA names real brokers instead; parts that stop brokers are then omitted.
+Needs the test tools (confluent-kafka). If HIPPOD_TEST_KAFKA names real brokers, they are used instead, and parts that stop
+brokers are omitted.
 """
 
 import contextlib
@@ -102,7 +103,8 @@ def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Measures from producing a message to finding it, with packaged encoder and extractor, one message every 20 ms."""
+    """Measures the time from producing a message (one every 20 ms) until a query finds it, with packaged encoder and
+    extractor."""
     topic = cluster.topic(PARTITIONS)
     sent: dict[str, float] = {}
     seen: dict[str, float] = {}

@@ -2,9 +2,9 @@
 
 Uses synthetic documents with vectors distributed like real ones (`bench.support.million.vectors`), 8.3 phrases and 24 edges a
 passage. `HIPPOD_BENCH_SIZES` gives the passages (100000 by default). `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can
-be run alone. `HIPPOD_BENCH_STEPS` selects from `STEPS`, `HIPPOD_BENCH_QUERIES` (1000) gives the number of questions,
-`HIPPOD_BENCH_MODES` their modes. The step "scan" compares queries with ten triples a passage, without a store; "while_adding"
-queries while 20 passages a second are added. Every step runs in its own process and is printed at once.
+be run alone. `HIPPOD_BENCH_STEPS` selects steps from `STEPS`. `HIPPOD_BENCH_QUERIES` (1000) is the number of questions, and
+`HIPPOD_BENCH_MODES` lists their modes. The step "scan" compares queries with ten triples a passage, without a store;
+"while_adding" queries while 20 passages a second are added. Every step runs in its own process and is printed at once.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The path of a text through the code: from a saved note to the commit, and from a question to the answer.
 
-A file or a data class is on the path if the text passes through it as an argument or a part of one
+A file or a data class is on the path if the text passes through it as an argument or a part of an argument
 (`bench.support.content_trace`). The path does not depend on the machine.
 """
 

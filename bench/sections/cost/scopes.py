@@ -1,8 +1,7 @@
-"""The cost of a scope: its first query, later queries compared with a memory of the same documents alone, and updates.
+"""The cost of a scope: its first query, its updates, and its later queries, compared with a memory of only its documents.
 
 One store has `HIPPOD_BENCH_SCOPES` passages (100000), with scopes of one tenth and of nineteen twentieths; a second store has
-only the tenth. Vectors are those of the `hash` encoder (64 dimensions); phrases are distributed like those of a real
-extraction.
+only the tenth. The `hash` encoder makes the vectors (64 dimensions); phrases are distributed as in a real extraction.
 """
 
 import os
@@ -27,7 +26,7 @@ BATCH = 500
 QUERIES = 30
 FOLLOWED_COMMITS = 20
 FIRST_MOST_MS = 500
-"""Maximum milliseconds for the first query of a tenth of 100,000 passages, including the answer."""
+"""Maximum milliseconds of the first query, including the answer, in a scope of a tenth of 100,000 passages."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -41,7 +40,7 @@ def run(results: dict[str, Any]) -> str:
             commit(*stores["alone"], [each for each in batch if _is_tenth(each[0])])
         for store, _ in stores.values():
             store.fold()
-            store.write_checkpoint()  # as the daemon does within a quarter of an hour
+            store.write_checkpoint()  # the daemon would write one within a quarter of an hour
         found = _measured(stores)
         results.update(found)
         for store, _ in stores.values():

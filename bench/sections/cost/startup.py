@@ -2,7 +2,7 @@
 
 Each command runs in its own process, alternating with `python -c pass`, so that other work on the machine affects all equally.
 A scripted daemon answers `status` and `query` at once, so the time is hippoctl's own. The first ratio compares minimum
-processor time (user and system), the second ratio median wall time.
+processor times (user and system), the second ratio median wall times.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Followed folders on file systems other than a local disk, and files saved in unusual ways.
 
-The folder's watcher runs without a daemon; a time runs from a change until the watcher reports the complete change. Late or
+The folder's watcher runs without a daemon; each time runs from a change until the watcher reports the complete change. Late or
 missing reports on a drive only appear in the figures. A final report that differs from the disk, or a save that is reported as
 a removal, is a violation.
 
@@ -181,7 +181,7 @@ def smb(folder: Path) -> Iterator[tuple[Path, Path | None]]:
     settings.write_text(SAMBA.format(port=port, state=state, share=folder / "beneath"))
     quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     words = ["smbd", "--foreground", "--no-process-group", "--debug-stdout", "-s", str(settings)]
-    server = subprocess.Popen(words, start_new_session=True, **quiet)  # on its end, it ends its whole process group
+    server = subprocess.Popen(words, start_new_session=True, **quiet)  # smbd kills its process group when it ends
     try:
         _until(lambda: _listens(port), server, "smbd does not listen")
         password = subprocess.run(["rclone", "obscure", "x"], capture_output=True, text=True, check=True).stdout.strip()
@@ -270,7 +270,7 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
-    """Returns the seconds until each change (a new file, or an edit of one file, in turn) was seen; None if it was not."""
+    """Returns the seconds until each change was seen; None for an unseen change. New files and edits of one file alternate."""
     found: list[float | None] = []
     with Following(root, polling) as following:
         for number in range(CHANGES):

@@ -1,6 +1,6 @@
 """Several machines: parallel workers, random kills of workers and replicas, an interrupted backup.
 
-With `--simulate`: the cost of 100 million articles at the rates of this machine. Brokers are mock ones, or those in
+With `--simulate`: the cost of 100 million articles at the rates of this machine. Uses mock brokers, or the brokers in
 HIPPOD_TEST_KAFKA; `make bench-fleet` uses Tansu. Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000) and
 HIPPOD_BENCH_KILLS (30) give the amounts; HIPPOD_BENCH_PARTS selects parts (`workers,kills,backups`).
 """
@@ -109,7 +109,7 @@ def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, A
                 worker.kill()
             for server in servers:
                 server.close()
-        # Only the middle half counts: without the starts, and without the end, when a worker may be idle.
+        # Only the middle half counts: workers are starting before it and may be idle after it.
         times = sorted(message.timestamp()[1] / 1000 for message in cluster.read(output))
         first, last = len(times) // 4, 3 * len(times) // 4
         rates[count] = (last - first) / (times[last] - times[first])
@@ -151,7 +151,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
             worker.kill()
         ends = _ends(cluster, output)
         for replica in replicas:
-            # `hippoctl wait` does not suffice: it asks the broker for the end offsets, and those of Tansu are too low.
+            # `hippoctl wait` does not suffice: it asks the broker for the end offsets, which are too low in Tansu.
             until(partial(_reached, replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
             replica.wait(PATIENCE_S)
         exports = [replica.export() for replica in replicas]
@@ -179,7 +179,7 @@ def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
     ends: dict[int, int] = {}
     for message in cluster.read(topic):
         partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None  # a message that was read has both
+        assert partition is not None and offset is not None  # every message that was read has a partition and an offset
         ends[partition] = max(ends.get(partition, 0), offset + 1)
     return ends
 
@@ -189,8 +189,8 @@ def _reached(replica: Daemon, ends: dict[int, int]) -> bool:
 
 
 def _backups(_cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """Backs up to an S3 server over a failing connection three times, with changes between the backups; the restored backup
-    must be equal."""
+    """Backs up three times to an S3 server over a failing connection, with changes between the backups. The restored store must
+    equal the original."""
     with s3_server() as port:
         proxy = BreakingProxy(port)
         os.environ |= {

@@ -1,4 +1,5 @@
-"""As many changes as in months of use: clients query while files are added, edited, renamed and deleted, in ten parts.
+"""As many changes as in months of use: clients query while files are added, edited, renamed and deleted. The changes are
+divided into ten parts.
 
 After each part everything is committed and purged (`[store] keep_versions` is a second), and the daemon's resources are
 counted: resident memory, descriptors, threads, children. The number of files stays about the same, so growth is a leak.
@@ -34,7 +35,7 @@ FILES = 300
 SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
-"""Seconds; longer than Lance keeps an idle thread: 10 s."""
+"""Seconds of rest; more than the 10 s for which Lance keeps an idle thread."""
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
 """Log lines that are no errors. A file may be deleted before it is parsed, and is then forgotten."""
 
@@ -65,11 +66,11 @@ THINGS = ("a bridge", "a mill", "a clock", "a school", "a harbour", "a library",
 
 
 GROWTH_MOST = 0.05
-"""Maximum growth of resident memory from the end of the first part to the end of the last."""
+"""Maximum growth of resident memory from the end of the first part to the end of the last part."""
 SETTLED_AT = 5_000
 """Minimum number of changes for checking memory; with fewer, the daemon still allocates memory after the first part."""
 DESCRIPTORS_APART = 2
-"""Allowed difference between counts, because a count may include a file that is open for a moment."""
+"""Allowed difference between counts of descriptors, because a count may include a briefly open file."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ def _rested(daemon: Daemon) -> Held:
 
 @contextmanager
 def clients(daemon: Daemon, found: Soak) -> Iterator[Any]:
-    """Yields a function that starts a number of queries by all clients. It returns a function that waits for the last query."""
+    """Yields a function that starts queries by all clients and returns another function, which waits for the last query."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
     transport = httpx2.HTTPTransport(uds=str(daemon.socket), limits=httpx2.Limits(max_connections=CLIENTS))

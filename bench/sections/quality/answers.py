@@ -1,4 +1,5 @@
-"""A real model's answers to 20 questions of each set: single answers, which it also judges, and deep answers after each step.
+"""A real model's answers to 20 questions of each set: single answers, which the model also judges, and deep answers after each
+step.
 
 Start `examples/llama/serve.sh` or another server in one terminal, and `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m
 bench answers` in a second one. If the benchmark is interrupted, the same command continues it: the evaluations keep their
@@ -36,7 +37,7 @@ WAYS = {
     "single": (SINGLE_QUESTIONS, ["--judge"]),
     "deep": (DEEP_QUESTIONS, ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"]),
 }
-"""Number of questions, and options of `eval`."""
+"""For each way of answering: (number of questions, options of `eval`)."""
 KEPT = RESULTS / "answers"
 MODEL_S = 600.0
 """Time limit of a call in seconds; the machine may be busy."""

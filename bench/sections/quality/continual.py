@@ -58,7 +58,7 @@ def grow(
     answers: bool | None = None,
 ) -> list[dict[str, Any]]:
     """Returns a row for each segment and mode, with `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` if `answers`
-    is true. If `answers` is None, it is true if a model is configured."""
+    is true. By default, `answers` is true if a model is configured."""
     gold = gold_documents(corpus, questions)
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"

@@ -1,9 +1,10 @@
-"""Triples of the rules: those of technical text are compared with labelled triples, those of MuSiQue with recorded triples.
+"""Compares the rules' triples of technical text with labelled triples, and their triples of MuSiQue with recorded triples.
 
 The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct triples of a
-drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages). Each was judged against the sentence
-from which it was extracted: "true" (stated and informative), "bare" (uninformative, or a mention, which the rules then wrote as
-`mentions` or `part of`) or "wrong". The set contains sentences without their pages; each is extracted again under its title.
+drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages). Each triple was judged against the
+sentence from which it was extracted: "true" (stated and informative), "bare" (uninformative, or a mention, for which the rules
+then wrote the predicate `mentions` or `part of`) or "wrong". The set contains sentences without their pages; each sentence is
+extracted again under its page's title.
 """
 
 import json
@@ -40,7 +41,7 @@ def read_labelled() -> list[dict[str, Any]]:
 
 
 def still_read(rows: list[dict[str, Any]]) -> list[bool]:
-    """Returns whether the rules extract each triple from its sentence."""
+    """Whether the rules extract each triple from its sentence."""
     passages = [PassageText(passage_id(row["title"], row["sentence"]), row["title"], row["sentence"]) for row in rows]
     found = RulesExtractor().extract(passages)
     return [tuple(row["triple"]) in extraction.triples for row, extraction in zip(rows, found, strict=True)]

@@ -40,7 +40,7 @@ Answer = tuple[object, bool, int]
 
 @dataclass
 class Spent:
-    """Tokens, calls and seconds of one way, and its extractions."""
+    """The tokens, calls and seconds that one way has spent, and its extractions."""
 
     passages: int = 0
     calls: int = 0
@@ -49,7 +49,7 @@ class Spent:
     """Number of prompt tokens that the server's cache did not contain."""
     completion: float = 0.0
     seconds: float | None = 0.0
-    """None if an answer was not generated again."""
+    """None if a known answer was reused, so that its generation was not measured."""
     valid: int = 0
     extracted: list[Extracted] = field(default_factory=list)
 
@@ -111,7 +111,8 @@ def _batches(passages: Sequence[PassageText]) -> Iterator[Sequence[PassageText]]
 
 
 def _on_recorded(way: Way, documents: dict[str, dict[str, Any]]) -> Spent:
-    """Runs the way on the recorded answers. The completion tokens are those of the recorded answers in the way's form."""
+    """Runs the way on the recorded answers. The completion tokens are counted after the recorded answers were converted to the
+    way's form."""
     spent = Spent(passages=len(documents))
     earlier: list[str] = []
     for batch in _batches([each["passage"] for each in documents.values()]):

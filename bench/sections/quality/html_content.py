@@ -1,8 +1,8 @@
 """What hippod omits from the pages of real manuals (navigation, contents tables, permalinks), and what it loses (paragraphs,
 code, table cells, headings).
 
-The manuals are those of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. For each of the four sites, the code below marks
-which parts of a page are not its content. A passage is navigation if more than half of its letters are in lines of these parts.
+Uses the manuals of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. For each of the four sites, the code below marks which
+parts of a page are not its content. A passage is navigation if more than half of its letters are in lines of these parts.
 """
 
 import re
@@ -29,8 +29,8 @@ KINDS = ("paragraphs", "code", "cells", "headings")
 
 @dataclass(frozen=True)
 class Site:
-    """The pages of a site. `pages` is a pattern of paths below the manuals; `content` and `outside` (parts of it that do not
-    count) are XPath expressions."""
+    """The pages of a site. `pages` is a pattern of paths below the manuals. The XPath expression `content` finds the content,
+    `outside` the parts of it that do not count."""
 
     pages: str
     content: str

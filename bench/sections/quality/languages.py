@@ -2,8 +2,8 @@
 
 `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder per language. Each language has twenty questions
 in `bench/support/questions/manual_questions.json`. A passage answers a question if it matches the question's regular
-expression: a command, a path or a name that the question does not contain. Measures BM25 alone, over the language's own drive
-and over all drives, and the triples of the rules. `python -m bench manuals` measures whole daemons.
+expression: a command, a path or a name that the question does not contain. Measures the rules' triples, and BM25 alone over the
+language's own drive and over all drives. `python -m bench manuals` measures whole daemons.
 
 Then, for each installed packaged encoder, a daemon follows the vault (`HIPPOD_BENCH_VAULT`), help pages in nine languages. Each
 language's questions are asked of the pages in that language, and English questions of the pages in another language.
@@ -38,7 +38,7 @@ from tests.e2e.real_hippod import Daemon
 
 QUESTIONS = ROOT / "bench/support/questions/manual_questions.json"
 EXTRACTED_PASSAGES = 300
-"""Number of passages per language from which the rules extract."""
+"""Number of passages per language from which the rules extract triples."""
 VAULT_MODES = (DEFAULT_MODE, "dense", "bm25")
 CROSSED_LANGUAGES = ("de", "zh", "ru")
 STRUCTURE = "also known as"
@@ -134,7 +134,7 @@ def _index(passages: list[Passage]) -> tuple[Postings, int]:
 
 
 def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings, int]) -> dict[str, float]:
-    """Returns figures of the rank of the first answering passage: shares of questions, and the mean reciprocal rank."""
+    """Returns figures about the first answering passage's rank: shares of questions, and the mean reciprocal rank."""
     postings, length = index
     ranks: list[float] = []
     for entry in questions:
@@ -151,7 +151,7 @@ def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings,
 
 
 def _extracted(passages: list[Passage]) -> dict[str, float]:
-    """Returns figures of the rules over a sample. Statements are triples that are neither mentions nor about titles."""
+    """Returns figures about the rules on a sample. Statements are triples that are neither mentions nor about titles."""
     chosen = random.Random(7).sample(passages, min(len(passages), EXTRACTED_PASSAGES))
     extractor = RulesExtractor()
     texts = [PassageText(str(n), passage.title, passage.text) for n, passage in enumerate(chosen)]

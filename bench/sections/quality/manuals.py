@@ -32,9 +32,9 @@ MOST_MIB = 2048
 
 SAMPLE_S = 0.5
 POINTS = 12
-"""Number of points of the memory over time."""
+"""Maximum number of intervals for which memory is reported."""
 ASKED, COMPARED = 20, 5
-"""Number of requested passages, and number of first passages that may answer a question or are compared."""
+"""Number of requested passages, and number of first passages that may contain the answer and are compared."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -135,7 +135,7 @@ def _again(daemon: Daemon) -> dict[str, Any]:
 
 
 def _asked(daemon: Daemon, question: str, gold: list[str], name: str) -> dict[str, Any]:
-    """Returns whether the first passages contain all gold, and the ids of the first passages of English documents."""
+    """Whether the first passages contain all gold, and the ids of the first passages of English documents."""
     inside = daemon.drive.as_uri() + ("/en/" if name == TOGETHER else "/")
     found = daemon.query(question, mode=None, k=ASKED)
     texts = [f"{each['title']}\n{each['text']}" for each in found[:COMPARED]]

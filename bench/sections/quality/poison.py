@@ -38,8 +38,8 @@ FLOODED = 3
 """Number of questions that floods target, evenly spaced."""
 FIRST = 5
 PLACES_MAX = 1
-"""Maximum number of ranks that gold among the first `FIRST` may lose in `fused` if the flood has all near-duplicates instead of
-one."""
+"""Maximum number of ranks that gold among the first `FIRST` may lose in `fused` if the flood grows from one near-duplicate to
+all."""
 LOSS_MAX = 0.02
 """Maximum loss of recall@5 in `fused` by an attack, over all questions. The magnet that repeats the questions is exempt."""
 BATCH = 100
@@ -52,7 +52,7 @@ class Attack:
     target: int | None = None
     """Index of the question that the attack targets."""
     original: RankedPassage | None = None
-    """The passage that the documents copy; a copy counts as this passage."""
+    """The passage that the attack's documents copy; a copy counts as this passage."""
     is_bounded: bool = True
     """Whether `LOSS_MAX` applies."""
 

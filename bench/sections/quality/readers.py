@@ -1,7 +1,7 @@
 """hippod's parsers compared with another program or library for each format, on real files.
 
-The files are the samples in the source packages of `SAMPLES` and in the environment itself, or those in the folder
-`HIPPOD_BENCH_READERS`. The published figures also have test files of Debian's source packages of Apache POI, LibreOffice,
+The files are samples from the source packages in `SAMPLES` and from the environment, or those in the folder
+`HIPPOD_BENCH_READERS`. The published figures also include test files from Debian's source packages of Apache POI, LibreOffice,
 Gnumeric, Calligra, AbiWord, Calibre, pandoc, notmuch, public-inbox, Okular, UnRTF and others. The other readers are installed
 commands, or libraries in their own environment (`bench.support.second_extractors`). Words are compared after normalisation:
 Unicode's NFKC (ligatures become letters), lower case, no soft hyphens; words divided by a hyphen at the end of a line are
@@ -130,7 +130,7 @@ def _ocr_table(shares: dict[str, float]) -> str:
 
 
 def _download(folder: Path) -> Path:
-    """Returns the folder of the unpacked source packages. Their build code is not executed."""
+    """Returns the folder of the unpacked source packages. The packages' build code is not executed."""
     target = folder / "samples"
     for package in SAMPLES:
         options = [
@@ -195,7 +195,7 @@ def _counts(path: Path, other: dict[str, Any]) -> dict[str, Any]:
         kept += _words(f"{passages}\n{account}\n{document.title}\n{document.metadata}\n{places}")
     theirs = _words(other["text"])
     missing = {word: count - kept[word] for word, count in theirs.items() if count > kept[word]}
-    # A word that hippod has fewer times (a table's header, a statement for many rows) is not lost.
+    # A word is not lost if hippod only has it fewer times (a table's header, a statement for many rows).
     lost = {word: count for word, count in missing.items() if not kept[word]}
     content = _words(other["content"])
     invented = [word for word in shown if word not in theirs and word not in content]

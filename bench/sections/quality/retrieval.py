@@ -1,6 +1,6 @@
 """Quality and speed of the answers: every mode on every set of questions, ablations, growth.
 
-The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, manuals in several
+The sets are MuSiQue with recorded triples and with the rules' triples, HotpotQA, 2Wiki, the example drive, manuals in several
 languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data create
 the folders `drive` of manuals, handbook and vault; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
 name other folders. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is
@@ -54,7 +54,7 @@ MANUAL_QUESTIONS = [
     if path.exists()
 ]
 HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
-"""Questions of the same kind as `manual_tasks.json`. Variants were chosen without them."""
+"""Questions like those of `manual_tasks.json`, but not used to choose variants."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
 """Weights of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 
@@ -258,7 +258,7 @@ def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
 
 
 def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
-    """Returns milliseconds by mode, encoding included: for new questions (a mark makes them new) and for their repetition."""
+    """Returns milliseconds by mode, including encoding: of new questions (made new by a mark) and of their repetitions."""
     out: dict[str, Any] = {}
     for mode in MODES:
         ask(daemon, f"warm-up {mode}", mode)

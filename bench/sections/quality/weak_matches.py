@@ -1,9 +1,9 @@
 """Weak matches: the cosine below which an answer says that nothing in the memory answers the question well.
 
 The questions of a set are divided into halves. The gold passages of one half are removed from the memory, so that its questions
-have no answer; the questions of the other half keep their gold. Then the halves are exchanged. The measure is the cosine of the
-question with the nearest passage, whatever the mode. The sets are MuSiQue, HotpotQA and 2WikiMultihopQA (whose other passages
-were chosen to be near the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
+have no answer; the questions of the other half keep their gold. Then the two halves change roles. The measure is the cosine of
+the question with the nearest passage, whatever the mode. The sets are MuSiQue, HotpotQA and 2WikiMultihopQA (whose other
+passages were chosen to be near the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
 """
 
 import json
@@ -48,7 +48,8 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Best cosines while the gold of this half is removed: `gone` of its questions, `there` of the other half's questions."""
+    """Best cosines while this half's gold is removed: `gone` for this half's questions, `there` for the other half's
+    questions."""
 
     gone: Floats
     there: Floats

@@ -102,7 +102,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class Adding:
-    """Adds `RATE` passages a second in a thread inside the `with` block, whose end raises the thread's exception.
+    """Adds `RATE` passages a second in a thread during the `with` block.
 
     As in the daemon, a commit contains all passages that are due, and the next commit follows after a pause. The end of the
     block raises the error that ended the thread, if there was one.

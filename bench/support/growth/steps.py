@@ -71,7 +71,7 @@ def rebuild(folder: str, _: str) -> dict[str, Any]:
 
 
 def commits(count: str) -> dict[str, Any]:
-    """Compares a store with `count` one-passage commits, maintained as in the daemon, with a store that was built at once."""
+    """Compares a store with `count` one-passage commits, maintained as in the daemon, with a store built at once."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings

@@ -44,7 +44,7 @@ def stream_part(stream: Any, count: int) -> list[Any]:
 
 
 def timed(step: Callable[[int], object], count: int, apart: Callable[[], float] = lambda: 0.0) -> list[float]:
-    """Returns [p50, p95] of the milliseconds per step. `apart` returns the total seconds so far that are excluded."""
+    """Returns [p50, p95] of the milliseconds per step. `apart` returns the total number of excluded seconds so far."""
     took = []
     for i in range(count):
         began = time.perf_counter() - apart()

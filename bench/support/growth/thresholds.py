@@ -3,7 +3,7 @@
 from typing import Any
 
 RATE = 20
-"""Number of passages a second that are added while queries are timed."""
+"""Number of passages a second added while queries are timed."""
 
 CEILING_MB = 4 * 1024
 
@@ -12,7 +12,7 @@ HOSTILE_MB = 300
 
 
 def judge_all(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the conditions with their measured values; `holds` is None if not measured.
+    """Returns the conditions with their measured values; `holds` is None for a condition that was not measured.
 
     `anywhere`: the condition must hold on slow machines too.
     """

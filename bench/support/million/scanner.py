@@ -1,4 +1,4 @@
-"""The comparison of a query with very many triples, alone: `bench million`, step "scan".
+"""Compares queries with very many triples, and does nothing else: `bench million`, step "scan".
 
 Array operations make triples like those of `bench.support.synthetic_documents`: nine per passage, most of them about its title;
 phrases have two to four words, and some are respelled. A row's vector is the decoded value of its one-byte code, so that ten

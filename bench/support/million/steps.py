@@ -37,7 +37,7 @@ from memory.retrieval.settings import RetrievalSettings
 from store.index.parallel import wait_for_background
 
 QUESTION_PASSAGES = 2_000
-"""Number of passages at the beginning of every memory that the questions are about."""
+"""Number of passages that the questions are about: the first passages of every memory."""
 SCANNED_QUESTIONS = 60
 UPKEEP_EACH = 50_000
 """Number of passages loaded between two rounds of merging fragments and writing a checkpoint.
@@ -108,7 +108,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
 
 
 def questions(count: int) -> list[str]:
-    """Returns `count` questions, each a triple of some passage without its end, followed by a phrase of another passage."""
+    """Returns `count` questions, each a triple whose object is cut after its first word, and a phrase of another triple."""
     random, passages = np.random.default_rng(7), World().passages(QUESTION_PASSAGES)
     stated = [triple for _, _, triples in passages for triple in triples]
     found = []

@@ -1,11 +1,11 @@
 """Vectors of 384 dimensions with realistic neighbourhoods, for any number of synthetic texts.
 
-A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean), so
-its directions are those of real vectors: a few dominate. A text's vector is the sum of its words' vectors and a common part
-that gives any two texts the mean cosine of real ones. Texts that share words are near to each other; texts in another spelling
-("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among real and among synthetic
-phrases. Cosines between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the
-nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
+A word's vector is composed of the packaged encoder's vectors of `BANK` phrases of MuSiQue, without their mean. A few directions
+therefore dominate, as in real vectors. A text's vector is the sum of its words' vectors and a common part, which raises the
+mean cosine of two texts to that of real texts. Texts that share words are near to each other; texts in another spelling ("w0a1"
+and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among real and among synthetic phrases.
+Cosines between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the nearest 0.59 /
+0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
 """
 
 import re
@@ -25,9 +25,9 @@ DIM = 384
 BANK = 4_000
 """Number of MuSiQue's phrases whose vectors form the words' vectors."""
 SPELLING = 1.25
-"""Distance between two spellings of a word, as a share of the word's length."""
+"""Distance between the vectors of two spellings of a word, relative to the length of the word's vector."""
 COMMON = 0.2
-"""Length of the common part of all texts, as a share of the remaining part."""
+"""Length of the vector part that all texts share, relative to the length of the rest of the vector."""
 PREDICATE_WEIGHT = 0.5
 CHUNK_TEXTS = 4_096
 CACHE = RESULTS / "musique-phrases.npy"
@@ -78,7 +78,7 @@ class WordSumEncoder(Encoder):
         return out
 
     def word_rows(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the rows by which `sums` identifies words."""
+        """Returns the row numbers with which `sums` identifies words."""
         return np.array([self._word(word) for word in words], np.int64)
 
     def sums(self, columns: NDArray[np.int64], weights: NDArray[np.float32], starts: NDArray[np.int64]) -> Matrix:

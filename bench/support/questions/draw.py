@@ -18,8 +18,9 @@ class DrawnSegment:
 def draw(gold: Mapping[int, frozenset[int]], documents: int, count: int, seed: int = SEED) -> list[DrawnSegment]:
     """Divides the questions and `documents` documents into `count` segments of about equal size.
 
-    `gold`: by question, the documents that answer it. Each belongs to the segment of the first question that needs it, so that
-    the first segment answers all of its questions. The other documents are drawn so that the segments have equal length.
+    `gold`: by question, the documents that answer it. Such a document belongs to the segment of the first question that needs
+    it, so that the first segment answers all of its questions. The other documents are drawn so that the segments have equal
+    length.
     """
     order = sorted(gold)
     rng = random.Random(seed)

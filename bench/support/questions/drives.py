@@ -15,7 +15,7 @@ from cli.evaluation.questions import EvalQuestion
 from daemon.contract.query import RankedPassage
 
 DEVELOPMENT_CONVERSATIONS = 5
-"""Number of LoCoMo's ten conversations that are used for development; the remaining conversations are held out."""
+"""Number of LoCoMo's ten conversations used for development; the remaining conversations are held out."""
 ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
@@ -43,7 +43,8 @@ class DriveQuestion:
 
 @dataclass(frozen=True, slots=True)
 class TurnQuestion:
-    """A question about a conversation. Its gold is turns: a turn is found if the text of a passage contains it."""
+    """A question about a conversation. The gold items are turns of the conversation; a turn is found if the text of a passage
+    contains it."""
 
     text: str
     turns: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Compares modes on one set of questions: recall, also of each half, and the difference from the default mode.
+"""Compares modes on one set of questions: recall on the set and on each half, and the difference from the default mode.
 
-Recall is that of `hippoctl eval`: the share of a question's gold passages or documents among the first k.
+Recall is defined as in `hippoctl eval`: the share of a question's gold passages or documents among the first k.
 """
 
 from collections import defaultdict
@@ -21,15 +21,15 @@ from tests.e2e.real_hippod import Daemon
 
 KS = (2, 5, 10)
 NO_WALK = {"passage_share": 1.0, "damping": 1e-4}
-"""Settings with which `fused` neither starts at phrases nor walks."""
+"""Settings that make `fused` neither start at phrases nor walk."""
 FUSED_RANKS = 100
 """Number of passages of each mode in a rank fusion."""
 RANK_OFFSET = 10
 """In a rank fusion, a passage's score is 1 / (`RANK_OFFSET` + its rank) (Cormack, Clarke and Büttcher, 2009)."""
 VARIANTS_TRIED = 231
-"""Number of variants of `fused` and of following links that were compared on the development questions: 67 of
-`../shared/peers.md`, 164 of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights,
-gates and rules of triples. The more variants are compared, the more of a gain is chance."""
+"""Number of variants of `fused` and of following links compared on the development questions: 67 of `../shared/peers.md`, 164
+of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights, gates and rules of triples.
+The more variants are compared, the larger the part of a gain that is chance."""
 
 
 def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "", **settings: Any) -> QueryResponse:

@@ -1,4 +1,4 @@
-"""Questions answered by patterns of text, and the protocol of all kinds of questions."""
+"""Questions whose answers are found by text patterns, and the protocol of all kinds of questions."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from daemon.contract.query import RankedPassage
 
 
 class Question(Protocol):
-    """A question with `gold` items; `found(ranked)` returns the number of them among `ranked`."""
+    """A question with `gold` items; `found(ranked)` returns the number of gold items among `ranked`."""
 
     @property
     def text(self) -> str: ...

@@ -2,7 +2,7 @@
 
 Resources rise and fall with commits, checkpoints and maintenance. Therefore each twelfth of the phase is represented by its
 minimum, and the medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of
-these minima: a short phase finds large leaks only, and reports the smallest growth that it can find.
+these minima, so a short phase finds only large leaks. The report contains the scatter, the smallest detectable growth.
 """
 
 import statistics
@@ -22,7 +22,7 @@ DEVIATIONS = 2.0
 
 @dataclass(frozen=True)
 class Growth:
-    """Relative growth of a resource per hour, and the scatter: a smaller growth may be chance."""
+    """Relative growth of a resource per hour. Growth below `scatter` may be chance."""
 
     resource: str
     per_hour: float
@@ -37,7 +37,7 @@ class Growth:
 
 
 def minima(samples: Sequence[Sample], resource: str) -> list[tuple[float, float]]:
-    """Returns the time and the minimum of each of `BLOCKS` blocks of equal length; nothing if they are too short."""
+    """Returns the time and the minimum of each of `BLOCKS` blocks of equal length; [] if the blocks would be too short."""
     begin, end = (samples[0].at, samples[-1].at) if samples else (0.0, 0.0)
     length = (end - begin) / BLOCKS
     if length < BLOCK_MIN_S:
@@ -50,7 +50,7 @@ def minima(samples: Sequence[Sample], resource: str) -> list[tuple[float, float]
 
 
 def growth(samples: Sequence[Sample], resource: str) -> Growth | None:
-    """Returns the growth during `samples`, which are of one life of the daemon; None if there are too few."""
+    """Returns the growth during `samples`, all from one run of the daemon; None if there are too few samples."""
     blocks = minima(samples, resource)
     third = len(blocks) // 3
     if third < 2:

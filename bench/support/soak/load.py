@@ -1,4 +1,5 @@
-"""The load of a soak: one thread changes, removes and queries documents in an order that the seed gives; others query."""
+"""The load of a soak: one thread changes, removes and queries documents in an order that the seed gives; other threads only
+query."""
 
 import random
 import shutil
@@ -22,7 +23,7 @@ from store.types import Batch
 from tests.e2e.real_hippod import Daemon, write_config
 
 ADDED = 60
-"""Number of documents that are added over the socket, besides the files."""
+"""Number of documents added over the socket, besides the files."""
 LOOK_BACK_S = 45.0
 """Age in seconds of the states that `as_of` queries. `[store] keep_versions` is longer."""
 BACKUPS = 2
@@ -30,7 +31,8 @@ PATIENCE_S = 900.0
 GROWING: dict[str, float] = {"file": 10, "add": 4, "remove": 2, "query": 4}
 ORDINARY: dict[str, float] = GROWING | {"as of": 2, "reload": 0.3, "backup": 0.2}
 FAULTS: dict[str, float] = ORDINARY | {"kill": 0.5, "upgrade": 0.2}
-"""Relative frequency of each operation, by phase. The first phase has no earlier states for `as_of`."""
+"""Relative frequency of each operation, by phase. The first phase makes no `as_of` queries, because there are no earlier states
+yet."""
 
 
 def _past() -> str:

@@ -19,8 +19,8 @@ PERIOD_S = 5.0
 class Sample:
     """One observation. `at`: seconds since the beginning; sizes in bytes; latencies in ms, None without requests.
 
-    `anonymous` is the part of the resident memory that the kernel cannot drop. `descriptors` are counted without those of
-    mapped checkpoint files. `life` is the number of starts so far.
+    `anonymous` is the part of the resident memory that the kernel cannot drop. `descriptors` does not include the descriptors
+    of mapped checkpoint files. `life` is the number of starts so far.
     """
 
     at: float
@@ -64,7 +64,7 @@ class Sampler:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="samples")
         self.running = threading.Lock()
-        """Lock that is held during a sample, and while the daemon is stopped."""
+        """Lock held during a sample, and while the daemon is stopped."""
         self.phase = ""
         self.life = 0
         self.samples: list[Sample] = []

@@ -202,7 +202,7 @@ async def answer_after_step(
 ) -> tuple[StepAnswer | None, str | None]:
     """Returns the answer after the last of `steps`, for plots; None and a note if the model fails.
 
-    Makes one try, without the budget that is reserved for the final answer.
+    Calls the model once, without the budget reserved for the final answer.
     """
     found = await _passages(context, memory, steps)
     if not found and not memory.points:

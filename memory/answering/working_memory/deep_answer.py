@@ -74,12 +74,13 @@ def answer_passages(
     steps: Sequence[StepRecord],
     settings: DeepSettings,
 ) -> tuple[FoundPassage, ...]:
-    """Returns at most `settings.answer_passages` passages: those that support the points, then others with the points'
-    entities.
+    """Returns at most `settings.answer_passages` passages: first passages that support the points, then other passages with the
+    points' entities.
 
-    The points take turns with their supporting passages, the nearest to the question first; the others are ordered likewise.
-    Without points, these are the passages that the steps found, then the nearest passages of the whole memory. `vector` is the
-    question's embedding, or None if the encoder is unavailable; passages then keep the order in which they were found.
+    Supporting passages are taken from each point in turn, nearest to the question first; the other passages are ordered
+    likewise. Without points, these are the passages that the steps found, then the nearest passages of the whole memory.
+    `vector` is the question's embedding, or None if the encoder is unavailable; passages then keep the order in which they were
+    found.
     """
     k = settings.answer_passages
     chosen: dict[int, None] = {}

@@ -22,7 +22,7 @@ NO_SUBQUERY = "no subquery"
 NOT_LOCAL = "not about a point"
 
 MAX_LISTED_REFUSALS = 200
-"""Maximum number of refusals of one call that are listed individually; the rest are counted."""
+"""Maximum number of refusals of one call that are listed individually; further refusals are only counted."""
 UNKNOWN_POINT = "no such point"
 UNKNOWN_ENTITY_NUMBER = "no such entity"
 UNKNOWN_PASSAGE_NUMBER = "no such passage"
@@ -40,7 +40,7 @@ CUT_OFF = "cut off"
 
 
 class Refusals:
-    """Collects the refusals of one call: the first `MAX_LISTED_REFUSALS` individually, the rest as counts."""
+    """Collects the refusals of one call: the first `MAX_LISTED_REFUSALS` individually, further refusals as counts."""
 
     def __init__(self, purpose: Purpose) -> None:
         self._purpose: Purpose = purpose

@@ -44,7 +44,7 @@ class DeepContext:
     in_thread: RunInThread
     form: AnswerForm = DEFAULT_FORM
     shown_passages: list[int] = field(default_factory=list)
-    """Number of passages in the prompt after each refusal of a longer prompt. Later steps start with the smallest."""
+    """Number of passages in the prompt after each refusal of a longer prompt. Later steps start with the smallest number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ async def call_model(
     """Calls the model within the budget and its time limit. Returns failures of the model, and a reached budget, as the
     result's `failure`.
 
-    `max_tokens`: by default the limit of the purpose. `final`: the call may use the budget that is reserved for the answer.
+    `max_tokens`: by default the limit of the purpose. `final`: the call may use the budget reserved for the answer.
     """
     began, asked_before = time.monotonic(), spending.calls
 

@@ -139,8 +139,8 @@ def apply_evolution(
 def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evolution:
     """Applies the merges that the model proposes. Entities and passages are unions; the model writes the description.
 
-    The merged point gets the position of the first of its points. A point is merged at most once per step. `cut`: the reply
-    reached its length limit.
+    The merged point gets the position of the first point that it replaces. A point is merged at most once per step. `cut`: the
+    reply reached its length limit.
     """
     proposed = lists(value, "merges")["merges"]
     refusals = Refusals("merge")

@@ -37,8 +37,8 @@ class WorkingMemory:
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
-        """Returns the vertices that share a point with one of `entities`. This includes an entity that shares a point with
-        another one."""
+        """Returns the vertices that share a point with one of `entities`. An entity of `entities` is included if it shares a
+        point with another of them."""
         names = set(entities)
         found: set[str] = set()
         for point in self.points:

@@ -163,7 +163,8 @@ def judge_prompt(
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
-    """Returns the judge's prompt: whether the memory suffices, or else whether some points or a new topic need more."""
+    """Returns the judge's prompt: does the memory suffice, and if not, is more needed about some points or about a new
+    topic?"""
     if settings.only == "local":
         which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
     elif settings.only == "global":

@@ -62,7 +62,8 @@ class StepResult:
 
 
 async def run_step(context: DeepContext, number: int, memory: WorkingMemory, asked: Sequence[str]) -> StepResult:
-    """Runs the step after `memory`. `asked`: the earlier subqueries. Does not raise for failures of the model."""
+    """Runs step `number`, which begins with the points of `memory`. `asked`: the earlier subqueries. Does not raise for
+    failures of the model."""
     began, waited = time.monotonic(), context.spending.model_seconds
     context.on_event(StepBegan(number, len(memory.points)))
     result = await _make_step(context, StepRecord(number, memory, memory, asked=tuple(asked)))
@@ -143,8 +144,8 @@ async def _word_subqueries(
 ) -> tuple[StepRecord, CallFailure | None, str | None]:
     """Asks for the subquery of each concern in order; each prompt shows the earlier subqueries.
 
-    Returns the failure if it ends the steps: a reached budget, or a model that wrote no subquery at all. If the model failed
-    for some concerns, the note gives their number.
+    Returns the failure that ends the steps, if any: the budget is reached, or the model wrote no subquery at all. If the model
+    failed for some concerns, the note gives their number.
     """
     calls: list[ModelCall] = []
     subqueries: list[str | None] = []

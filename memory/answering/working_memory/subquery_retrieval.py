@@ -3,7 +3,7 @@
 **Candidates** are formulas 6 and 7 of HGMem as masks over the snapshot's phrases. Local investigation of a point with entities
 V(e): the neighbours of all v in V(e), in the graph (relation, mention and synonym edges) and in the memory (vertices that share
 a point with v). Global exploration: the graph's phrases without the memory's vertices. Loops cover only the memory's few
-entities; the rest is matrix and array operations.
+entities; all other work is matrix and array operations.
 
 **Descriptions.** In HGMem's graph, a model wrote a description of every entity and relation during indexing. hippod takes
 sentences about phrases and triples from the passages nearest to the subquery instead.
@@ -142,8 +142,8 @@ def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
 def _inquire_by_words(
     snapshot: Snapshot, encoder: Encoder, concern: Concern, candidates: Mask, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieves by words: the entities that the subquery names, then those of its nearest triples by BM25; the passages by
-    BM25.
+    """Retrieves by words: the entities that the subquery names, then the entities of its nearest triples by BM25; the passages
+    by BM25.
 
     The passages' scores are divided by the best score.
     """

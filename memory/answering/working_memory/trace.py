@@ -61,7 +61,7 @@ class DeepSettings:
     answer_passages: int = DEEP_SETTINGS["answer_passages"].default
     """Maximum number of passages from which the answer is written."""
     temperature: float | None = DEEP_SETTINGS["model_temperature"].default
-    """Temperature of the model's calls; None means that of `[llm]`. The paper uses 0.8."""
+    """Temperature of the model's calls; None means the temperature of `[llm]`. The paper uses 0.8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, from `passages`, if requested."""
+    """An answer written after a step, from `passages`, if requested."""
 
     text: str
     short: str
@@ -114,8 +114,8 @@ class StepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """From the record, `concerns`, `changes`, `refused` and `after` can be computed again; tests do so. `enough`: the judge
-    found the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the
+    """`concerns`, `changes`, `refused` and `after` can be computed again from the record; tests compute them. `enough`: the
+    judge found the memory sufficient, so nothing was retrieved. `held`: names in the model's answer that the graph has but the
     retrieved material lacks. They are recorded because only the snapshot could identify them. A call that was not made is None:
     the first step of an empty memory needs no judge, and a memory of one point needs no merging."""
 
@@ -152,7 +152,7 @@ class Trace:
     forgotten: tuple[str, ...] = ()
     steps: tuple[StepRecord, ...] = ()
     answered: tuple[ModelCall, ...] = ()
-    """The calls for the answer: one, and its retries."""
+    """The calls for the answer: one call and its retries."""
     version: int = TRACE_VERSION
 
     @property

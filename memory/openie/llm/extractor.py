@@ -19,7 +19,7 @@ from store.types import Extraction, PassageText, Triple
 MAX_PASSAGE_ENTITIES = 200
 MAX_PASSAGE_TRIPLES = 400
 MAX_PART_CHARS = 400
-"""Limits of an answer; beyond them, a model repeats itself. The rest is dropped and counted."""
+"""Limits of an answer, because a longer answer is usually a repetition. Excess content is dropped and counted."""
 PIECE_CHARS = 12_000
 """A longer passage is read in pieces, because models overlook the middle of long texts, and long answers are truncated."""
 MIN_PIECE_CHARS = 200

@@ -108,7 +108,7 @@ class VLLMExtractor:
             for part, answer in zip(parts, self._chat([messages(part) for part in parts], schema), strict=True):
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
-                # A truncated list of names is long enough; a truncated list of triples lacks some.
+                # A truncated list of names is long enough, but a truncated list of triples lacks triples.
                 endless = ends_in_repetition(answer.text) if useless else is_endless(value, part.text)
                 again_halved = answer.cut and not endless and (useless or schema is TRIPLES_SCHEMA)
                 divided = _divided(part) if again_halved else []

@@ -28,7 +28,7 @@ _NAVIGATION = word_set(
 
 
 def is_code(line: str, continues: bool = False) -> bool:
-    """Returns whether a stripped line is not prose. `continues`: the line may continue the sentence of the previous line.
+    """Whether a stripped line is not prose. `continues`: the line may continue the sentence of the previous line.
 
     Takes linear time; only the first 400 characters are read.
     """

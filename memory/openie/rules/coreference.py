@@ -68,7 +68,8 @@ def subject_of(title: str, text: str) -> tuple[str, str]:
 
 
 def _is_name(heading: str, opening: str) -> bool:
-    """Returns whether a heading is a name: it has a capital that its position does not require, or the text uses it."""
+    """Whether a heading is a name: it has a capital that its position does not require, or the beginning of the text contains
+    it."""
     words = _words(heading)
     phrase = normalise_phrase(heading)
     if phrase in _GENERIC_HEADINGS or phrase in LISTS or not words:
@@ -89,8 +90,7 @@ def _words(title: str) -> list[str]:
 
 
 def names_topic(title: str, text: str) -> bool:
-    """Returns whether the title names the topic of the text, as in an encyclopaedia. Titles of sections, tasks and files do
-    not."""
+    """Whether the title names the topic of the text, as in an encyclopaedia. Titles of sections, tasks and files do not."""
     name = subject_of(title, text)[0]
     words = _words(name)
     if not words or normalise_phrase(name) in _GENERIC_HEADINGS:
@@ -112,17 +112,17 @@ def names_topic(title: str, text: str) -> bool:
 
 
 def _is_task(words: Sequence[str]) -> bool:
-    """Returns whether a title is a task or a question: "Back up a vault", "How it works"."""
+    """Whether a title is a task or a question: "Back up a vault", "How it works"."""
     return len(words) > 1 and tagger().lexicon.get(words[0].lower(), "")[:2] in ("VB", "WR", "WP")
 
 
 def _common(word: str) -> bool:
-    """Returns whether the English lexicon contains the word in lower case; such a word alone is not a name."""
+    """Whether the English lexicon contains the word in lower case; such a word alone is not a name."""
     return tagger().is_common(word)
 
 
 def opens_with(text: str, name: str) -> bool:
-    """Returns whether the text begins with the name, ignoring an article."""
+    """Whether the text begins with the name, ignoring an article."""
     opening, phrase = normalise_phrase(text[: len(name) + 40]), normalise_phrase(name)
     for article in ("the ", "a ", "an "):
         opening = opening.removeprefix(article)
@@ -145,7 +145,8 @@ class Coreference:
         self.full_title = normalise_phrase(full)
         self.title = normalise_phrase(self.name)
         self.is_common = bool(self.title) and bool(re.search(rf"\b{re.escape(self.title)}s?\b", text))
-        """Whether the text writes the title in small letters: "Column Break" is no name whose parts "the" would mean."""
+        """Whether the text writes the title in small letters. If so, the title is no name, and a part of it ("the break" for
+        "Column Break") does not refer to it."""
         self.is_in_text = bool(self.name) and self.name in text
         self.is_generic = bool(title.strip()) and not self.title
         """Whether the title is a heading without a name, such as "Example"."""
@@ -181,14 +182,14 @@ class Coreference:
         self.past_first_sentence = False
 
     def _shortens(self, words: list[str]) -> bool:
-        """Returns whether the words are the title's surname, or its first name if the surname is no common word."""
+        """Whether the words are the title's surname, or its first name if the surname is no common word."""
         if len(words) >= len(self._title_word_set) or not self._title_word_set.issuperset(words):
             return False
         return words[-1] == self._last or (words == [self._first] and not _common(self._last))
 
     def _lengthens(self, words: list[str]) -> bool:
-        """Returns whether the words are a longer form of the title: "Kevin Wayne Durant", or the full name at the beginning of
-        a text on "Bob Frost"."""
+        """Whether the words are a longer form of the title: "Kevin Wayne Durant", or the full name at the beginning of a text
+        on "Bob Frost"."""
         if len(words) <= len(self._title_word_set) or words[-1] != self._last:
             return False
         opening = not self.past_first_sentence and len(words) <= 5 and all(word.isalpha() for word in words)
@@ -275,8 +276,8 @@ class Coreference:
         return phrase
 
     def note_name(self, phrase: str) -> None:
-        """Records a name of several words. From now on, its last word and its first word alone refer to it, unless one of them
-        is a common word ("Kerberos" is not the Kerberos roadmap)."""
+        """Records a name of several words. From now on, its first or last word alone refers to it, unless one of these words is
+        a common word ("Kerberos" is not the Kerberos roadmap)."""
         words = phrase.split()
         # "Norway" does not refer to the Bank of Norway.
         for word in (words[-1], words[0]) if 2 <= len(words) <= 4 and "of" not in words else ():

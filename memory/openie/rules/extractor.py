@@ -34,7 +34,7 @@ class RulesExtractor:
 
     name = f"rules/{VERSION}"
     tagged_name = f"{name}{'+' if INSTALLED else '-'}{EXTRA}"
-    """Name of extractions that depend on the extra: of passages with German or Japanese text."""
+    """Name of extractions that depend on the extra, that is, of passages with German or Japanese text."""
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         """Content never causes an exception. Takes linear time in the length of the text."""
@@ -60,7 +60,7 @@ class RulesExtractor:
         for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
-                # Only English records were labelled. In other languages, with the stricter rule a question lost its page.
+                # The stricter rule was tested with English records only; in other languages, it made a question lose its page.
                 opens = place == 0 and (not of_english or _opens(text, block))
                 topic_only = found.direct_only if of_english else coref.strict
                 read_record(block.fields, found, of_first, is_row, opens, topic_only, read_prose)
@@ -78,7 +78,7 @@ class RulesExtractor:
 
 
 def _opens(text: str, record: Block) -> bool:
-    """Returns whether a record of several fields begins on the first line, as the header of a mail or note does."""
+    """Whether a record of several fields begins on the first line, as the header of a mail or note does."""
     return len(record.fields) > 1 and record.fields[0][0] in text.lstrip().partition("\n")[0]
 
 

@@ -18,7 +18,7 @@ _NO_COLUMN = '.,;"“<>→›'
 """Characters that no column's name contains."""
 _NO_KEY = f"{_NO_COLUMN}()"
 _SHORT = 60
-"""A shorter line without punctuation at its end was not wrapped."""
+"""A line with fewer characters and no punctuation at its end was not wrapped."""
 _LONG_LINE = 20_000
 """Longer lines are prose."""
 

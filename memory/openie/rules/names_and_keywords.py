@@ -24,7 +24,8 @@ MAX_NAMES = 24
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum number of occurrences: of a noun in a Chinese or Japanese paragraph; of two nouns there, or two words elsewhere."""
+"""Minimum number of occurrences: of a noun in a Chinese or Japanese paragraph; of a pair of nouns there, or of words
+elsewhere."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
@@ -108,8 +109,8 @@ def _key_phrases(text: str, language: str, passage: str) -> list[str]:
     """Returns the paragraph's key phrases of two words, best first. The passage must repeat them; words that only begin
     sentences are excluded. Single words are excluded, because they are often verbs or adverbs.
 
-    A phrase that occurs once is as often a verb with its object, and many sentences begin with an imperative. In scripts
-    without capitals, no other sign shows names, so two words need not be repeated.
+    A phrase that occurs once is just as often a verb with its object, because many sentences begin with an imperative. In
+    scripts without capitals, nothing else indicates names, so a phrase need not be repeated.
     """
     orders, counts = _words_of_passage(passage)
     once = sum(char.isalpha() and char.lower() == char.upper() for char in text) * 2 > len(text.replace(" ", ""))
@@ -147,8 +148,8 @@ def _key_phrase_ranking(language: str) -> yake_rust.Yake:
 def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Returns the runs of capitalised words of each sentence, in order.
 
-    The first word of a sentence always has a capital. It does not belong to the name after it if that name also occurs without
-    it ("Открой Obsidian").
+    The first word of a sentence always has a capital. The first word does not belong to the next name if that name also occurs
+    without it ("Открой Obsidian").
     """
     runs = [_runs(words) for words in sentences]
     within = {join_tokens(run) for found in runs for at, run in found if at}
@@ -169,7 +170,8 @@ def _full_names(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Returns the names in German sentences, where every noun has a capital: runs of two or more capitalised words, not at the
     beginning.
 
-    Compared with HanTa on 250 passages of a vault, 73 % of these names are right, but only 22 % of those of `_capitalised`.
+    Compared with HanTa on 250 passages of a vault, 73 % of these names are right, but only 22 % of the names from
+    `_capitalised`.
     """
     return [
         [join_tokens(run) for at, run in _runs(words) if at and len(run) > 1 and not any(map(str.islower, run))]

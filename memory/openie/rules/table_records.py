@@ -40,7 +40,7 @@ def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str
     if _is_headerless(rows):
         return []
     if len(rows) == 1 and sum(normalise_phrase(key) in _PROPERTY_COLUMNS for key, _ in rows[0]) > 1:
-        return []  # "type: integer; default: 0" is about what a heading names
+        return []  # "type: integer; default: 0" describes what a heading names
     columns = min(map(len, rows), default=0)
     for column in range(columns if len({row[0][1] for row in rows}) < len(rows) else 0):
         values = {row[column][1] for row in rows}
@@ -69,9 +69,9 @@ def read_record(
     """Adds (subject, column, value) for each field, or a mention edge if the column has no name.
 
     The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
-    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. If `topic_only`,
-    the title is the subject of a record only if the record opens the text (`about_document`), as the header of a mail does, or
-    the text of a page that has no sections names the title. `read_prose` reads long values.
+    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. If `topic_only`, the title
+    is the subject of a record in two cases only: the record opens the text (`about_document`), like the header of a mail; or
+    the page has no sections, and its text names the title. `read_prose` reads long values.
     """
     if _only_counts(fields):
         return
@@ -94,7 +94,7 @@ def read_record(
             if first_key and keys & _NAMING and not is_row and not coref.strict:
                 found.add_triple(coref.title, first_key, subject)
         elif is_row and not (named.isdigit() and any(says(normalise_phrase(value)) for _, value in fields)):
-            return  # about a whole sentence, or of numbers alone
+            return  # the subject is a whole sentence, or all values are numbers
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # In technical text, "key: value" is as often a setting or code as a fact about the title.
         return
@@ -104,7 +104,7 @@ def read_record(
             return
     for key, value in rest:
         if key.startswith(_ARTICLES) or (len(key) == 1 and key.isascii()):
-            continue  # a table without a header, whose first row is none, or a column that a letter stands for
+            continue  # the table has no header, so its first row gave the key; or the key is a single letter
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
             read_prose(value)
@@ -149,7 +149,7 @@ def _has_symbol(value: str) -> bool:
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Returns whether a value is a fact whatever its column is. Marks and single letters are facts only if the title names the
+    """Whether a value is a fact whatever its column is. Marks and single letters are facts only if the title names the
     topic."""
     words = phrase.split()
     informative = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))

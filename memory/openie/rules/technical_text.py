@@ -25,14 +25,13 @@ _MANUAL_TITLE = re.compile(
 
 
 def is_technical(title: str, text: str) -> bool:
-    """Returns whether the title is that of a manual, or one in `_SHARE` words has a mark of code. Takes linear time in the
-    length of the text."""
+    """Whether the title names a manual, or at least one in `_SHARE` words has a mark of code. Takes linear time in the length
+    of the text."""
     if _MANUAL_TITLE.search(title):
         return True
     return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1
 
 
 def is_documentation(text: str) -> bool:
-    """Returns whether a text addresses its reader ("you", "we", "this page"), or contains a list or a mark of code; articles do
-    not."""
+    """Whether a text addresses its reader ("you", "we", "this page"), or contains a list or a mark of code; articles do not."""
     return any(sign.search(text) for sign in (_TECHNICAL, _LIST)) or _SPEAKS.search(_QUOTED.sub("", text)) is not None

@@ -49,8 +49,8 @@ def plain_title(title: str) -> tuple[str, str]:
 
 
 def is_contents(title: str) -> bool:
-    """Returns whether a passage's last heading announces a list of items that other passages describe. If the last heading is a
-    letter ("Index › A"), the heading before it counts. The items' phrases would connect unrelated passages."""
+    """Whether a passage's last heading announces a list of items that other passages describe. If the last heading is a letter
+    ("Index › A"), the heading before it counts. The items' phrases would connect unrelated passages."""
     parts = title.split(" › ")
     heading = parts[-2] if len(parts) > 1 and len(parts[-1]) == 1 else parts[-1]
     name = plain_title(heading)[0].lower().strip("- ")
@@ -58,7 +58,7 @@ def is_contents(title: str) -> bool:
 
 
 def names_manual(qualifier: str) -> bool:
-    """Returns whether the brackets in a page's title name the manual or version: "Mailbox (GNU Manual)"."""
+    """Whether the brackets in a page's title name the manual or version: "Mailbox (GNU Manual)"."""
     return not _MANUAL_WORDS.isdisjoint(qualifier.lower().replace("(", " ").split())
 
 

@@ -112,8 +112,8 @@ class TripleCollector:
             self.add_mention(title, next(iter(self.triples))[0])
 
     def _is_specific(self, subject: str, predicate: str, object_: str) -> bool:
-        """Returns whether subject and object are specific enough to recur in other passages: no single common word ("city"),
-        except after a form of "be"."""
+        """Whether subject and object are specific enough to recur in other passages: no single common word ("city"), except
+        after a form of "be"."""
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
         if not known and predicate not in _BE:
             return False
@@ -121,7 +121,7 @@ class TripleCollector:
         return " " in subject or subject[0].isdigit() or named or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
-        """Returns whether the statement is specific enough to recur in other passages: it is about a name, or relates adjacent
+        """Whether the statement is specific enough to recur in other passages: it is about a name, or relates adjacent
         phrases."""
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
@@ -139,7 +139,7 @@ class TripleCollector:
         return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
 
     def _is_outright(self, triple: Triple, near: bool | None) -> bool:
-        """Returns whether a technical sentence states the triple directly, about a thing with a name."""
+        """Whether a technical sentence states the triple directly, about a thing with a name."""
         subject, predicate, object_ = triple
         if predicate == "also known as":
             return is_short_for(object_, subject) or is_short_for(subject, object_)
@@ -152,8 +152,8 @@ class TripleCollector:
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
-        """Of the triples after the first `before`, deletes the unspecific ones, and (S, is, daughter) if there is (S, is
-        daughter of, X).
+        """Keeps the first `before` triples. Of the other triples, deletes the unspecific ones, and (S, is, daughter) if there
+        is (S, is daughter of, X).
 
         The longer triple contains more information, and a query is linked to few triples.
         """

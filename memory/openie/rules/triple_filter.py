@@ -55,7 +55,7 @@ LONGEST = 7
 
 @lru_cache(1 << 14)
 def is_malformed(phrase: str) -> bool:
-    """Returns whether a phrase begins or ends unlike a noun phrase ("then west", "second path is")."""
+    """Whether a phrase begins or ends unlike a noun phrase ("then west", "second path is")."""
     if is_number(phrase):
         return False
     words, lexicon = phrase.split(), tagger().lexicon
@@ -68,15 +68,14 @@ def is_malformed(phrase: str) -> bool:
 
 
 def is_tautology(subject: str, object_: str) -> bool:
-    """Returns whether the subject contains all words of the object, in singular or plural: "standard encryption is
-    encryption"."""
+    """Whether the subject contains all words of the object, in singular or plural: "standard encryption is encryption"."""
     words = {word.removesuffix("s") for word in subject.split()}
     return words.issuperset(word.removesuffix("s") for word in object_.split())
 
 
 @lru_cache(1 << 14)
 def is_vague(phrase: str) -> bool:
-    """Returns whether a phrase that is not a name is unspecific ("following functions", "e g", "case", "also")."""
+    """Whether a phrase that is not a name is unspecific ("following functions", "e g", "case", "also")."""
     words = phrase.split()
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
@@ -106,17 +105,17 @@ _SINGULAR = word_set("is was has does")
 
 
 def names_nothing(word: str) -> bool:
-    """Returns whether a lower-case word alone is unspecific."""
+    """Whether a lower-case word alone is unspecific."""
     return word in _INDEFINITE or word in _GENERIC or word == "new"
 
 
 def is_number(phrase: str) -> bool:
-    """Returns whether a phrase is a date or begins with a number."""
+    """Whether a phrase is a date or begins with a number."""
     return phrase[0].isdigit() or all(word[0].isdigit() or word in CALENDAR for word in phrase.split())
 
 
 def says(value: str) -> bool:
-    """Returns whether a table's value contains more than a number or a mark."""
+    """Whether a table's value contains more than a number or a mark."""
     return (
         any(len(word) > 2 and word.isalpha() for word in value.split())
         and value not in _GENERIC
@@ -125,13 +124,13 @@ def says(value: str) -> bool:
 
 
 def is_preposition(predicate: str) -> bool:
-    """Returns whether a predicate consists of prepositions: "in", "as of"."""
+    """Whether a predicate consists of prepositions: "in", "as of"."""
     return all(word in _PREPOSITIONS for word in predicate.split())
 
 
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Returns whether a predicate can be one relation: it is no imperative ("see"), begins with no preposition, and contains
-    only one clause. A predicate between names (`of_names`) may contain two clauses."""
+    """Whether a predicate can be one relation: it is no imperative ("see"), begins with no preposition, and contains only one
+    clause. A predicate between names (`of_names`) may contain two clauses."""
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False
@@ -143,8 +142,8 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
 
 
 def is_of_another_clause(subject: str, predicate: str) -> bool:
-    """Returns whether the verb cannot belong to this subject: "go to" with a singular subject, or a present participle followed
-    by several words."""
+    """Whether the verb cannot belong to this subject: "go to" with a singular subject, or a present participle followed by
+    several words."""
     words = predicate.split()
     first = next((word for word in words if word not in _MARKS), "")
     if first.endswith("ing") and len(words) > _PARTICIPLE:
@@ -156,8 +155,8 @@ def is_of_another_clause(subject: str, predicate: str) -> bool:
 
 
 def states_outright(subject: str, predicate: str) -> bool:
-    """Returns whether a predicate is a short finite verb phrase that agrees with its subject; such predicates are reliable in
-    technical text."""
+    """Whether a predicate is a short finite verb phrase that agrees with its subject; such predicates are reliable in technical
+    text."""
     words = predicate.split()
     if words[0] == "would" or len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
@@ -189,12 +188,12 @@ def states_outright(subject: str, predicate: str) -> bool:
 
 
 def may_be_noun(predicate: str) -> bool:
-    """Returns whether a verb and a preposition may be a plural noun and its complement: "upload · files to · hub"."""
+    """Whether a verb and a preposition may be a plural noun and its complement: "upload · files to · hub"."""
     verb, _, rest = predicate.partition(" ")
     return rest in _PREPOSITIONS and rest != "as" and tagger().lexicon.get(verb) == "NNS"
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """Returns whether `short` consists of the initials of `long`: "apa" of "american psychological association"."""
+    """Whether `short` consists of the initials of `long`: "apa" of "american psychological association"."""
     letters, initials = short.replace(" ", ""), "".join(word[0] for word in long.split())
     return len(letters) > 1 and " " in long and (letters == initials or letters.rstrip("s") == initials)

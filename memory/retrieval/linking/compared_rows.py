@@ -6,10 +6,9 @@ themselves. One-byte codes have a strict error bound; four-bit codes do not. The
 rotation that is independent of the rows. The search misses one of the nearest rows only if its estimate is too low by more than
 `SHORTFALL` standard deviations; the largest shortfall of 800,000 estimates was 5.8.
 
-With one-byte codes, a query reads half as many bytes as with the vectors. A code times its unit differs from the vector by at
-most half a unit in each component. The query is quantised to integers too (q̂), with a known difference from q. The error of a
-cosine is therefore at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂ for all vectors. Products of integers are exact, so a row's score
-depends only on the row and the query, not on the row's position.
+A one-byte code times its unit differs from the vector by at most half a unit in each component. The query is quantised to
+integers too (q̂), with a known difference from q. The error of a cosine is therefore at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂ for
+all vectors. Products of integers are exact, so a row's score depends only on the row and the query, not on the row's position.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +39,7 @@ FIRST_EXACT_ROWS = 16
 MAX_QUERY_INTEGER = 127
 """Largest integer in a quantised query. Sums of products with it are exact in 32 bits."""
 PARALLEL_MIN_ROWS = 65_536
-"""Number of rows from which several threads compute the products. One thread takes half a millisecond for half of them."""
+"""Number of rows from which several threads compute the products. One thread takes half a millisecond for half as many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class ComparedRows:
         return row_scores(self._vectors, self._query, self._living, self._exact)
 
     def may_be_nearest(self, k: int) -> NDArray[Any]:
-        """Returns the rows, ascending, that may be among the `k` nearest, including ties with the last of them."""
+        """Returns the rows, ascending, that may be among the `k` nearest, including ties."""
         if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
             return rows
         return candidates(self.scores.values, k, self._compared, self.scores.error)

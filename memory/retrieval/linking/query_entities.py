@@ -13,7 +13,8 @@ MAX_NAMES = 16
 MAX_NAMING_CHARS = 4_000
 """Number of characters of a query that are searched for names; no encoder processes more."""
 MAX_PHRASE_WORDS = 8
-"""Maximum number of words of a phrase that is looked up. In scripts without spaces, the maximum is twice as many characters."""
+"""Maximum number of words of a phrase that is looked up. In scripts without spaces, the maximum is twice this number of
+characters."""
 
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
@@ -68,7 +69,7 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
-    """Returns the names and the longest known phrases in the query; for a query whose words the encoder does not know."""
+    """Returns the names and the longest known phrases in a query whose words the encoder does not know."""
     text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])

@@ -26,7 +26,7 @@ from store.types import Triple
 MAX_KEPT_TRIPLES = 4
 """The paper's prompt requests "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
-"""Minimum ratio of equal letters (difflib) at which a triple in an answer is taken for the most similar offered triple."""
+"""Minimum ratio of equal letters (difflib) for identifying a triple in an answer with the most similar offered triple."""
 MAX_COMPARED_CHARS = 2_000
 """Maximum number of characters of a triple in this comparison; a longer triple in an answer is dropped."""
 MAX_COMPARED_TRIPLES = 200
@@ -137,9 +137,9 @@ class QueryModelCalls(Generic[ModelT]):
     """
 
     what: str
-    """The part of the query that waits for the model, in the words of the note."""
+    """How the note names the part of the query that waits for the model."""
     without: str
-    """What the answer is without this call, in the words of the note."""
+    """How the note describes the answer without this call."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     best, nearest = SIMILAR_RATIO, None
     for at, offered in enumerate(triples[:MAX_COMPARED_TRIPLES]):
         matcher.set_seq1(" | ".join(offered)[:MAX_COMPARED_CHARS])
-        # The first two are upper bounds of the ratio, and take much less time.
+        # The two quick ratios are upper bounds of the ratio, and take much less time.
         if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= best and (ratio := matcher.ratio()) >= best:
             best, nearest = ratio, at if nearest is None or ratio > best else nearest
     return nearest
@@ -265,7 +265,8 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
         """Returns the indices of the triples to keep, the model's reply, and whether both come from the cache.
 
         Replies are cached for equal queries within one scope. Raises ModelError after one try, because a query does not wait
-        for a retry. Also raises it for a reply that reached its length limit, because the model had not considered all triples.
+        for a retry. Also raises ModelError for a reply that reached its length limit, because the model did not consider all
+        triples.
         """
         kept, reply, is_cached = await self.cached((within, query, triples), lambda: self._ask(query, triples))
         self.count_outcome("remembered" if is_cached else "kept" if kept else "emptied")
@@ -344,7 +345,7 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
             retries=0,
             max_tokens=ENTITIES_MAX_TOKENS,
         )
-        if reply.cut and len(names) < 2:  # the last name may be half
+        if reply.cut and len(names) < 2:  # the last name may be incomplete
             raise cut_off(reply)
         return names[:-1] if reply.cut else names, reply
 

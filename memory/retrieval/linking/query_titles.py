@@ -93,7 +93,7 @@ def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, s
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
     """Returns the share of the query that the titles make up: 0 without titles, 1 if the query contains only titles.
 
-    The share is the cosine between the query's words, weighted by inverse document frequency, and the titles' words among them.
+    The share is the cosine of the query's words, weighted by inverse document frequency, and those of them in the titles.
     """
     if not titles:
         return 0.0

@@ -80,7 +80,7 @@ def fused(context: QueryContext) -> Ranking:
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
-    """Returns the phrases that the query names: the titles of its titled passages, and those of `names` that are not part of a
+    """Returns the phrases that the query names: the titles of its titled passages, and the `names` that are not part of a
     title."""
     snapshot = context.snapshot
     titled = [
@@ -120,8 +120,8 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Returns one seed per phrase. The weights of `named` are scaled to sum to `name_share`; those of `linked` are multiplied
-    by 1 - `name_share`.
+    """Returns one seed per phrase. The weights of `named` are scaled to sum to `name_share`; the weights of `linked` are
+    multiplied by 1 - `name_share`.
 
     If `named` is empty, the weights of `linked` do not change.
     """

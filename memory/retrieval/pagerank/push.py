@@ -31,9 +31,9 @@ from memory.retrieval.passage_weights import Floats
 
 Nodes = NDArray[np.int64]
 SPARE_SHARE = 8
-"""An array is allocated longer by 1/8, so that a query after the next commit can reuse it."""
+"""An array gets 1/8 spare length, so that a query after the next commit can reuse it."""
 KEPT_ARRAYS = 2
-"""Number of arrays that are kept for later queries; each takes 38 MB for ten million nodes."""
+"""Number of arrays kept for later queries; each takes 38 MB for ten million nodes."""
 
 
 class ReachedNodes:

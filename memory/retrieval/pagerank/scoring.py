@@ -118,7 +118,8 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
 def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:
     """Ranks passages by the weights of their phrases: the seeds, and with `neighbours` the seeds' neighbours too.
 
-    These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the second as in its code (`get_neighbors`).
+    These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1); the latter follows HippoRAG's code
+    (`get_neighbors`).
     """
     snapshot = context.snapshot
     weights: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)

@@ -28,14 +28,16 @@ from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 PUSH_MIN_NODES = 131_072
-"""Number of living phrases and passages from which forward push is used. A complete walk over fewer takes about ten
+"""Minimum number of living phrases and passages for forward push. With fewer nodes, a complete walk takes about ten
 milliseconds."""
 PUSH_MAX_STARTS = 4_096
 """Maximum number of starts for forward push; with more starts, a walk over all nodes costs less."""
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
-"""Residuals at which pushes stop, as shares of a node's degree. The next residual is used if the ranking is not certain yet."""
+"""Residuals, as shares of a node's degree, at which pushes stop. If the ranking is uncertain, pushes continue to the next
+residual."""
 PUSH_MAX_WORK = 0.5
-"""Maximum work of pushes, as a share of the sum of all degrees. Pushes that need more are replaced by a walk over all nodes."""
+"""Maximum work of pushes, as a share of the sum of all degrees. If pushes need more work, a walk over all nodes replaces
+them."""
 
 HUB_DEGREE = 2.5
 """A passage is a hub if its weighted degree exceeds the mean degree of passages times this factor. A passage's degree is twice
@@ -66,7 +68,7 @@ class ScoreCorrection:
         return scores, self._duplicates(rows, scores)
 
     def hub_factors(self, degrees: Floats) -> Floats:
-        """Returns the share of the rank received from other nodes that passages with these degrees keep."""
+        """Returns the share that passages with these degrees keep of the rank that they receive from other nodes."""
         factors, hubs = np.ones(len(degrees)), np.flatnonzero(degrees > self.hub_degree)
         factors[hubs] = np.power(self.hub_degree / degrees[hubs], HUB_POWER)
         return factors

@@ -19,7 +19,8 @@ from store.index.part import Foldable, PartFiles, PartWriter
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
-"""The dictionary is merged into the arrays once its keys number more than both FOLD_MIN_KEYS and FOLD_SHARE of the arrays."""
+"""The dictionary is merged into the arrays once it has more than FOLD_MIN_KEYS keys and more than FOLD_SHARE of the arrays'
+keys."""
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -12,7 +12,8 @@ from store.index.words.postings import Postings
 
 
 class KeyedTexts(Part):
-    """For passages, phrases, triples and names of documents. A row without a key was purged; its texts must leave the disk."""
+    """Used for passages, phrases, triples and names of documents. A row without a key was purged; its texts must leave the
+    disk."""
 
     def __init__(
         self,

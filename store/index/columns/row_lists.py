@@ -91,7 +91,7 @@ def list_arrays(lists: Sequence[Rows32 | None]) -> ListArrays:
 
 
 class ChangedRows(Generic[Item]):
-    """A sequence of values. The first rows' values are in `saved`, which never changes; changed and new ones are in a
+    """A sequence of values. The first rows' values are in `saved`, which never changes; changed and new values are in a
     dictionary.
 
     One writer replaces and appends whole values. A reader in another thread sees each change completely or not at all.

@@ -11,7 +11,7 @@ from store.index.part import PartFiles, PartWriter
 from store.types import PassageText
 
 BLOCK_TEXTS = 1 << 15
-"""Number of texts in one block. Full blocks never change, so a checkpoint links those of the previous checkpoint."""
+"""Number of texts in one block. Full blocks never change, so a checkpoint links the full blocks of the previous checkpoint."""
 
 TextArrays = tuple[NDArray[np.int64], NDArray[np.uint8]]
 """Texts as UTF-8: text number `i` is `octets[starts[i]:starts[i + 1]]`, so `starts` has one more entry than there are texts."""
@@ -121,7 +121,7 @@ class Texts(Sequence[str]):
 
     @property
     def saved(self) -> SavedTexts:
-        """Returns the texts that are mapped from the checkpoint."""
+        """Returns the texts mapped from the checkpoint."""
         return self._parts[0]
 
     def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
@@ -146,7 +146,7 @@ class Texts(Sequence[str]):
 
 
 class SelectedTexts(Texts):
-    """A selection of another column's texts, followed by texts that are appended to this object."""
+    """A selection of another column's texts, followed by texts appended to this object."""
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:
         """`rows`: the selected rows of `whole`, in this order."""

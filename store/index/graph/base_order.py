@@ -24,7 +24,7 @@ class BaseOrder:
         self.inner, self.outer = order.inner, order.outer
         self.enter, self.leave = order.enter, order.leave
         self.size = order.size
-        """Length of a vector over the node numbers, including unused numbers."""
+        """See `NodeOrder.size`."""
 
     @cached_property
     def degrees(self) -> Vector:

@@ -23,11 +23,11 @@ from store.index.triple_change import Entries
 LAYER_MIN_ENTRIES = 4_096
 """Maximum number of changes that each snapshot sorts itself, which takes about a millisecond."""
 LAYER_RATIO = 4
-"""A layer with less than this many times the entries of the next layer is merged with it."""
+"""Minimum ratio of a layer's entries to those of the next layer; below it, the two layers are merged."""
 FILTER_SHARE = 8
-"""Size of a layer's filter in bytes per row of the layer: at most 1/8 of the numbers of other rows pass the filter."""
+"""Bytes of a layer's filter per row of the layer. At most 1/8 of the other rows' numbers pass the filter."""
 KEPT_MATRICES = 4
-"""Number of sets of matrices whose layers are kept: the whole memory's, and those of changed scopes on the same bases."""
+"""Number of sets of matrices whose layers are kept: the whole memory's set, and sets of changed scopes with the same bases."""
 
 
 class ChangeLayer:
@@ -72,7 +72,7 @@ class ChangeLayer:
 
 @dataclass(frozen=True, slots=True)
 class _SharedLayer:
-    """A layer, and for each kind of edge the number of its last change."""
+    """A layer, and for each kind of edge the number of the last change in the layer."""
 
     layer: ChangeLayer
     ends: Mapping[str, int]

@@ -11,7 +11,7 @@ from store.index.delta_csr import MatrixView
 from store.index.triple_change import Entries, phrase_edges
 
 MIN_WEIGHT = 1e-9
-"""Minimum weight of an edge; a smaller weight is a rounding residue of weights that were added and removed."""
+"""Minimum weight of an edge; a smaller weight is a rounding residue of weights added and removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class EdgeWeights:
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
-    """Factor of additional edges between passages and phrases. The weight of such an edge is this factor times the number of
-    the passage's triples with the phrase."""
+    """Factor of extra edges between passages and phrases. The weight of such an edge is this factor times the number of the
+    passage's triples with the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[Matri
 def changed_entries(
     graph: Graph, weights: EdgeWeights, begins: Mapping[str, int] | None = None, ends: Mapping[str, int] | None = None
 ) -> Entries:
-    """Returns the changes of the matrices as entries, converted by `edge_entries`. For each kind, only the changes numbered
-    from `begins` up to but excluding `ends`; by default all changes."""
+    """Returns the changes of the matrices as entries, converted by `edge_entries`. For each kind, includes only the changes
+    numbered from `begins` to before `ends`; by default, all changes."""
     parts = []
     for name, (view, factor) in walked_matrices(graph, weights).items():
         part = slice(begins[name] if begins else 0, ends[name] if ends else view.change_count)

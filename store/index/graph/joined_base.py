@@ -19,7 +19,7 @@ CACHED_BASES = 4
 """Minimum number of cached joined bases: two for the present memory (two sets of weights), and two from before a fold."""
 
 CACHED_BYTES = 1 << 30
-"""More joined bases, those of scopes and earlier commits, are cached up to this total size."""
+"""Further joined bases, for scopes and earlier commits, are cached up to this total size."""
 
 
 BLOCK_MIN_ENTRIES = 500_000

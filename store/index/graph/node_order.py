@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 
 class NodeOrder:
-    """The node order of a graph with `phrases` phrases, then `passages` passages. The base contains the first of each."""
+    """The node order of a graph with `phrases` phrases, then `passages` passages. The base contains the first phrases and the
+    first passages."""
 
     def __init__(self, base: tuple[int, int], phrases: int, passages: int) -> None:
         """`base`: (number of phrases, number of passages) in the base."""

@@ -6,8 +6,7 @@ the same. For the minimum of 65,536 rows, the estimated standard deviation is wi
 measured on ten million rows).
 
 A query's products are not computed for all sampled rows: their sum is the query's product with the sum of the rows, and the sum
-of their squares follows from the second moments. Only the sampled rows that a query must not count are compared with it
-directly.
+of their squares follows from the second moments. To exclude sampled rows, a query is compared directly with these rows only.
 """
 
 import threading
@@ -25,8 +24,8 @@ Floats = NDArray[np.float64]
 
 SAMPLE_MIN_ROWS = 65_536
 STEP_ROWS = 512
-"""Approximate number of sampled rows that are added to the moments at a time. Each query is compared directly with the rows
-that are not yet in the moments."""
+"""Approximate number of sampled rows added to the moments at a time. Each query is compared directly with the sampled rows that
+are not yet in the moments."""
 _MIX = np.uint32(2_654_435_769)
 
 
@@ -57,7 +56,7 @@ class Moments:
     second: Floats
 
     def with_rows(self, coded: Sequence[CodedBlock]) -> "Moments":
-        """Returns these moments plus those of the rows in `coded`. Takes O(rows · dim²) time."""
+        """Returns these moments plus the moments of the rows in `coded`. Takes O(rows · dim²) time."""
         rows = np.concatenate([_decoded(part) for part in coded])
         return Moments(self.count + len(rows), self.first + rows.sum(axis=0), self.second + rows.T @ rows)
 
@@ -68,7 +67,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """The numbers of the sampled rows, ascending, and the moments of the first of them. Earlier views have fewer rows."""
+    """The numbers of the sampled rows, ascending, and the moments of the first sampled rows. Earlier views have fewer rows."""
 
     rows: NDArray[np.int64]
     moments: Moments
@@ -76,7 +75,7 @@ class SampledRows:
     def sums(
         self, query: Floats, compared: NDArray[np.bool_], codes_of: Callable[[NDArray[np.int64]], CodedBlock]
     ) -> Sums:
-        """Returns the sums of the products of `query` and those sampled rows that are in `compared`, a mask over all rows."""
+        """Returns the sums of the products of `query` and the sampled rows in `compared`, a mask over all rows."""
         counted: NDArray[np.bool_] = np.zeros(len(self.rows), np.bool_)
         there = int(np.searchsorted(self.rows, len(compared)))
         counted[:there] = compared[self.rows[:there]]

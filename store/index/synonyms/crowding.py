@@ -198,9 +198,10 @@ class Crowding(Part):
     ) -> CrowdingChange:
         """Returns the changes that the added phrases (`came`) and the removed phrases (`went`) cause, without applying them.
 
-        `sketches`: the sketches of the known rows; `extra`: those of the new rows after them. For all these rows, `present`
-        says whether they can have synonyms after the change, and `crowded` whether they are crowded before it. `went` contains
-        only known rows. Takes O(change) time, plus O(known rows) for each cell with a count that crosses `CELL_PHRASES`.
+        `sketches`: the sketches of the known rows; `extra`: the sketches of the new rows after them. For all these rows,
+        `present` says whether they can have synonyms after the change, and `crowded` whether they are crowded before it. `went`
+        contains only known rows. Takes O(change) time, plus O(known rows) for each cell with a count that crosses
+        `CELL_PHRASES`.
         """
         known = len(sketches)
 

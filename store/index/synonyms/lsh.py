@@ -6,8 +6,8 @@ second part is 288 *hashes*. A hash is the number of the direction that is neare
 their 32 opposites (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A
 *band* is three hashes. A pair *collides* if its signs differ no more than is expected at the threshold's angle, and if it
 shares all hashes of at least one band. Only pairs that collide can be synonyms. Whether a pair collides does not depend on the
-size of the memory or on how the search finds pairs, so edges depend only on vectors. One in 60 pairs with a cosine of exactly
-0.8 does not collide; one in 160 with 0.82; one in 570 with 0.84; and fewer of nearer pairs.
+size of the memory or on how the search finds pairs, so edges depend only on vectors. Of the pairs with a cosine of exactly 0.8,
+one in 60 does not collide; with 0.82, one in 160; with 0.84, one in 570; of nearer pairs, even fewer.
 
 A threshold of 0.8 needs 95 bands, which have no hash in common. A lower threshold needs more bands, which combine the same
 hashes in other ways.
@@ -38,8 +38,8 @@ DIRECTIONS = 1 << (HASH_BITS - 1)
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a hash lie in a subspace of this many projections, because searching among all projections would take
-longer. With half as many projections, 50% more of the pairs that are far apart collide."""
+"""Number of projections in the subspace in which the directions of a hash lie; a search in all projections would take longer.
+With half as many projections, 50% more of the pairs that are far apart collide."""
 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in 64-bit words."""
@@ -64,7 +64,7 @@ SIGMAS = 4.0
 it."""
 
 PREFIX_SIGMAS = 3.5
-"""The same for prefixes; 1 in 6,000 pairs exceeds it."""
+"""The same limit for prefixes; 1 in 6,000 pairs exceeds it."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
 """Numbers of steps per unit: components of vectors, projections and directions are rounded to multiples of 1 / this number."""
@@ -98,7 +98,7 @@ def _differing_share(threshold: float) -> float:
 @cache
 def bands(threshold: float) -> int:
     """Returns the smallest number of bands with which at most the share `MISSED` of the pairs at the threshold share no band:
-    95 for 0.8, 311 for 0.7. 95 for 0.8, 311 for 0.7.
+    95 for 0.8, 311 for 0.7.
 
     Returns 0 if more than `MAX_BANDS` bands would be needed (threshold below 0.66). Comparing with all phrases then costs less,
     and only the signs decide whether pairs collide.
@@ -107,8 +107,8 @@ def bands(threshold: float) -> int:
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - equal**BAND_HASHES)))
     if apart <= third:
         return max(apart, MIN_BANDS)
-    # Further bands share hashes with the first ones. `numbers`: possible numbers of equal hashes in the second third and in the
-    # last third. Each hash of the first third is in the same number of bands, each of which collides with the same probability.
+    # Further bands share hashes with the first ones. `numbers`: how many hashes of the second or last third may be equal. Each
+    # hash of the first third is in the same number of bands, and these bands collide with equal probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
     in_both = np.outer(numbers, numbers) / third**2
 

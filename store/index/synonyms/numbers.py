@@ -25,7 +25,7 @@ _LABEL_WORDS = (
     "section sections chapter chapters part parts page pages step steps table tables figure figures fig example line "
     "lines item note no number numbers level appendix volume vol issue"
 )
-"""Words that label or join numbers and have no meaning by themselves."""
+"""Words that label or join numbers and have no other meaning."""
 _CALENDAR = frozenset((_MONTHS + " " + _DAYS).split())
 _SPELT = frozenset(_WORDS.split())
 _LABELS = frozenset(_LABEL_WORDS.split())
@@ -34,8 +34,8 @@ _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 
 
 def is_number(phrase: str) -> bool:
-    """Returns whether a normalised phrase is only a number, a date, a version or a section number, for example "28 december
-    2015", "version 2 5", "1990s", "section 4 2" or "march"."""
+    """Whether a normalised phrase is only a number, a date, a version or a section number, for example "28 december 2015",
+    "version 2 5", "1990s", "section 4 2" or "march"."""
     words = phrase.split()
     others = [word for word in words if word not in _LABELS]
     if not others or not all(is_numeral(word) or word in _CALENDAR for word in others):

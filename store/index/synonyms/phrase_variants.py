@@ -97,7 +97,7 @@ def pair_rule(rule: SynonymRule, text: Callable[[int], str]) -> PairRule | None:
 
 
 def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bool:
-    """Returns whether two normalised phrases, whose cosine reaches the threshold, are synonyms.
+    """Whether two normalised phrases, whose cosine reaches the threshold, are synonyms.
 
     Two phrases are synonyms if they are variants of one wording: in spelling, inflection, word order, joined or separate words,
     or initials. Phrases without a common word are synonyms if their cosine is far above the threshold, for example
@@ -109,7 +109,7 @@ def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bo
 
 
 def are_variants(one: str, other: str) -> bool:
-    """Returns whether two normalised phrases have the same words, in any order or form, joined or separate, or as initials."""
+    """Whether two normalised phrases have the same words, in any order or form, joined or separate, or as initials."""
     left, right = _words(one), _words(other)
     if left == right:
         return True
@@ -146,7 +146,7 @@ def _words(phrase: str) -> tuple[str, ...]:
 
 @lru_cache(1 << 16)
 def _same_word(one: str, other: str) -> bool:
-    """Returns whether two words without accents are forms or spellings of the same word. Numerals must be equal."""
+    """Whether two words without accents are forms or spellings of the same word. Numerals must be equal."""
     if not (one.isalpha() and other.isalpha()) or is_numeral(one) or is_numeral(other):
         return one == other
     return _same_form(one, other) or _spelling(one) == _spelling(other)
@@ -183,7 +183,7 @@ def _spelling(word: str) -> str:
 
 
 def _same_joined(one: str, other: str) -> bool:
-    """Returns whether two phrases differ only in their spaces and in the form of their last words."""
+    """Whether two phrases differ only in their spaces and in the form of their last words."""
     if _DIGITS.findall(one) != _DIGITS.findall(other):
         return False
     a, b = folded(one), folded(other)
@@ -193,7 +193,7 @@ def _same_joined(one: str, other: str) -> bool:
 
 
 def _is_initials(short: str, long: str) -> bool:
-    """Returns whether `short` consists of the first letters of the words of `long`."""
+    """Whether `short` consists of the first letters of the words of `long`."""
     if " " in short or len(short) not in _INITIALS or not short.isalpha():
         return False
     return folded(short) in {
@@ -202,7 +202,7 @@ def _is_initials(short: str, long: str) -> bool:
 
 
 def _have_other_words(one: str, other: str) -> bool:
-    """Returns whether no word of one phrase resembles a word of the other, and all words are letters and not numerals."""
+    """Whether no word of one phrase resembles a word of the other, and all words are letters and not numerals."""
     left, right = _words(one), _words(other)
     if any(is_numeral(word) or not word.isalpha() for word in (*left, *right)):
         return False
@@ -210,7 +210,7 @@ def _have_other_words(one: str, other: str) -> bool:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Returns whether two words begin alike, sound alike, or have a common character of a script whose characters are words."""
+    """Whether two words begin alike, sound alike, or have a common character of a script whose characters are words."""
     if has_cjk(one):
         return not set(one).isdisjoint(other)
     return one[:3] == other[:3] or _same_word(one, other)

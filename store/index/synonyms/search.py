@@ -27,28 +27,28 @@ SLACK = 1e-4
 """A pair whose blockwise cosine is below the threshold by at most this much is compared exactly."""
 
 COMPARED_PAIRS = 1_024
-"""Number of candidate pairs that are compared exactly at a time."""
+"""Number of candidate pairs compared exactly at a time."""
 
 ROUGHLY_COMPARED_PAIRS = 4_096
 """Number of candidate pairs whose codes are compared at a time: 6 MB for each side."""
 
 GATHERED_PAIRS = 1 << 18
-"""Number of candidate pairs that are collected before they are compared: 4 MB."""
+"""Number of candidate pairs collected before they are compared: 4 MB."""
 
 KEPT_SKETCHES = 4_096
 """Maximum number of query phrases whose sketches are cached: 3 MB."""
 
 TILE = (256, 8192)
-"""Number of queries and of candidates that are compared at a time: 8 MB of cosines, which stay in the processor's cache."""
+"""Number of queries and of candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
 
 EXACT_BELOW = 8_192
 """Up to this number of phrases, each new phrase is compared with all others, which is simpler than sketches (`lsh`) and about
-as fast (`bench growth`, "crossover"). Comparing with all phrases and searching by sketches find the same pairs."""
+as fast (`bench growth`, "crossover"). Both ways find the same pairs."""
 
 
 def can_have_synonyms(phrase: str) -> bool:
-    """Returns whether a phrase can have synonym edges. A phrase cannot have synonyms if it has at most two alphanumeric
-    characters (HippoRAG's rule), or if it is a number or a date.
+    """Whether a phrase can have synonym edges. A phrase cannot have synonyms if it has at most two alphanumeric characters
+    (HippoRAG's rule), or if it is a number or a date.
 
     One Chinese character, kana or Hangul syllable is enough, because these are not letters of an alphabet.
     """
@@ -84,10 +84,10 @@ def similar(
     Pairs of a row with itself are omitted. If `by_rule` is false, pairs that do not collide are included, which requires a
     comparison with all candidates.
 
-    `extra`: vectors (in the stored form) of the rows that follow those in `vectors`. `candidates`: mask of the candidates among
-    all these rows, shape (n + k,). `queries`: rows of the query phrases. `sketches`: the sketches of the rows in `vectors`;
-    with `through_bands`, they are used to find candidates. `pair_rule` rejects pairs by their texts. `extra_sketches`: the
-    sketches of `extra`; None if not yet computed.
+    `extra`: vectors (in the stored form) of the rows after the last row of `vectors`. `candidates`: mask of the candidates
+    among all these rows, shape (n + k,). `queries`: rows of the query phrases. `sketches`: the sketches of the rows in
+    `vectors`; with `through_bands`, they are used to find candidates. `pair_rule` rejects pairs by their texts.
+    `extra_sketches`: the sketches of `extra`; None if not yet computed.
     """
 
     def vectors_of(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -185,7 +185,7 @@ def _candidates(
     found_by = sketches.candidates(comparison.sketches, queries, comparison.candidates, comparison.threshold)
     for first, end, found in found_by:
         if found is None:
-            # So many rows share a band that a comparison with all rows costs less.
+            # Too many rows share a band: comparing with all rows costs less.
             yield from comparison.blockwise(vectors.blocks(), queries[first:end])
         else:
             which, rows = found

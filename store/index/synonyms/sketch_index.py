@@ -39,10 +39,10 @@ TAIL_MAX_SKETCHES = 1 << 14
 """Number of unsorted sketches above which they should be sorted into bands. A search reads every unsorted sketch."""
 
 TAKEN_IN_ROWS = 1 << 13
-"""Number of vectors that are read and sketched at a time: several batches, so that all processors are used."""
+"""Number of vectors read and sketched at a time: several batches, so that all processors are used."""
 
 LOOKED_UP_BUCKETS = 1 << 16
-"""Approximate number of buckets that are looked up at a time."""
+"""Approximate number of buckets looked up at a time."""
 
 MAX_PAIRS = 1 << 21
 """Maximum number of pairs in memory for one part of a search. If a search finds more pairs, its vectors are so similar that
@@ -52,14 +52,14 @@ COMPARED_SKETCHES = 1 << 14
 """Number of pairs whose signs are compared at a time: 5 MB."""
 
 COMPARED_PREFIXES = 1 << 18
-"""Number of pairs of prefixes that are compared at a time when the tail is searched: 2 MB per word. With an eighth of this
-number, two threads wait for the interpreter as long as they work."""
+"""Number of pairs of prefixes compared at a time when the tail is searched: 2 MB per word. With an eighth of this number, two
+threads wait for the interpreter as long as they work."""
 
 COMPARISONS_A_CANDIDATE = 64
 """Number of phrases that can be compared sequentially in the time that one candidate takes."""
 
 MIN_PAIRS = 4096
-"""This number of candidates in one part of a search never counts as too many."""
+"""Number of candidates in one part of a search that never counts as too many."""
 
 MIN_PART_QUERIES, MAX_PART_QUERIES = 256, 4096
 """Minimum and maximum number of query phrases in one part of a search; each part may get its own thread."""

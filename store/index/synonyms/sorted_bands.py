@@ -20,16 +20,15 @@ ROWS_A_BUCKET = 4
 """Maximum average number of rows per bucket. Lookups thus read few rows, and a short run has no more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
-"""Number of rows that are sorted into one run; the runs are joined afterwards. The values of a run take 100 MB. 100 MB of
-values."""
+"""Number of rows sorted into one run; the runs are joined afterwards. The values of a run take 100 MB."""
 
 JOINED_SHARE = 4
 """A run is joined with the rows after it once these rows number at least 1 / JOINED_SHARE of the run's length. A larger value
 gives fewer runs to search, but rewrites long runs more often, and a rewritten run temporarily needs twice its memory."""
 
 SCANNED_ENTRIES = 1 << 19
-"""Approximate number of bucket entries that are read at a time. With half this number, two threads wait longer for the
-interpreter; with four times this number, more reads miss the processor's cache. Either change makes a search 10% slower."""
+"""Approximate number of bucket entries read at a time. With half this number, two threads wait longer for the interpreter; with
+four times this number, more reads miss the processor's cache. Either change makes a search 10% slower."""
 
 MIN_ENTRIES = 1 << 17
 """Up to this number of entries, a lookup always reads the buckets."""
@@ -191,7 +190,7 @@ def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[
 
 
 def _band(part: SortedBands, band: int, n: int) -> Any:
-    """Returns one band of `part` as a CSR matrix, with the buckets that it has in a run of `n` rows."""
+    """Returns one band of `part` as a CSR matrix, divided into the buckets of a run of `n` rows."""
     bits = part.bucket_bits
     begins, entries = part.starts[band << bits : (band + 1 << bits) + 1], part.entries[band]
     if bits == bucket_bits(n):

@@ -27,7 +27,7 @@ CODED_MIN_ROWS = 8_192
 GROUPED_MIN_ROWS = 65_536
 """Minimum number of living rows for searches with four-bit codes (`store.index.quantised`)."""
 CODED_ROWS = 2_048
-"""Number of rows that are encoded at a time: 3 MB at 384 dimensions, which fit into the processor's cache."""
+"""Number of rows encoded at a time: 3 MB at 384 dimensions, which fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -26,12 +26,11 @@ BLOCK_VECTORS = 16384
 """Number of vectors in one block of `Vectors`: 13 MB at 384 dimensions, which can be allocated without a pause."""
 
 COMPARED_ROWS = 256
-"""Number of vectors that are compared with a query at a time: 0.4 MB as float32. Larger buffers are allocated anew each
-time."""
+"""Number of vectors compared with a query at a time: 0.4 MB as float32. Larger buffers are allocated anew each time."""
 
 PART_ROWS = 4_096
-"""Number of vectors that a thread compares before it continues with another part. A part is smaller than a block, so that all
-processors work on the same block."""
+"""Number of vectors in a part; a thread compares one part after another. A part is smaller than a block, so that all processors
+work on the same block."""
 
 Block = Fixed | RowSubset
 
@@ -137,7 +136,7 @@ class VectorsView:
         return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
 
     def sampled_sums(self, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int) -> Sums:
-        """Returns the sums of the cosines of `query`, shape (dim,), and those sampled rows that are in the mask `compared`."""
+        """Returns the sums of the cosines of `query`, shape (dim,), and the sampled rows in the mask `compared`."""
 
         def codes_of(rows: NDArray[np.int64]) -> CodedBlock:
             return self._codes.of(rows, BLOCK_VECTORS)

@@ -21,8 +21,8 @@ RETEST_SHARE = 0.9
 the previous test."""
 
 JOINED_ENTRIES = 8_192
-"""Maximum number of entries (passages of words) that are added in one step. Adding these words one by one would take longer
-than the additions themselves."""
+"""Maximum number of entries (pairs of a word and a passage) that are added in one step. With so few entries per word, the
+overhead of a step would take longer than the additions."""
 
 TermEntries = tuple[NDArray[Any], NDArray[Any]]
 """Rows in ascending order, and the frequency of a term or word in each row."""
@@ -66,7 +66,7 @@ def best_by_words(
     best: int | None,
     also: NDArray[Any],
 ) -> WordScores:
-    """Returns the passages with the `best` scores, all passages that tie with the last of these, and the rows `also`.
+    """Returns the passages with the `best` scores, including ties, and the rows `also`.
 
     The rarest words, which few passages contain, are added in one step, the other words one by one. A passage without any of
     the words added so far can score at most the sum of the remaining words' contributions. Once this bound is below the

@@ -200,7 +200,7 @@ class Postings:
         """Returns the BM25 score of every passage for `query`, shape (len(alive),).
 
         The score is 0 if the passage is dead or contains no term of the query. `alive` and `total_length` (words in all living
-        passages) must be those of the querying snapshot.
+        passages) must come from the querying snapshot.
         """
         _, words, mean = self._weighed(query, alive, alive, total_length)
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
@@ -218,7 +218,7 @@ class Postings:
         best: int | None = None,
         also: NDArray[Any] = NO_ROWS,
     ) -> ComparedWords:
-        """Returns the `best` living passages by BM25 score, and all passages that tie with the last of them.
+        """Returns the `best` living passages by BM25 score, including ties.
 
         If `best` is None, returns every living passage that contains a word of the query. Living passages in `also` are always
         included. Word frequencies and the mean passage length are computed only over living passages in `counted`;
@@ -276,7 +276,8 @@ class Postings:
         """Returns the living passages among the first `n` that contain a word, and the frequency of the word in each; `dead` is
         the mask of the passages to omit.
 
-        The frequency of a word is that of its most frequent term. No passage is in two lists; the longest list comes first.
+        The frequency of a word is the frequency of its most frequent term. No passage is in two lists; the longest list comes
+        first.
         """
         by_language: dict[str, list[list[TermEntries]]] = {}
         for term in self._among(terms):

@@ -1,8 +1,8 @@
 """The table `commits`. Its columns never change, because the table is read before a store is migrated.
 
-`versions` maps every other table to its version. It is set only in rows that were written without the write-ahead log: rows of
-format 4 and earlier, of the first commit, and of purges, trims, migrations and encoder switches. `positions` contains the
-sources' positions that the commit changed; None removes a position. Additions of later formats go into `facts`.
+`versions` maps every other table to its version. It is set only in rows written without the write-ahead log: rows of format 4
+and earlier, of the first commit, and of purges, trims, migrations and encoder switches. `positions` contains the sources'
+positions that the commit changed; None removes a position. Additions of later formats go into `facts`.
 """
 
 import json

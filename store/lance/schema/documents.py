@@ -135,7 +135,7 @@ def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Documen
 
 def _take_account(metadata: dict[str, Any]) -> tuple[Omission, ...]:
     """Removes the list of omissions from a row's metadata and returns it. A value of any other form stays in the metadata; it
-    is from a document that was stored before the key was reserved."""
+    is from a document stored before the key was reserved."""
     found = metadata.get(LEFT_OUT)
     if not isinstance(found, list) or not all(isinstance(each, list) and len(each) == 3 for each in found):
         return ()

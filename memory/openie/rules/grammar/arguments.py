@@ -247,7 +247,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         clause.found.add_triple(clause.left_phrase, "is in", phrase)
         clause.say(clause.last_predicate, phrase, near=False)
     elif clause.copula and c.tag in ("JJ", "JJR", "JJS") and not c.name:
-        # "larger than Bonn but smaller than Rome": what follows the second adjective belongs to it.
+        # "larger than Bonn but smaller than Rome": the words after the second adjective belong to it.
         clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
         clause.tail = short(c)
     else:

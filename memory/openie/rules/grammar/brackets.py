@@ -18,7 +18,7 @@ _SHORTENED = 6
 _ALIKE = 0.6
 """Minimum share of equal letters in two spellings of a name ("Western Park", "Westerpark")."""
 _COMPARED_CHARS = 60
-"""Longer names are not compared by letters, which takes the product of their lengths."""
+"""Longer names are not compared by letters: the time is proportional to the product of their lengths."""
 
 
 def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:

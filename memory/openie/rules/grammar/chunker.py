@@ -168,8 +168,8 @@ def _verb(found: list[Chunk], words: Sequence[str], tags: Sequence[str], i: int)
 def _is_whole(group: Sequence[str], tag: str, following: str) -> bool:
     """Whether a finite verb after the group belongs to another clause. `tag`: the tag of the group's last word.
 
-    It belongs to the same clause after a past participle ("the best known is"), a verb of reporting ("believes will"), or an
-    adverb tagged as a verb ("briefly", "last").
+    The verb belongs to the same clause after a past participle ("the best known is"), a verb of reporting ("believes will"), or
+    an adverb tagged as a verb ("briefly", "last").
     """
     if not group or group[0] == "to" or group[-1] in _AUXILIARY or group[-1] in REPORTS:
         return False

@@ -182,15 +182,15 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
             # "Setting the flag is privileged": the subject is the setting, not the flag.
             return False
         if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
-            return False  # "Files named by users open": the files do.
+            return False  # "Files named by users open": the subject of "open" is the files.
         if _joins_complement(clause.chunks, place) or (
             before.det in _DEMONSTRATIVES and clause.subjects[-1] != clause.coref.title
         ):
             return False
         if place and clause.found.direct_only and _TEMPORAL_CONJUNCTIONS.issuperset(clause.chunks[place - 1].words):
-            return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved": it is not said that it is
+            return tagger().lexicon.get(c.words[0]) == "VBD"  # "after the log is moved" states nothing about the log
         if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
-            # "Using Redbird in a project can make files": the subject is the using, not the project.
+            # "Using Redbird in a project can make files": the subject is "using Redbird", not the project.
             return False
         return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
     if before.kind == COMMA and clause.left is not None and clause.left.name:

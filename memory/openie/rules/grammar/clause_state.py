@@ -15,7 +15,7 @@ _LONGEST_VERB = 200
 
 
 def short(c: Chunk) -> str:
-    """Returns the phrase in the form that a predicate contains."""
+    """Returns the phrase as it appears in a predicate."""
     return c.text if len(c.words) <= 6 else " ".join(c.words[-4:])
 
 
@@ -60,7 +60,7 @@ class ClauseState:
         self.outer: OuterClause | None = None
         """The clause that contains the embedded clause being read."""
         self.near = True
-        """Whether subject and verb are adjacent, and so are the verb and the present phrase."""
+        """Whether the subject is adjacent to the verb, and the verb to the present phrase."""
         self.by_participle = False
         """Whether the verb is a participle in a sentence with other verbs."""
 

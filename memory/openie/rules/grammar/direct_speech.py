@@ -28,7 +28,7 @@ class DirectSpeech:
 
     def __init__(self) -> None:
         self._until = ""
-        """The mark that ends the speech which continues after the last sentence; "" if none does."""
+        """The mark that will end a speech that is still open after the last sentence; "" if no speech is open."""
         self._odd = False
         """Whether a straight quotation mark is still open; straight opening and closing marks look the same."""
 

@@ -121,13 +121,13 @@ def _is_finite(chunks: Sequence[Chunk], i: int) -> bool:
 
 
 def _may_be_verb(c: Chunk) -> bool:
-    """Returns whether the first word of the sentence may be its verb: "Run scheduled jobs"."""
+    """Whether the first word of the sentence may be its verb: "Run scheduled jobs"."""
     return not c.start and len(c.words) == 1 and not c.title and tagger().is_base_verb(c.words[0].lower())
 
 
 def _read_predicate(clause: ClauseState, verb: int) -> int:
     """Adds the statements that the finite verb at `verb` makes about the subjects. Returns the position after the last
-    complement; -1 if the rest of the clause is uncertain."""
+    complement; -1 if the remaining clause is uncertain."""
     chunks, c = clause.chunks, clause.chunks[verb]
     predicate, denied = " ".join(c.words), bool(NEGATIVE.intersection(c.words))
     found: list[tuple[str, str]] = []
@@ -171,19 +171,19 @@ def _named(clause: ClauseState, before: Chunk, c: Chunk) -> str:
 
 
 def _is_loose(c: Chunk) -> bool:
-    """Returns whether "is" with a bare noun is ambiguous: "is server side", "are file system dependent"."""
+    """Whether "is" with a bare noun is ambiguous: "is server side", "are file system dependent"."""
     return not c.det and not c.name and c.tag != "NNS"
 
 
 def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether the verb's complement at `i` is complete and adjacent to the next chunk."""
+    """Whether the verb's complement at `i` is complete and adjacent to the next chunk."""
     following = chunks[i + 1] if i + 1 < len(chunks) else None
     adjacent = following is None or (following.start == chunks[i].end and following.kind != NOUN)
     return adjacent and is_complete(chunks, i, verb)
 
 
 def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
-    """Returns whether the words after the verb's complement at `i` leave its meaning unchanged."""
+    """Whether the words after the verb's complement at `i` leave its meaning unchanged."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
@@ -230,7 +230,7 @@ def _behind_bracket(chunks: Sequence[Chunk], i: int) -> int:
 
 
 def _is_conditional(chunks: Sequence[Chunk], i: int) -> bool:
-    """Returns whether a condition follows in this clause, except inside a relative clause."""
+    """Whether a condition follows in this clause, except inside a relative clause."""
     for c in chunks[i:]:
         word = c.words[-1].lower()
         if word in _CONDITIONS:

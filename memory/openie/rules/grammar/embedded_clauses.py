@@ -12,7 +12,7 @@ from memory.openie.rules.grammar.tokenizer import word_set
 _FREE_RELATIVES = word_set("what whatever who whoever whom whomever which whichever that how why")
 _TIMES_AND_PLACES = word_set("when where whenever wherever")
 _TOLD_IN_A_CLAUSE = word_set("reason way moment extent manner fact")
-"""Nouns that a clause follows without "that"; the clause contains the information about them."""
+"""Nouns that a clause without "that" may follow and explain."""
 
 
 def begin_relative_clause(clause: ClauseState, i: int) -> None:
@@ -23,14 +23,14 @@ def begin_relative_clause(clause: ClauseState, i: int) -> None:
     at = i - 2 if clause.chunks[i - 1].kind == PREP and i > 1 else i - 1
     comma, left = clause.chunks[at].kind in (COMMA, BREAK), clause.left
     if clause.lead and comma and left is not None and left.name and at > 1 and clause.chunks[at - 2].kind == COMMA:
-        # "Her single, Redbird, which": the name is that of the single.
+        # "Her single, Redbird, which": "Redbird" is the single's name.
         clause.outer = OuterClause([clause.left_phrase], begun_by_comma=True)
     else:
         clause.outer = OuterClause(clause.subjects, clause.lead, begun_by_comma=comma)
 
 
 def begin_free_clause(clause: ClauseState, c: Chunk, i: int) -> None:
-    """Records a clause that begins with chunk `i`, `c`, and is itself the subject of a later verb: "what she needs is"."""
+    """Records a clause that begins with `c`, chunk `i`, and is itself the subject of a later verb: "what she needs is"."""
     word = c.words[-1].lower()
     if i and clause.chunks[i - 1].kind == PREP:
         # "During that time": no clause begins.

@@ -60,7 +60,7 @@ def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = F
     if opens and following in _ARTICLES and known.is_common(word) and tags[i][:2] in ("NN", "VB") and word not in _DAYS:
         # "Sync your notes": no article stands between a noun and its verb, so the first word is a verb.
         return not word.endswith(("ing", "ed"))
-    finite = tags[i] in _FINITE and (tags[i] != "VBD" or known.lexicon.get(word) in ("VBD", "VBN"))  # "open" is no past
+    finite = tags[i] in _FINITE and (tags[i] != "VBD" or known.lexicon.get(word) in ("VBD", "VBN"))  # not "open"
     if not known.is_base_verb(word) or finite or (not opens and words[i][0].isupper()):
         return False
     if i + 1 == len(words):

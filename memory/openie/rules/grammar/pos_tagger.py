@@ -1,7 +1,7 @@
 """Part-of-speech tagging by Brill's rules, with the English data of the TextBlob package.
 
 Only TextBlob's data files are installed (`memory.packaged_data`). The package needs NLTK, and its tagger tries all 293 context
-rules at each token, of which 5 to 25 can apply.
+rules at each token, although only 5 to 25 can apply.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,8 +77,7 @@ def _lexicon() -> dict[str, str]:
 
 
 def _find_verb(w: list[str], t: list[str], lexicon: dict[str, str]) -> None:
-    """Finds verbs among words that are tagged as plural nouns: "Ann Lee moves to Bergen", "is a chemist and lives in
-    Tollmin"."""
+    """Finds verbs among words tagged as plural nouns: "Ann Lee moves to Bergen", "is a chemist and lives in Tollmin"."""
     for i in range(_PAD + 1, len(t) - _PAD - 1):
         named = w[i - 1][0].isupper() and (t[i + 1] in ("DT", "PRP") or w[i + 1][0].isupper() or w[i + 1] == "that")
         if t[i] == "NNS" and w[i] in _CLAIMS and named:

@@ -31,7 +31,7 @@ _OPENS = _WEEKDAYS | MONTHS
 _GOES_ON = word_set(
     "in on at for with by from to after before during because as when while where until since and or but so"
 )
-"""Words that may follow such a phrase; "of" and nouns may not."""
+"""Words that may follow a time phrase; "of" and nouns may not."""
 
 
 def without_time_phrases(words: Sequence[str]) -> Sequence[str]:

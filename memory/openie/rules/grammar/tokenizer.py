@@ -8,7 +8,7 @@ from memory.openie.rules.grammar.pos_tagger import tagger
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Returns the words of a list that is written as text."""
+    """Returns the words of a list written as text."""
     return frozenset(text.split())
 
 
@@ -40,8 +40,8 @@ _ABBREVIATIONS = word_set(
 _ABBREVIATION_MAX = 4
 """Maximum number of letters of an abbreviation that is also a word ("min", "fig")."""
 MAX_SENTENCE = 120
-"""Maximum number of tokens of a sentence; a longer one is divided. Sentences of prose are shorter. The limit bounds the time of
-the parser."""
+"""Maximum number of tokens of a sentence; a longer sentence is divided. Sentences of prose are shorter. The limit bounds the
+time of the parser."""
 CONTINUED = "…"
 """First token of the second part of a divided sentence, whose subject may be in the first part."""
 

@@ -22,7 +22,7 @@ _DOTS = "·•‧・"
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 _WITHIN = frozenset("-._/+")
 MAX_CHARS = 400
-"""Maximum number of characters of a sentence; a longer one is divided."""
+"""Maximum number of characters of a sentence; a longer sentence is divided."""
 
 
 def chinese_sentences(text: str) -> Iterator[list[Word]]:
@@ -42,7 +42,7 @@ def chinese_sentences(text: str) -> Iterator[list[Word]]:
 
 
 def _bounds_of_name(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Returns where a foreign name in `text` begins and ends. `found`: its parts; the first and the last may be too long.
+    """Returns where a foreign name in `text` begins and ends. `found`: its parts; the first and the last part may be too long.
 
     They contain at least the words next to the first and the last dot. Both parts grow while characters of foreign names
     follow, but no word is divided: in "卡特拉·隆德维护", "维护" is a word.

@@ -32,7 +32,7 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
     for text, number in zip(sentence, numbers, strict=True):
         tag = _tag(text, tagger.int2tag[number])
         if tag == OTHER and text[0].isupper() and len(text) > 1 and found and found[-1].tag == NAME:
-            tag = NAME  # "Emil Strand": no noun stands right behind a name but in it
+            tag = NAME  # "Emil Strand": a noun directly after a name is a part of it
         found.append(Word(text, tag))
     return found
 
@@ -40,5 +40,5 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
 def _tag(text: str, tag: str) -> str:
     if text[0].isdigit():
         return NUMBER
-    # Lower-case code and foreign words ("of") are no names by themselves.
+    # Lower-case code and foreign words ("of") alone are not names.
     return NAME if tag in _NAME_TAGS and text[0].isalpha() and not text.islower() and len(text) > 1 else OTHER

@@ -19,7 +19,7 @@ _RUNS = re.compile(
 )
 """Names in Latin letters, numbers, nouns in Katakana or Chinese characters, and single other characters."""
 MAX_CHARS = 400
-"""Maximum number of characters of a sentence; a longer one is divided."""
+"""Maximum number of characters of a sentence; a longer sentence is divided."""
 
 
 @cache
@@ -30,7 +30,7 @@ def _dictionary() -> Any:
 
 
 _OWN = local()
-"""Each thread has its own tokenizer, because a running one refuses other callers."""
+"""Each thread has its own tokenizer, because a tokenizer in use refuses other callers."""
 
 
 def _tokenizer() -> Any:

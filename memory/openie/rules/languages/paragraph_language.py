@@ -1,4 +1,5 @@
-"""Detects a paragraph's language, which differs from its passage's if it quotes English or another script."""
+"""Detects a paragraph's language, which differs from the passage's language if the paragraph quotes English or another
+script."""
 
 import re
 from collections.abc import Sequence

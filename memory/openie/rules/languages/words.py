@@ -43,7 +43,7 @@ def names_of(words: Sequence[Word]) -> list[list[Word]]:
             run.append(word)
             continue
         while run and run[-1].tag == NUMBER and len(run[-1].text) > 3:
-            run.pop()  # a year after a name is none of it
+            run.pop()  # a year after a name is not a part of the name
         if run:
             found.append(run)
         run = []
