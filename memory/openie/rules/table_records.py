@@ -130,8 +130,11 @@ def _only_counts(fields: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_markup(key: str, title: str) -> bool:
-    """Whether a record's key is a label of markup ("desc: ", "frame: "): the key is in Latin letters, but the title is not."""
-    return key.isascii() and not any(char.isascii() and char.isalpha() for char in title)
+    """Whether the key of a record about a title in another script than Latin is markup: "desc: ", "frame: ".
+
+    A key with capitals, such as "Windows", is a name.
+    """
+    return key.isascii() and key.islower() and not any(char.isascii() and char.isalpha() for char in title)
 
 
 def _is_reference(phrase: str) -> bool:

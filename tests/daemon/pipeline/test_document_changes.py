@@ -24,7 +24,7 @@ def delivered(title: str, text: str) -> ParsedDocument:
 
 
 @pytest.mark.parametrize("read", [from_json, from_line, delivered])
-def test_a_null_character_in_a_title_gives_no_two_passages_one_id(read) -> None:  # type: ignore[no-untyped-def]
+def test_titles_with_a_null_character_give_each_passage_its_own_id(read) -> None:
     [first] = to_store_document(read("a\0b", "c"), "s")[1]
     [second] = to_store_document(read("a", "b\0c"), "s")[1]
     assert first.id != second.id

@@ -246,6 +246,12 @@ def test_markup_of_a_page_in_another_script_states_nothing(title: str, text: str
     assert {triple for triple in extraction.triples if triple[1] != MENTION} == set()
 
 
+def test_capitalised_latin_key_in_a_page_of_another_script_is_a_predicate() -> None:
+    text = "ボールトの設定を確認します。\n\nWindows: 設定ファイル\nmacOS: 環境設定"
+    [extraction] = RulesExtractor().extract([PassageText("p", "ボールトの設定", text)])
+    assert ("ボールトの設定", "windows", "設定ファイル") in extraction.triples
+
+
 @pytest.mark.parametrize(
     ("text", "filler"),
     [
