@@ -262,11 +262,9 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
             how = f"{'polled' if polling else 'watched'}, {'through' if written == root else 'beneath'}"
             measured[how] = found = None if written is None else _changes(name, root, written, polling, results)
             cells.append("–" if found is None else _shown(found))
-    findings = (
-        "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS)) or "nothing"
-    )
-    results.setdefault("drives", {})[name] = {**measured, "doctor": findings}
-    return (name, *cells, findings)
+    findings = "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS))
+    results.setdefault("drives", {})[name] = {**measured, "doctor": findings or "nothing"}
+    return (name, *cells, findings or "nothing")
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
