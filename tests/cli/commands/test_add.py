@@ -207,12 +207,13 @@ def test_too_large_batch_is_halved_until_it_fits(here: Here, scripted: Scripted)
     assert ended.json["rejected"] == [{"where": "stdin:4", "error": TOO_LARGE}]
 
 
-def test_a_file_beyond_every_limit_is_not_read(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+def test_file_beyond_every_limit_is_rejected(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     with (tmp_path / "disk.pdf").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
     ended = here("--json", "add", "disk.pdf")
     assert (ended.code, ended.json["rejected"]) == (1, [{"where": "disk.pdf", "error": TOO_LARGE}])
-    assert "followed folder" in TOO_LARGE and "[api] request_bytes" in TOO_LARGE
+    [rejected] = ended.json["rejected"]
+    assert "followed folder" in rejected["error"] and "[api] request_bytes" in rejected["error"]
 
 
 def test_batches_are_limited_by_documents_and_bytes() -> None:

@@ -72,7 +72,8 @@ def test_failure_during_a_streamed_answer_is_reported(scripted: Scripted) -> Non
         do(scripted, tools.ask, tool_types.Ask(question="q"))
 
 
-def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
+def test_add_waits_for_its_own_document_only(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "REPORT_INTERVAL_S", 0.0)
     states = ["pending", "pending", "indexed"]
 
     def listed(_asked: ReceivedRequest) -> Any:
@@ -83,12 +84,16 @@ def test_add_waits_for_its_own_document_only(scripted: Scripted) -> None:
         "POST /v1/documents": {"accepted": 1, "documents": ["added:x"]},
         "GET /v1/documents": listed,
     }
-    added, _ = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
+    added, heard = do(scripted, tools.add, tool_types.Add(text="t", metadata={"by": "me"}, wait_s=600))
     assert scripted.asked[0].body == {"documents": [{"text": "t", "by": "me"}]}
     assert (added.uri, added.searchable, states) == ("added:x", True, [])
+    assert [at for at, _ in heard] == [1, 2] and "waiting to be indexed" in heard[0][1]
     states = ["pending"]
     added, _ = do(scripted, tools.add, tool_types.Add(text="t", wait_s=0))
     assert not added.searchable and added.document.state == "pending"
+    scripted.answers["GET /v1/documents"] = {"documents": []}
+    added, _ = do(scripted, tools.add, tool_types.Add(text="t", wait_s=0))
+    assert (added.searchable, added.document) == (False, None)
 
 
 def test_request_is_retried_while_the_daemon_starts_or_is_busy(scripted: Scripted) -> None:

@@ -38,7 +38,7 @@ async def service(store):
 
 @pytest.mark.process
 @pytest.mark.parametrize(("id", "is_whole"), [("import/0123456789abcdef", True), ("import/notes", False)])
-def test_imported_passage_stays_whole_if_it_is_retried(tmp_path, id, is_whole):
+def test_only_an_imported_passage_stays_whole_if_it_is_retried(tmp_path, id, is_whole):
     uri = f"added:{id}"
     payload = json.dumps({"title": "Letters", "text": TEXT, "triples": [["ada", "wrote to", "charles"]]})
 

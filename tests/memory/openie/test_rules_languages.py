@@ -226,7 +226,7 @@ def statements_of_page(content: str, uri: str = "file:///a.html") -> set[tuple[s
     ],
     ids=["keys", "explanations", "symbols", "long value", "brackets", "emoji"],
 )
-def test_statements_of_german_tables(table: str, expected: set[tuple[str, str, str]]) -> None:
+def test_german_table_rows_state_only_values_of_named_columns(table: str, expected: set[tuple[str, str, str]]) -> None:
     intro = (
         "<p>Die folgende Übersicht zeigt alle Angaben, die das Programm auf dieser Seite für die Benutzer anbietet.</p>"
     )
@@ -266,3 +266,4 @@ def test_capitalised_latin_key_in_a_page_of_another_script_is_a_predicate() -> N
 def test_half_a_phrase_is_no_name(text: str, filler: str) -> None:
     [extraction] = RulesExtractor().extract([PassageText("p", "Obsidian", text)])
     assert filler not in extraction.entities
+    assert "obsidian" in extraction.entities

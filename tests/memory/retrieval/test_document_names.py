@@ -51,7 +51,7 @@ def first(memory, query, mode="fused"):
     return memory.documents_with_passage(hits[0].id)[0].removeprefix("file:///drive/")
 
 
-def test_a_folder_of_many_documents_costs_little(tmp_path, monkeypatch):
+def test_only_documents_with_the_best_name_score_are_looked_for_in_the_query(tmp_path, monkeypatch):
     """All of them are called by the folder's name; only the one whose name scores more is looked for in the query."""
     monkeypatch.setattr(name_words, "MAX_NAMED_DOCUMENTS", 100)
     looked_at: list[object] = []

@@ -295,8 +295,15 @@ def test_interrupted_checkpoint_leaves_only_the_previous_checkpoint(saved):
         before = newest(folder)
         for looks in (0, 3, 12, 70):
             left = iter(range(looks))
+            written = []
+
+            def is_late(left=left, written=written):
+                written.append((folder / "snapshot.new" / "documents.arrow").exists())
+                return next(left, None) is None
+
             with pytest.raises(CheckpointTimeout):
-                store.write_checkpoint(lambda left=left: next(left, None) is None)
+                store.write_checkpoint(is_late)
+            assert looks < 70 or written[-1], "the documents' files are not written yet"
             assert [path.name for path in folder.glob("snapshot*")] == [before.name]
             assert "snapshot.new/documents" not in Path("/proc/self/maps").read_text(), "deleted files occupy the disk"
         assert lines(store) == expected

@@ -15,11 +15,12 @@ def test_view_keeps_which_counts_were_above_zero(seed: int) -> None:
         grown = counts.n + chance.choice((0, 1, CHUNK_COUNTS // 2, CHUNK_COUNTS + 3))
         counts.grow(grown)
         expected = np.concatenate([expected, np.zeros(grown - len(expected), np.int64)])
-        for _ in range(chance.randint(0, 20) if counts.n else 0):
-            at, change = chance.randrange(counts.n), chance.choice((1, 1, -1))
-            expected[at] += change
-            counts.change(np.array([at]), np.array([change]))
-            assert counts[at] == expected[at]
+        rows = np.array(sorted(chance.sample(range(counts.n), min(20, counts.n))), np.int64)
+        changes = np.array([chance.choice((1, 1, -1)) for _ in rows], np.int64)
+        before = expected[rows] > 0
+        expected[rows] += changes
+        was, now = counts.change(rows, changes)
+        assert was.tolist() == before.tolist() and now.tolist() == (expected[rows] > 0).tolist()
         views.append((counts.view(), expected.copy()))
         # Earlier views too, some for the first time now: none may use another's mask.
         for view, then in chance.sample(views, min(3, len(views))):

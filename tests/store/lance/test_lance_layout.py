@@ -87,7 +87,7 @@ def reopened(table: LanceTable):
     return lancedb.connect(str(table.folder.parent)).open_table("t")
 
 
-def test_a_manifest_ends_with_the_mark(table) -> None:
+def test_manifest_ends_with_the_magic(table) -> None:
     assert all(map(layout.is_whole, layout.manifests(table.folder))), "layout.END_MAGIC: manifests end otherwise now"
 
 
@@ -119,12 +119,14 @@ def test_an_append_is_one_data_file_one_fragment_and_one_version(table) -> None:
     assert table.handle.version == 4, "an append was one version before"
 
 
-def test_the_newest_manifest_names_one_data_file_a_fragment(table) -> None:
+def test_newest_manifest_names_one_data_file_per_fragment_in_order(table) -> None:
     named = layout.data_files_in_order(table.folder)
     assert sorted(named) == sorted(layout.file_names(table.folder)[layout.DATA])
     assert len(named) == table.fragments() == 2, (
         "compaction.py: a fragment had one data file; layout.py: its manifest named it"
     )
+    table.add(8, 9)
+    assert layout.data_files_in_order(table.folder)[:-1] == named
 
 
 def test_a_delete_adds_a_deletion_file_which_names_its_fragment(table) -> None:

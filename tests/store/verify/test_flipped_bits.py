@@ -11,7 +11,7 @@ import pytest
 
 from store.errors import StoreDamaged
 from store.lance.checksums import NAME, Checksums
-from store.lance.layout import DATA, manifests, table_folder
+from store.lance.layout import DATA, file_names, manifests, table_folder
 from store.lance.schema import TABLES
 from store.log.write_ahead_log import FOLDER
 from store.store import Store
@@ -69,6 +69,16 @@ def problems(store: Store, table: str, name: str) -> list[str]:
 def test_every_file_of_every_table_has_a_checksum(store: Store) -> None:
     files = needed(store)
     assert set(files) == set(TABLES) == set(KEYS)
+    on_disk = {
+        table: {
+            f"{table}.lance/{part}/{name}"
+            for part, names in file_names(table_folder(store.folder, table)).items()
+            for name in names
+            if "hint" not in name
+        }
+        for table in TABLES
+    }
+    assert {table: set(names) for table, names in files.items()} == on_disk
     found = check_tables(store.folder, files, store.checksums, lambda _table, _name: "")
     assert (found.problems, found.without_checksum) == ([], 0)
     assert found.checked == sum(map(len, files.values()))

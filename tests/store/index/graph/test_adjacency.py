@@ -113,9 +113,7 @@ def is_document(number: int, document: Document) -> bool:
 
 
 @pytest.mark.parametrize(("limit", "joins"), [(1 << 30, 6), (1, 18)])
-def test_graphs_of_several_memories_in_turn_are_joined_once(
-    tmp_path: Path, monkeypatch, limit: int, joins: int
-) -> None:
+def test_joined_graphs_are_cached_up_to_the_byte_limit(tmp_path: Path, monkeypatch, limit: int, joins: int) -> None:
     joined = []
     join = store.index.graph.joined_base._join
 
