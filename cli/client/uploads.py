@@ -35,7 +35,8 @@ COMPARED_DOCUMENTS = 20
 """Number of documents of a corpus that are compared with the memory: evenly spread, including the first and the last."""
 WAIT_S = 600.0
 """Maximum number of seconds to wait for a document that is not committed yet."""
-POLL_S = 0.5
+POLL_S, MAX_POLL_S = 0.5, 5.0
+"""First and longest pause between two looks at a pending document."""
 PARQUET = ".parquet"
 
 
@@ -118,11 +119,12 @@ class CorpusCheck:
 
     def _title(self, uri: str) -> str | None:
         """Returns the title of the document with this URI, or None."""
-        end = time.monotonic() + WAIT_S
+        end, pause_s = time.monotonic() + WAIT_S, POLL_S
         while (entry := self._entry(uri)) is not None:
             if entry.get("state") != DocumentState.PENDING or time.monotonic() > end:
                 return str(entry.get("title", ""))
-            time.sleep(POLL_S)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_POLL_S)
         return None
 
     def _entry(self, uri: str) -> dict[str, Any] | None:

@@ -118,7 +118,7 @@ class Endpoints:
         self.app.add_api_route(
             path,
             endpoint,
-            methods=[method],
+            methods=[method] if in_schema or method != "GET" else [method, "HEAD"],
             include_in_schema=in_schema,
             summary=(handler.__doc__ or "").rstrip("."),
             responses=problems(*usual, *statuses) | dict(described or {}),

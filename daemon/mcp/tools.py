@@ -29,7 +29,8 @@ from daemon.mcp import tool_types
 from daemon.mcp.daemon_client import CallError, DaemonClient, refusal, validate_answer
 from daemon.mcp.tool_types import Added, Answered, DocumentText
 
-POLL_INTERVAL_S = 0.2
+POLL_INTERVAL_S, MAX_POLL_INTERVAL_S = 0.2, 5.0
+"""First and longest pause between two looks at a pending document: with many waiting documents, a look is expensive."""
 REPORT_INTERVAL_S = 2.0
 """Interval of progress reports while `add` waits."""
 PROGRESS_CHARS = 160
@@ -91,7 +92,7 @@ async def add(client: DaemonClient, arguments: tool_types.Add, progress: Progres
 
 async def _indexed(client: DaemonClient, uri: str, timeout_s: float, progress: Progress) -> DocumentEntry | None:
     """Returns the document once it is no longer pending, or when the time runs out; None if it does not exist."""
-    began, reports = time.monotonic(), 0
+    began, reports, pause_s = time.monotonic(), 0, POLL_INTERVAL_S
     while True:
         entry, waited = await _document(client, uri), time.monotonic() - began
         if entry is None or entry.state is not DocumentState.PENDING or waited >= timeout_s:
@@ -99,7 +100,8 @@ async def _indexed(client: DaemonClient, uri: str, timeout_s: float, progress: P
         if waited >= (reports + 1) * REPORT_INTERVAL_S:
             reports += 1
             await progress(reports, f"the document has been waiting to be indexed for {math.ceil(waited)} s")
-        await anyio.sleep(min(POLL_INTERVAL_S, timeout_s - waited))
+        await anyio.sleep(min(pause_s, timeout_s - waited))
+        pause_s = min(2 * pause_s, MAX_POLL_INTERVAL_S)
 
 
 async def forget(client: DaemonClient, arguments: tool_types.Forget, _progress: Progress) -> RemoveResponse:

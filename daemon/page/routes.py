@@ -60,7 +60,7 @@ class PageRoutes(Routes):
     @served("GET", "/page/{name:path}", Need.CLIENT, in_schema=False)
     async def static(self, request: Request) -> Response:
         """Send a file of the page."""
-        return await _file(request, StaticFiles(directory=STATIC_FOLDER), PAGE_FILES)
+        return await _file(request, _page_files(), PAGE_FILES)
 
 
 def add_routes(endpoints: Endpoints) -> None:
@@ -77,6 +77,11 @@ async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) ->
     if name == "graph/layout.js":  # a worker has its own policy, and needs no access
         answer.headers["Content-Security-Policy"] = "default-src 'none'"
     return answer
+
+
+@cache
+def _page_files() -> StaticFiles:
+    return StaticFiles(directory=STATIC_FOLDER)
 
 
 @cache

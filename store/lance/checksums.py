@@ -96,10 +96,9 @@ class Checksums:
             return self._known.get(name)
 
     def by_table(self) -> dict[str, list[str]]:
-        """Returns the names of the recorded files by table: files of the present version, and of old versions that are still on
-        the disk."""
+        """Returns the names of all files by table: recorded files, and files on the disk without a record."""
         with self._lock:
-            names = sorted(self._known)
+            names = sorted(self._known.keys() | self._present(TABLES))
         return {table: [name for name in names if name.startswith(f"{table}{TABLE_SUFFIX}/")] for table in TABLES}
 
     def check(self, name: str) -> None:

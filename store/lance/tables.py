@@ -268,8 +268,10 @@ class Tables(TableView):
                 self.undo()
                 raise
             finally:
-                table.tags.delete(TAG)
-        self.checksums.drop_missing()
+                try:
+                    table.tags.delete(TAG)
+                finally:  # a failed call may have deleted files, which `verify` would report
+                    self.checksums.drop_missing()
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:

@@ -54,6 +54,7 @@ class TcpAuthMiddleware:
         for prefix, other in self._apps.items():
             if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
                 app = other
+                break
         await app(scope, receive, send)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Container
+from itertools import chain
 
 from daemon.errors import NotReady
 from daemon.pipeline.backpressure import Burst
@@ -234,7 +235,8 @@ class Intake:
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:
-            while any(work.seq <= last for work in (*self._active.values(), *self._waiting.values())):
+            # Without a copy: this runs on the event loop at each change, for each waiting client.
+            while any(work.seq <= last for work in chain(self._active.values(), self._waiting.values())):
                 changed.clear()
                 await changed.wait()
         finally:

@@ -62,8 +62,9 @@ def imported_uri(content: str) -> str:
     return f"added:import/{_digest(content)}"
 
 
-def is_imported(uri: str) -> bool:
-    return _IMPORTED.fullmatch(uri) is not None
+def is_imported(uri: str, payload: str) -> bool:
+    """Whether an added document is an imported passage. A client's own id may look like that of one."""
+    return _IMPORTED.fullmatch(uri) is not None and json.loads(payload).keys() == {"title", "text", "triples"}
 
 
 def _digest(text: str) -> str:

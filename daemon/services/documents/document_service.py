@@ -318,7 +318,7 @@ class DocumentService:
                 requeued += document.payload is not None and self._pipeline.retry(document)
             elif document.payload is not None:
                 seen.add(key)
-                added = AddedDocument(key, document.payload, whole=is_imported(key))
+                added = AddedDocument(key, document.payload, whole=is_imported(key, document.payload))
                 requeued += self._pipeline.resubmit(key, added, document.attempts)
         return requeued
 

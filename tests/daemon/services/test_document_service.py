@@ -37,10 +37,14 @@ async def service(store):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("id", "is_whole"), [("import/0123456789abcdef", True), ("import/notes", False)])
+@pytest.mark.parametrize(
+    ("id", "is_whole"), [("import/0123456789abcdef", True), ("import/notes", False), ("import/00000000000000ff", False)]
+)
 def test_only_an_imported_passage_stays_whole_if_it_is_retried(tmp_path, id, is_whole):
-    uri = f"added:{id}"
-    payload = json.dumps({"title": "Letters", "text": TEXT, "triples": [["ada", "wrote to", "charles"]]})
+    uri, triples = f"added:{id}", [["ada", "wrote to", "charles"]]
+    # The last id is a client's own, and its document not one of an import.
+    own = {"author": "Ada"} if id.endswith("ff") else {"triples": triples}
+    payload = json.dumps({"title": "Letters", "text": TEXT, **own})
 
     async def retry(store):
         async with service(store) as documents:

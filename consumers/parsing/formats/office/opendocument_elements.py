@@ -232,6 +232,7 @@ class TableRows:
                     empty += repeated
                     continue
                 copies = min(repeated, _MAX_REPEATED)
+                self._omissions.add(OmissionKind.TOO_LARGE, text, repeated - copies)
                 cells += [""] * min(empty, _MAX_COLUMNS - len(cells)) + [text] * copies
                 empty = repeated - copies
         return cells
