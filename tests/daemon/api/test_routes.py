@@ -14,7 +14,7 @@ from daemon.contract.http.routes import ProblemType, Route, document_path
 from daemon.contract.query import QueryResponse, Tokens
 from daemon.contract.status import DaemonState, Health, Status
 from daemon.contract.transfer import ImportResponse
-from tests.daemon.api.harness import Served, served
+from tests.daemon.api.harness import Served, served, until
 
 OPERATIONS = {
     ("/v1/query", "post"),
@@ -201,9 +201,11 @@ def test_status_reports_source_lag_and_health_is_503_during_the_start(api: Serve
 
 def test_metrics_are_prometheus_text_and_count_requests(api: Served) -> None:
     api.client.get(document_path("nothing of this name"))
+    counted = 'hippod_http_requests_total{method="GET",route="/v1/documents/{uri}",status="404"}'
+    # A request is counted after its answer was sent.
+    until(lambda: counted in api.client.get(Route.METRICS).text, "the request is counted")
     answer = api.client.get(Route.METRICS)
     assert answer.headers["content-type"].startswith("text/plain; version=")
-    assert 'hippod_http_requests_total{method="GET",route="/v1/documents/{uri}",status="404"}' in answer.text
     assert "nothing" not in answer.text
     assert 'hippod_source_lag{kind="folder",name="drive"} 4.0' in answer.text
     assert "process_resident_memory_bytes" in answer.text

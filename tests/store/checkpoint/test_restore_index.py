@@ -295,7 +295,7 @@ def test_interrupted_checkpoint_leaves_only_the_previous_checkpoint(saved):
         before = newest(folder)
         for looks in (0, 3, 12, 70):
             left = iter(range(looks))
-            written = []
+            written: list[bool] = []
 
             def is_late(left=left, written=written):
                 written.append((folder / "snapshot.new" / "documents.arrow").exists())
