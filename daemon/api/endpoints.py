@@ -118,6 +118,7 @@ class Endpoints:
         self.app.add_api_route(
             path,
             endpoint,
+            # Browsers and proxies check the page's files by HEAD; the API's routes are GET alone, as described.
             methods=[method] if in_schema or method != "GET" else [method, "HEAD"],
             include_in_schema=in_schema,
             summary=(handler.__doc__ or "").rstrip("."),

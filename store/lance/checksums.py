@@ -97,8 +97,9 @@ class Checksums:
 
     def by_table(self) -> dict[str, list[str]]:
         """Returns the names of all files by table: recorded files, and files on the disk without a record."""
+        present = self._present(TABLES)
         with self._lock:
-            names = sorted(self._known.keys() | self._present(TABLES))
+            names = sorted(self._known.keys() | present)
         return {table: [name for name in names if name.startswith(f"{table}{TABLE_SUFFIX}/")] for table in TABLES}
 
     def check(self, name: str) -> None:

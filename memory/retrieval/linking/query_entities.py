@@ -69,7 +69,9 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
-    """Returns the names and the longest known phrases in a query whose words the encoder does not know."""
+    """Returns the names of a query and the longest phrases of it that the memory knows.
+
+    For a query with words that the encoder does not know."""
     text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])

@@ -79,6 +79,9 @@ def test_token_opens_a_session_with_an_http_only_same_site_cookie(browser: httpx
     cookie = answer.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
     assert TOKEN not in cookie
+    assert {path: browser.head(path).status_code for path in PATHS} == {
+        path: browser.get(path).status_code for path in PATHS
+    }
     home = browser.get("/")
     assert (home.status_code, home.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert browser.get(Route.STATUS).status_code == 200

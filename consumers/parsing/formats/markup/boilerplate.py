@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.formats.markup.html_elements import LeftOut, content_of, report
+from consumers.parsing.formats.markup.html_elements import LISTS, LeftOut, content_of, report
 
 Element = Any
 
@@ -48,7 +48,6 @@ text."""
 _WEAK_LINK_SHARE = 0.5
 _SECTIONS = frozenset(("article", "section", "main", "aside", "blockquote", "details", "fieldset", "figure", "td"))
 """Elements that can have their own `header` and `footer`, which are not the page's."""
-_LISTS = frozenset(("ul", "ol", "dl"))
 _CONTAINERS = frozenset(("ul", "ol", "dl", "table", "tr", "div", "p", "center", "section", "header", "aside"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _UNSEEN = frozenset(("script", "style", "head", "noscript", "svg", "template", "select", "button", "textarea", "title"))
@@ -224,7 +223,7 @@ class _BoilerplateSearch:
             if _is_steps(count):
                 self.boilerplate.append(node)
                 return
-            if _is_page_contents(count) and (tag in _LISTS or self._verdict_of(node) == "weak"):
+            if _is_page_contents(count) and (tag in LISTS or self._verdict_of(node) == "weak"):
                 self.contents.append(node)
                 return
             if self._is_weakly_named(node, tag, count):

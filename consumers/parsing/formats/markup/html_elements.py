@@ -35,7 +35,7 @@ _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file",
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _COMPARED_TEXTS = 50
 _TOOLTIPS = ("title", "aria-label", "aria-description")
-_LISTS = frozenset(("ul", "ol", "dl"))
+LISTS = frozenset(("ul", "ol", "dl"))
 _NUMBER = re.compile(r"\s*([+-]?\d{1,9})")
 _NO_MARKS = re.compile(r"list-style(?:-type)?\s*:[^;]*\bnone\b", re.IGNORECASE)
 
@@ -51,13 +51,13 @@ class OpenLists:
 
     def begin(self, node: Element) -> None:
         """Opens a list; ignores other elements."""
-        if node.tag in _LISTS:
+        if node.tag in LISTS:
             count = sum(child.tag == "li" for child in node) if node.get("reversed") is not None else 1
             shown = node.tag == "ol" and not _NO_MARKS.search(node.get("style") or "")
             self._next.append(_number(node.get("start"), count) if shown else None)
 
     def end(self, node: Element) -> None:
-        if node.tag in _LISTS:
+        if node.tag in LISTS:
             self._next.pop()
 
     def number(self, item: Element) -> str:

@@ -92,7 +92,8 @@ def _root(data: bytes) -> tuple[Element | None, Any]:
 
 
 def _parsed(data: bytes) -> tuple[Element | None, Any]:
-    has_entities = b"<!ENTITY" in data.replace(b"\0", b"")  # also in UTF-16
+    wide = b"\0" in data[:4]  # UTF-16 or UTF-32
+    has_entities = b"<!ENTITY" in (data.replace(b"\0", b"") if wide else data)
     options = {"resolve_entities": "internal", "no_network": True} if has_entities else XML_OPTIONS
     parser = etree.XMLParser(remove_comments=False, remove_pis=True, recover=True, **options)
     return etree.fromstring(data, parser), parser.error_log
