@@ -5,8 +5,10 @@ import contextlib
 import json
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -72,3 +74,15 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
             part.unlink()
         raise
     sync(path.parent)
+
+
+def new_folder_before_restore(store: Path) -> Path:
+    """Creates a folder for files that a restore replaces: `before-restore-<UTC time>`, with a number at its end if another restore
+    began in the same second."""
+    name = time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
+    for number in count(1):
+        folder = store / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+            return folder
+    raise AssertionError("unreachable")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from store.backup_layout import INBOX, RESTORING, SUMMARY, Backup, place_file, sync_all, write_summary
 from store.checkpoint.files import PREFIX
-from store.durable_files import durable_file, sync, unfinished_folder
+from store.durable_files import durable_file, new_folder_before_restore, sync, unfinished_folder
 from store.errors import StoreError
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
@@ -126,8 +126,7 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
             else:
                 _copy(source, fresh, name, size)
         sync_all(fresh)
-        aside = folder / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
-        aside.mkdir(mode=0o700)
+        aside = new_folder_before_restore(folder)
         with durable_file(folder / RESTORING) as note:
             note.write(os.fsencode(source))
         for old in [

@@ -6,7 +6,6 @@ mark's. A store of format 4 or earlier has no mark; there, the last row of `comm
 """
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import structlog
 
-from store.durable_files import durable_file, json_checksum, sync
+from store.durable_files import durable_file, json_checksum, new_folder_before_restore, sync
 from store.errors import RESTORE, StoreDamaged
 from store.lance.layout import is_known_name, is_whole, manifests, table_folder, version_of
 from store.lance.schema import commits
@@ -70,8 +69,7 @@ def current_mark(store: Path) -> Mark | None:
     mark = read_mark(store)
     if mark is None or not is_stale(store, mark, repair=True):
         return mark
-    aside = store / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
-    aside.mkdir(mode=0o700, exist_ok=True)
+    aside = new_folder_before_restore(store)
     (store / FOLDER).rename(aside / FOLDER)
     sync(aside)
     sync(store)

@@ -114,12 +114,8 @@ ROOMS = (
 TRUSTED = {
     "names made of constants, numbers and words of the code": {
         "store/backup/local.py": [
-            "folder / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
             "parent / name",
             "store.folder / folder",
-        ],
-        "store/log/mark.py": [
-            "store / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
         ],
         "store/index/part.py": [
             "before / file.name",
@@ -127,7 +123,10 @@ TRUSTED = {
             "self.place / f'{name}.npy'",
         ],
         "store/checkpoint/writer.py": ["folder / f'{PREFIX}{commit}'", "self._folder / f'{PREFIX}{commit.seq}'"],
-        "store/durable_files.py": ["path.with_name(path.name + PART)"],
+        "store/durable_files.py": [
+            "path.with_name(path.name + PART)",
+            "store / (name if number == 1 else f'{name}-{number}')",
+        ],
         "store/lance/layout.py": [
             "store / f'{table}{TABLE_SUFFIX}'",
             "table / folder",
