@@ -77,8 +77,8 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def new_folder_before_restore(store: Path) -> Path:
-    """Creates a folder for files that a restore replaces: `before-restore-<UTC time>`, with a number at its end if another restore
-    began in the same second."""
+    """Creates a folder for files that a restore replaces: `before-restore-<UTC time>`, with a number at its end if another
+    restore began in the same second."""
     name = time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
     for number in count(1):
         folder = store / (name if number == 1 else f"{name}-{number}")
